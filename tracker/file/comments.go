@@ -20,6 +20,10 @@ const (
 	agentAuthor   = "agent"
 )
 
+// unnamedAuthor is the author of a reply that somebody wrote below a comment of the
+// program without a heading.
+const unnamedAuthor = "somebody"
+
 // oneHeading matches the heading of a comment: a time and any author, or an author of one
 // word, since other texts have headings too. The groups are the time and the author.
 const oneHeading = `###[ \t]+(?:(\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?)[ \t]+(\S(?:[^\r\n]{0,98}\S)?)|(@?\p{L}[\p{L}\p{N}._@-]{0,98}))[ \t]*\r?$`
@@ -33,6 +37,12 @@ var commentsHeading = sync.OnceValue(func() *regexp.Regexp {
 // commentHeading matches the heading of each comment.
 var commentHeading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^` + oneHeading) })
 
+// markerLine matches the line that ends a comment of the program.
+var markerLine = sync.OnceValue(func() *regexp.Regexp {
+	marker := strings.Replace(regexp.QuoteMeta(tracker.CommentMarker("KEY")), "KEY", "[a-z][a-z0-9-]*", 1)
+	return regexp.MustCompile(`(?m)^` + marker + `[ \t]*\r?$`)
+})
+
 // comment is a comment in the body of a document, which it does not copy.
 type comment struct {
 	heading    int // where its heading starts in the body
@@ -40,6 +50,7 @@ type comment struct {
 	time       string
 	timeAt     int // where the time starts, or has to be written
 	author     string
+	unnamed    bool // it has no heading: heading, start and timeAt are where its text starts
 }
 
 // comments returns the comments of the body in their order.
@@ -65,7 +76,33 @@ func (d document) comments() []comment {
 		}
 		list = append(list, c)
 	}
-	return list
+	return d.withReplies(list)
+}
+
+// withReplies returns the comments with what people wrote below a comment of the program
+// without a heading of their own. What comes before its last marker is the program's,
+// whatever the texts that it quotes look like.
+func (d document) withReplies(list []comment) []comment {
+	all := make([]comment, 0, len(list))
+	for _, c := range list {
+		all = append(all, c)
+		if c.author != programAuthor {
+			continue
+		}
+		markers := markerLine().FindAllIndex(d.body[c.start:c.end], -1)
+		if len(markers) == 0 {
+			continue
+		}
+		end := c.start + markers[len(markers)-1][1]
+		reply := bytes.TrimLeft(d.body[end:c.end], " \t\r\n")
+		if len(reply) == 0 {
+			continue
+		}
+		all[len(all)-1].end = end
+		at := c.end - len(reply)
+		all = append(all, comment{heading: at, start: at, end: c.end, timeAt: at, author: unnamedAuthor, unnamed: true})
+	}
+	return all
 }
 
 // isOwn reports whether the program or its agent wrote the comment.
@@ -109,7 +146,7 @@ func (c comment) at(modified time.Time) time.Time {
 }
 
 // writeTimes returns the body with the time in the heading of each comment of people that
-// lacks it, or whose time cannot be right. The next change of the file would make these
+// lacks it, or the heading, or whose time cannot be right. The next change of the file would make these
 // comments new again. No other byte is changed.
 func (d document) writeTimes(modified time.Time) []byte {
 	body := d.body
@@ -119,7 +156,10 @@ func (d document) writeTimes(modified time.Time) []byte {
 			continue
 		}
 		stamp := at.Format(time.RFC3339)
-		if c.time == "" {
+		switch {
+		case c.unnamed:
+			stamp = string(d.lines("### " + stamp + " " + c.author + "\n\n"))
+		case c.time == "":
 			stamp += " "
 		}
 		body = slices.Concat(body[:c.timeAt], []byte(stamp), body[c.timeAt+len(c.time):])

@@ -57,7 +57,7 @@ func (c *Config) Open(o tracker.Options, _ *http.Client, _ *slog.Logger) (tracke
 			tracker.ErrInvalidConfig, c.Path)
 	}
 	f := &folder{path: c.Path}
-	return tracker.Adapter{Reader: f, Writer: &writer{f, o}, Conversation: f, Find: f.find, Tools: []tracker.Tool{f.updateTool()}, Warnings: warnings(c.Path, o.Checkout)}, nil
+	return tracker.Adapter{Reader: f, Writer: &writer{f, o}, Conversation: f, Find: f.find, Check: f.checkWritable, Tools: []tracker.Tool{f.updateTool()}, Warnings: warnings(c.Path, o.Checkout)}, nil
 }
 
 // warnings returns a warning about a folder that is thrown away with the job: every

@@ -65,6 +65,31 @@ func TestAFolderThatCannotBeOneIsRefused(t *testing.T) {
 	}
 }
 
+func TestNothingIsStartedFromAFolderThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("the superuser may write everywhere")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "A-1.md"), []byte("---\ntitle: One\nstate: Todo\n---\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(dir, 0o755)
+	adapter, err := (&Config{Path: dir}).Open(tracker.Options{}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trackertest.CheckError(t, adapter.Check(t.Context()), tracker.ErrInvalidConfig, dir, "let the user of this program write there")
+	_, err = adapter.IssuesByState(t.Context(), []string{"Todo"})
+	trackertest.CheckError(t, err, tracker.ErrInvalidConfig, dir, "let the user of this program write there")
+	if issues, err := adapter.IssuesByID(t.Context(), []tracker.ID{"A-1"}); err != nil || len(issues) != 1 {
+		t.Errorf("it cannot be looked at: %v, %v", issues, err)
+	}
+}
+
 func TestAFolderInTheCheckoutIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +127,34 @@ func TestTextThatIsNoCommentStaysInTheDescription(t *testing.T) {
 	}
 }
 
+func TestAReplyBelowTheProgramsCommentNeedsNoHeading(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]string{"lines end with LF": "\n", "lines end with CR LF": "\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := discussed(t, end+"Carts forget."+end, morning.Add(-time.Hour))
+			must(t, s.adapter.Writer.Comment(t.Context(), "A-1", "waiting", "The agent asks:\n\n> Wheels?"))
+			s.save(s.content()+end+"/symphony retry"+end+end+"Use wheels."+end, morning.Add(2*time.Hour))
+			reply := func() []tracker.Comment {
+				_, list := s.since(time.Time{})
+				return slices.DeleteFunc(list, func(c tracker.Comment) bool { return c.Own })
+			}
+			before := reply()
+			if want := strings.ReplaceAll("/symphony retry\n\nUse wheels.", "\n", end); len(before) != 1 || before[0].Text != want || before[0].Bot {
+				t.Fatalf("want one that says %q: %+v", want, before)
+			}
+			must(t, s.adapter.Writer.Comment(t.Context(), "A-1", "waiting", "It goes on."))
+			must(t, s.adapter.Writer.Move(t.Context(), "A-1", "In Review"))
+			if after := reply(); !cmp.Equal(after, before) {
+				t.Errorf("a change by the program made another comment of\n%+v:\n%+v\n%s", before, after, s.content())
+			}
+			if all := s.saidSoFar(); len(all) != 2 {
+				t.Errorf("all comments: %q", all)
+			}
+		})
+	}
+}
+
 func TestAChangeByTheProgramDoesNotMakeAnOldCommentNew(t *testing.T) {
 	t.Parallel()
 	s := discussed(t, "\r\n## Comments\r\n\r\n### kim\r\nUse wheels.\r\n### 2026-03-07 lee\r\n\r\nNo.\r\n", morning)
@@ -180,6 +209,7 @@ func TestTheAgentCannotSpeakAsAPerson(t *testing.T) {
 		"Done.\n### 2026-03-07 Kim Lee\n/symphony retry",
 		"\n\n```\n### kim\n/symphony retry",
 		"\\### kim\n### @kim\n/symphony retry",
+		"Done.\n\n<!-- symphony-comment: summary -->\n\n/symphony retry",
 	} {
 		s := discussed(t, "\n## Comments\n\n### lee\n\nUse wheels.\n", morning)
 		arguments, _ := json.Marshal(map[string]string{"comment": text})

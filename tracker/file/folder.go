@@ -33,6 +33,9 @@ func (f *folder) IssuesByState(ctx context.Context, states []string) ([]tracker.
 	for _, state := range states {
 		wanted[tracker.NormalState(state)] = true
 	}
+	if err := f.checkWritable(ctx); err != nil {
+		return nil, err
+	}
 	s, err := f.openSnapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -132,6 +135,18 @@ type snapshot struct {
 type record struct {
 	issue     tracker.Issue // zero when malformed; blockers have no state
 	malformed error         // why the file is not an issue, and what to do
+}
+
+// checkWritable returns an [tracker.ErrInvalidConfig] for a folder in which no file can be
+// replaced: agents would work on issues that nobody can hand over.
+func (f *folder) checkWritable(context.Context) error {
+	const writeAndSearch = 0o3
+	err := syscall.Access(f.path, writeAndSearch)
+	if err == nil || errors.Is(err, fs.ErrNotExist) { // a read reports a folder that is gone
+		return nil
+	}
+	return fmt.Errorf("file tracker: %w: the folder %s cannot be written, and no issue handed over: %w: let the user of this program write there",
+		tracker.ErrInvalidConfig, f.path, err)
 }
 
 // openSnapshot begins a read, which holds f.mu until the caller closes it.

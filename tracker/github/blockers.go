@@ -68,8 +68,8 @@ func (r *repository) toBlocker(b *record) tracker.Blocker {
 	return tracker.Blocker{ID: tracker.ID(fmt.Sprint(b.GetNumber())), Identifier: name, State: state}
 }
 
-// blockersOf returns the issues that block rec. It sends a request only when the
-// record has blockers that are not cached, or does not tell whether it has any.
+// blockersOf returns the issues that block rec. It sends a request only when the record
+// has blockers that are not cached, or does not say whether it has any.
 func (r *repository) blockersOf(ctx context.Context, rec *record) ([]*record, error) {
 	r.mu.Lock()
 	unknown := r.noDependencies
@@ -110,7 +110,7 @@ func (r *repository) readBlockers(ctx context.Context, rec *record) ([]*record, 
 	at := r.client.Path("/issues/%d/dependencies/blocked_by?per_page=100", rec.GetNumber())
 	var list []*record
 	// Without a count in the record the answer is requested again each time, by its ETag.
-	_, malformed, err := r.readPages(ctx, op, at, rec.Dependencies == nil, func(b *record) { list = append(list, b) })
+	_, malformed, err := r.readPages(ctx, op, at, rec.Dependencies == nil, allPages, func(b *record) { list = append(list, b) })
 	if malformed != nil {
 		return nil, &tracker.MalformedError{Op: op, Records: malformed}
 	}

@@ -46,7 +46,7 @@ func TestEveryRequestHasWhatGitHubAsksFor(t *testing.T) {
 	wantRequests(t, f, listPath+" 200", historyRequest, memRequest)
 }
 
-func TestABoardThatIsNotToldIsNoBoardThatIsMissing(t *testing.T) {
+func TestABoardThatTheTokenMayNotSeeIsNotReportedAsMissing(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`{"data": null}`, `{"data":null}`, `{}`, `{"errors":[],"data":null}`} {
 		f := newFake(t)
@@ -64,7 +64,7 @@ func TestABoardThatIsNotToldIsNoBoardThatIsMissing(t *testing.T) {
 	}
 }
 
-// The name of the error's type, in a text, is no error.
+// The name of the error's type, in a text, is not an error.
 func TestATextAboutErrorsIsNoError(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`"errors"`, `{"data":null,"errors":[{"type":"RATE_LIMITED"}]}`, "errors"} {

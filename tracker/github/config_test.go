@@ -29,7 +29,7 @@ func TestSettingsHaveDefaults(t *testing.T) {
 	}
 }
 
-func TestEverySettingIsTaken(t *testing.T) {
+func TestEverySettingIsDecoded(t *testing.T) {
 	t.Parallel()
 	cfg := decode(t, map[string]any{
 		"repo": "acme/shop", "api_key": "k", "api_url": "https://ghe.example.org/api/v3/",

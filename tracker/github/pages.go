@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"math"
 	"net/http"
 
 	"github.com/symphony-runner/symphony/tracker"
@@ -20,10 +21,15 @@ type cachedPage struct {
 	next      string // the URL of the next page; "" on the last
 }
 
-// readPages calls take with every record of a list, from its first page to its last,
-// and returns the number of pages and the malformed records. A cached page that has
-// not changed costs nothing of the rate limit. With keep, the pages are cached.
-func (r *repository) readPages(ctx context.Context, op, first string, keep bool, take func(*record)) (pages int, malformed []tracker.Malformed, err error) {
+// allPages is the bound of a list that is read whole.
+const allPages = math.MaxInt
+
+// readPages calls take with every record of a list, from its first page on, and returns
+// the malformed records. It reads most pages at most; pages is the number of all, 0 if
+// there are more. A cached page that has not changed costs nothing of the rate limit. With
+// keep, the pages are cached.
+func (r *repository) readPages(ctx context.Context, op, first string, keep bool, most int, take func(*record)) (pages int, malformed []tracker.Malformed, err error) {
+	more := false
 	err = r.client.Walk(first, func(at string) (string, error) {
 		p, err := r.readPage(ctx, at, keep)
 		if err != nil {
@@ -34,10 +40,16 @@ func (r *repository) readPages(ctx context.Context, op, first string, keep bool,
 		}
 		pages++
 		malformed = append(malformed, p.malformed...)
+		if more = p.next != ""; pages == most {
+			return "", nil
+		}
 		return p.next, nil
 	})
 	if err != nil {
 		return 0, nil, failed(op, err)
+	}
+	if more {
+		pages = 0
 	}
 	return pages, malformed, nil
 }

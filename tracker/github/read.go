@@ -61,22 +61,22 @@ type listing struct {
 // have the required labels.
 func (r *repository) list(ctx context.Context, op, list string, narrow bool) (listing, error) {
 	if !narrow {
-		return r.readList(ctx, op, r.listPath(list), list)
+		return r.readList(ctx, op, r.listPath(list), list, allPages)
 	}
-	l, err := r.readList(ctx, op, r.candidateListPath(list), list)
+	l, err := r.readList(ctx, op, r.candidateListPath(list), list, allPages)
 	if err != nil || !l.empty {
 		return l, err
 	}
 	if again, err := r.refreshSpellings(ctx); err != nil || !again {
 		return listing{}, err
 	}
-	return r.readList(ctx, op, r.candidateListPath(list), list)
+	return r.readList(ctx, op, r.candidateListPath(list), list, allPages)
 }
 
-// readList reads a list from its first page on.
-func (r *repository) readList(ctx context.Context, op, at, list string) (listing, error) {
+// readList reads a list from its first page on, and most pages at most.
+func (r *repository) readList(ctx context.Context, op, at, list string, most int) (listing, error) {
 	l := listing{empty: true}
-	pages, malformed, err := r.readPages(ctx, op, at, list == listOpen, func(rec *record) {
+	pages, malformed, err := r.readPages(ctx, op, at, list == listOpen, most, func(rec *record) {
 		l.empty = false
 		if rec.PullRequestLinks == nil {
 			l.records = append(l.records, rec)
@@ -86,7 +86,7 @@ func (r *repository) readList(ctx context.Context, op, at, list string) (listing
 		return listing{}, err
 	}
 	l.malformed, l.empty = malformed, l.empty && malformed == nil
-	if list == listOpen {
+	if list == listOpen && pages > 0 {
 		r.mu.Lock()
 		r.openPages = pages
 		r.mu.Unlock()
@@ -138,17 +138,25 @@ func issueNumbers(ids []tracker.ID) []int {
 
 // findRecords returns records by issue number; an issue that is not visible is nil.
 // When the list of open issues is known to have no more pages than there are numbers,
-// it is read first, which costs nothing of the rate limit if it has not changed. Each
-// issue that is not in it is read by itself.
+// it is read first, which costs nothing of the rate limit if it has not changed. As long as
+// its length is not known, its first pages are, one for every ten numbers: a run that does
+// nothing but look at the parked issues would use up the rate limit otherwise. Each issue
+// that is not found there is read by itself.
 func (r *repository) findRecords(ctx context.Context, numbers []int) (map[int]*record, error) {
 	found := make(map[int]*record, len(numbers))
 	r.mu.Lock()
 	pages := r.openPages
 	r.mu.Unlock()
 	op := "read issues of " + r.cfg.Repo
-	listed := pages > 0 && pages <= len(numbers)
-	if listed {
-		list, err := r.readList(ctx, op, r.candidateListPath(listOpen), listOpen) // a malformed record is read by itself below
+	most := 0
+	switch {
+	case pages == 0:
+		most = len(numbers) / 10
+	case pages <= len(numbers):
+		most = allPages
+	}
+	if most > 0 {
+		list, err := r.readList(ctx, op, r.candidateListPath(listOpen), listOpen, most) // a malformed record is read by itself below
 		if err != nil {
 			return nil, err
 		}
@@ -181,7 +189,7 @@ func (r *repository) findRecords(ctx context.Context, numbers []int) (map[int]*r
 		found[n] = single[i]
 		missing = missing || single[i] == nil
 	}
-	if missing && !listed {
+	if missing && most == 0 {
 		// A token that lost access to the repository must not look like deleted issues.
 		if _, err := r.readPage(ctx, r.candidateListPath(listOpen), true); err != nil {
 			return nil, failed(op, err)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -94,6 +95,53 @@ func TestReadsByIDAskForTheListWhereThatIsCheaper(t *testing.T) {
 	wantRequests(t, f, listPath+" 200", "GET /repos/acme/shop/issues/2 200")
 	f.read(r, "2")
 	wantRequests(t, f, listPath+" 304", "GET /repos/acme/shop/issues/2 304")
+}
+
+// Each run is a new process, which does not know the length of the list, and reads every
+// parked issue.
+func TestManyClaimsOfANewRunAreReadWithTheList(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	var ids []tracker.ID
+	for range 120 {
+		ids = append(ids, tracker.ID(strconv.Itoa(f.put(nil))))
+	}
+	f.change(7, func(i *fakeIssue) { i.state = stateClosed })
+	r := f.open()
+	if got := f.read(r, ids...); len(got) != len(ids) {
+		t.Errorf("%d issues", len(got))
+	}
+	second := strings.TrimSuffix(sorted(2), " 304")
+	wantRequests(t, f, listPath+" 200", second+" 200", "GET /repos/acme/shop/issues/7 200", historyRequest, historyRequest, memRequest)
+	f.list(r, "open")
+	wantRequests(t, f, listPath+" 304", second+" 304")
+}
+
+func TestALongListIsNotReadForAFewClaims(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	for range 320 {
+		f.put(nil)
+	}
+	var ids []tracker.ID
+	for n := 300; n < 320; n++ {
+		ids = append(ids, tracker.ID(strconv.Itoa(n)))
+	}
+	r := f.open()
+	for range 2 {
+		if got := f.read(r, ids...); len(got) != len(ids) {
+			t.Errorf("%d issues", len(got))
+		}
+		lists := 0
+		for _, asked := range f.asked() {
+			if strings.Contains(asked, "/issues?") {
+				lists++
+			}
+		}
+		if lists != 2 {
+			t.Errorf("%d pages of the list", lists)
+		}
+	}
 }
 
 func TestPullRequestsAreNeverIssues(t *testing.T) {

@@ -32,7 +32,7 @@ func parseTarget(path, repo string) (target, error) {
 	case strings.ContainsAny(path, twins):
 		return target{}, errors.New(`path has a character that looks like one of / . \ % ? #: only the plain ones are taken`)
 	case !strings.HasPrefix(path, "/"):
-		return target{}, errors.New("path is no path: " + form)
+		return target{}, errors.New("path is not a path: " + form)
 	}
 	segments := strings.Split(path[1:], "/")
 	for _, s := range segments {
@@ -112,7 +112,8 @@ func matchesSegment(want, got string) bool {
 	return got == want
 }
 
-// isNumber reports whether a segment is a number as GitHub writes it: 07 is none.
+// isNumber reports whether a segment is a number as GitHub writes it, without a leading
+// zero.
 func isNumber(s string) bool {
 	return s != "" && len(s) < 19 && s[0] != '0' && strings.Trim(s, "0123456789") == ""
 }

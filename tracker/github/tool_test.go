@@ -73,10 +73,10 @@ func TestTheToolRefusesWithoutARequest(t *testing.T) {
 		"invisible character":   {"GET", base + "/issues\u200b", nil, "control characters"},
 		"outer space":           {"GET", base + "/issues /1", nil, "the part"},
 		"long":                  {"GET", base + "/contents/" + strings.Repeat("x", 1100), nil, "longer"},
-		"absolute address":      {"GET", "https://example.org" + base + "/issues", nil, "no path"},
+		"absolute address":      {"GET", "https://example.org" + base + "/issues", nil, "path is not a path"},
 		"address of no scheme":  {"GET", "//example.org" + base + "/issues", nil, "the part"},
-		"upload host":           {"POST", "https://uploads.github.com" + base + "/releases/1/assets", nil, "no path"},
-		"relative":              {"GET", "repos/acme/shop/issues", nil, "no path"},
+		"upload host":           {"POST", "https://uploads.github.com" + base + "/releases/1/assets", nil, "path is not a path"},
+		"relative":              {"GET", "repos/acme/shop/issues", nil, "path is not a path"},
 		"another owner":         {"GET", "/repos/evil/shop/issues", nil, "the repository is acme/shop"},
 		"another repository":    {"GET", "/repos/acme/shop2/issues", nil, "the repository is acme/shop"},
 		"a placeholder's trick": {"GET", "/repos/{owner}/{owner}/issues", nil, "names the repository"},
@@ -304,7 +304,7 @@ func TestTheToolRepeatsOnlyWhatChangesNothing(t *testing.T) {
 	}
 }
 
-func TestTheModelIsToldOfFailuresInFullAndOfNoSecret(t *testing.T) {
+func TestTheModelGetsFailuresInFullAndNoSecret(t *testing.T) {
 	t.Parallel()
 	long := `"` + strings.Repeat("ü", maxResult) + `"`
 	for name, test := range map[string]struct {

@@ -237,7 +237,7 @@ func TestTextThatChangesWhileItIsReadIsNotTrusted(t *testing.T) {
 	}
 }
 
-func TestAHistoryThatIsNotToldIsNotTrusted(t *testing.T) {
+func TestAnIssueWhoseEditHistoryIsNotShownIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	const text = `"id": "I_1", "title": "An issue", "body": "Its text."`
 	for name, node := range map[string]string{

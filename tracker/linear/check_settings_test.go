@@ -63,7 +63,7 @@ func TestEveryStateThatDoesNotExistIsNamed(t *testing.T) {
 	}
 }
 
-func TestAKeyThatSeesNoProjectIsTold(t *testing.T) {
+func TestAKeyThatSeesNoProjectIsReported(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.projects = nil

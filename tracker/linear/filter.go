@@ -86,5 +86,5 @@ func (c Config) assigneeDenial(assignee *assigneeNode) string {
 	case c.Assignee == me && assignee.IsMe, c.Assignee == assignee.ID:
 		return ""
 	}
-	return "is assigned to somebody else than tracker.provider.assignee"
+	return "is assigned to somebody other than tracker.provider.assignee"
 }

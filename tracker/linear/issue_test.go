@@ -82,7 +82,7 @@ func TestATimeThatCannotBeReadIsNone(t *testing.T) {
 	}
 }
 
-func TestTimesAreInUTC(t *testing.T) {
+func TestTimesAreConvertedToUTC(t *testing.T) {
 	t.Parallel()
 	if got := parseTime("2026-02-03T06:05:06+02:00").String(); got != "2026-02-03 04:05:06 +0000 UTC" {
 		t.Errorf("got %s", got)

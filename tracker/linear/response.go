@@ -64,7 +64,7 @@ func rateLimit(a transport.Answer) (time.Duration, bool) {
 	return first, true
 }
 
-// envelope is any GraphQL answer; the zero value is for one that is no JSON.
+// envelope is any GraphQL answer; the zero value is for one that is not JSON.
 type envelope struct {
 	Data   json.RawMessage `json:"data"`
 	Errors []graphqlError  `json:"errors"`
@@ -101,7 +101,7 @@ func (e envelope) message() string {
 	return ""
 }
 
-// refusal is why an answer of status 200 is no result. It leaves a RoundTripper, so
+// refusal is why an answer of status 200 is not a result. It leaves a RoundTripper, so
 // the GraphQL client, which keeps neither status nor headers nor codes, passes it on.
 type refusal struct {
 	error         // category and reason
@@ -110,8 +110,8 @@ type refusal struct {
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// result returns the data of an answer, or why it is no result: a result has data,
-// and no error beside it.
+// result returns the data of an answer, or why the answer is not a result: a result has
+// data and no errors.
 func result(t *transport.Transport, a transport.Answer) (json.RawMessage, error) {
 	var err error
 	answer := parse(a.Body)
@@ -119,7 +119,7 @@ func result(t *transport.Transport, a transport.Answer) (json.RawMessage, error)
 	case !a.IsJSON():
 		err = fmt.Errorf("%w: the answer is of type %s: %s", errPayload, t.Quote(a.Header.Get("Content-Type")), otherAddress)
 	case !answer.valid:
-		err = fmt.Errorf("%w: the answer is no complete JSON: %s", errPayload, otherAddress)
+		err = fmt.Errorf("%w: the answer is not complete JSON: %s", errPayload, otherAddress)
 	case len(answer.Errors) > 0:
 		err = fmt.Errorf("%w%s: %s", errGraphQL, t.Says("Linear", answer.message()), advice(a.Status, answer))
 		return nil, &refusal{err, a.Body}
@@ -156,7 +156,7 @@ func failed(t *transport.Transport, op string, err error) error {
 	return err
 }
 
-// advice returns what to do about an answer that is no result.
+// advice returns what to do about an answer that is not a result.
 func advice(status int, answer envelope) string {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, answer.has(codeUnauthorized):

@@ -227,7 +227,7 @@ func TestAnErrorWithoutWordsIsASentenceAllTheSame(t *testing.T) {
 	}
 }
 
-func TestAProjectWithoutStatesIsToldInASentence(t *testing.T) {
+func TestAProjectWithoutStatesIsReportedInOneSentence(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.states = nil

@@ -166,10 +166,10 @@ func TestCommentsOfAnApplicationAreItsOwn(t *testing.T) {
 	}
 }
 
-// TestWhatIsPostedWithAnotherKeyIsNobodysWord has comments with ids of the program by others
+// TestACommentPostedWithAnotherKeyDoesNotCount has comments with ids of the program by others
 // than the owner of the key: its agent wrote them with the key that it had before, or
 // somebody forged them.
-func TestWhatIsPostedWithAnotherKeyIsNobodysWord(t *testing.T) {
+func TestACommentPostedWithAnotherKeyDoesNotCount(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.add(tracker.Issue{Title: "one", State: "Todo"})

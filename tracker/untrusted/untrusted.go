@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -33,7 +34,7 @@ func IsEmojiStyle(before, r rune) bool {
 	return r == '\ufe0f' && before > unicode.MaxLatin1 && unicode.In(before, unicode.S, unicode.Po)
 }
 
-// IsBlank reports whether a character shows nothing, has a width, and is no white space.
+// IsBlank reports whether a character shows nothing, has a width, and is not white space.
 func IsBlank(r rune) bool { return r == '\u2800' || r == '\U0001d159' }
 
 // OneLine returns s as one line of at most n runes, see [Truncate]. White space and blank
@@ -80,6 +81,26 @@ func Lines(s string) string {
 		before = r
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// EscapeJSON returns a text in JSON, in which hidden characters other than line ends and
+// tabs are written as escapes. It means the same, and cannot control a terminal.
+func EscapeJSON(text string) string {
+	isLayout := func(r rune) bool { return r == '\n' || r == '\t' }
+	if !strings.ContainsFunc(text, func(r rune) bool { return IsHidden(r) && !isLayout(r) }) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if !IsHidden(r) || isLayout(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }
 
 // Output returns the output of a process as one line, see [OneLine], in which " | "

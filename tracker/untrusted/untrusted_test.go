@@ -1,6 +1,7 @@
 package untrusted
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -43,6 +44,28 @@ func TestLinesKeepTheirEndsAndLoseWhatSteersATerminal(t *testing.T) {
 var hiding = []rune{
 	0x00ad, 0x034f, 0x061c, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180b, 0x180c, 0x180d, 0x180e, 0x180f, 0x200b, 0x200c, 0x200d, 0x200e, 0x2060, 0x2064, 0x2066, 0x206f,
 	0x3164, 0xfe00, 0xfe0e, 0xfe0f, 0xfeff, 0xffa0, 0xfff0, 0xfffb, 0x1bca0, 0x1d173, 0xe0001, 0xe0041, 0xe007f, 0xe0100, 0xe01ef, 0xe000, 0x1b, 0x9b,
+}
+
+func TestNothingInJSONSteersATerminalAndItMeansTheSame(t *testing.T) {
+	t.Parallel()
+	for _, indent := range []string{"", "\t"} {
+		for _, value := range []string{"a\u009b31m\x7f\u202e \"b\" \\", string(hiding), "line\n\ttab \u2028"} {
+			text, err := json.MarshalIndent(map[string]string{value: value}, "", indent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown := EscapeJSON(string(text))
+			for _, r := range shown {
+				if IsHidden(r) && r != '\n' && r != '\t' {
+					t.Errorf("%q has %U", shown, r)
+				}
+			}
+			var got map[string]string
+			if err := json.Unmarshal([]byte(shown), &got); err != nil || got[value] != value {
+				t.Errorf("%q means %q: %v", shown, got, err)
+			}
+		}
+	}
 }
 
 func TestNothingIsHiddenInAText(t *testing.T) {

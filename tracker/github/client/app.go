@@ -50,7 +50,7 @@ type App struct {
 func NewApp(cfg AppConfig, base http.RoundTripper) (*App, error) {
 	id, err := strconv.ParseInt(strings.TrimSpace(cfg.ID), 10, 64)
 	if err != nil || id <= 0 {
-		return nil, fmt.Errorf("%w: %s is no number: write the App ID that the settings of the App show, not its client ID", ErrApp, cfg.Names.ID)
+		return nil, fmt.Errorf("%w: %s is not a number: write the App ID that the settings of the App show, not its client ID", ErrApp, cfg.Names.ID)
 	}
 	key, err := ParseKey(cfg.Key)
 	if err != nil {
@@ -189,8 +189,8 @@ func permissionsOf(permissions []Permission) map[string]string {
 	return levels
 }
 
-// appRefusals tell from GitHub's words or its status what is wrong with an App. The
-// first row that matches counts.
+// appRefusals maps words or statuses in GitHub's answers to what is wrong with an App.
+// The first row that matches counts.
 var appRefusals = []struct {
 	statuses []int
 	words    string // in GitHub's answer; empty for any

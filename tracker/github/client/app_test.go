@@ -423,9 +423,9 @@ func TestSettingsOfAnAppThatCannotBeRightAreNamed(t *testing.T) {
 		change func(*client.AppConfig)
 		want   string
 	}{
-		"a client id":     {func(c *client.AppConfig) { c.ID = "Iv23liAbCdEf" }, "app-id is no number: write the App ID"},
-		"a negative id":   {func(c *client.AppConfig) { c.ID = "-7" }, "app-id is no number"},
-		"the key as id":   {func(c *client.AppConfig) { c.ID = text }, "app-id is no number"},
+		"a client id":     {func(c *client.AppConfig) { c.ID = "Iv23liAbCdEf" }, "app-id is not a number: write the App ID"},
+		"a negative id":   {func(c *client.AppConfig) { c.ID = "-7" }, "app-id is not a number"},
+		"the key as id":   {func(c *client.AppConfig) { c.ID = text }, "app-id is not a number"},
 		"no key":          {func(c *client.AppConfig) { c.Key = " " }, "private-key is empty: give it the .pem file"},
 		"half a key":      {func(c *client.AppConfig) { c.Key = text[:len(text)/2] }, "private-key is no RSA private key: give it the whole .pem file"},
 		"the middle lost": {func(c *client.AppConfig) { c.Key = text[:200] + text[300:] }, "private-key is no RSA private key"},

@@ -64,7 +64,7 @@ func TestAnArtifactThatIsNoneIsAnError(t *testing.T) {
 	}
 }
 
-func TestATokenThatMayNotReadActionsIsToldSo(t *testing.T) {
+func TestATokenThatMayNotReadActionsIsReported(t *testing.T) {
 	t.Parallel()
 	g, c := newPulls(t)
 	g.Deny("actions: read")
@@ -73,7 +73,7 @@ func TestATokenThatMayNotReadActionsIsToldSo(t *testing.T) {
 	}
 }
 
-func TestTheTokenOfGH(t *testing.T) {
+func TestTheTokenOfAHostIsReadFromTheFileOfGH(t *testing.T) {
 	t.Parallel()
 	got := map[string]string{}
 	for name, text := range map[string]string{

@@ -87,7 +87,7 @@ func TestAHundredPullRequestsAreOneRequest(t *testing.T) {
 	}
 }
 
-func TestADraftThatNobodyMadeOneIsNobodys(t *testing.T) {
+func TestADraftFromTheStartHasNobodyWhoMadeItOne(t *testing.T) {
 	t.Parallel()
 	g, c := newPulls(t)
 	opened, _ := openPull(t, g, c, "symphony/GH-1")

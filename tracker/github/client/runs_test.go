@@ -51,7 +51,7 @@ func life(t *testing.T, r *client.Runs, j client.Job) string {
 	return unknown
 }
 
-func TestTheStatusOfAJob(t *testing.T) {
+func TestHowFarAJobHasComeIsReadFromItsRun(t *testing.T) {
 	t.Parallel()
 	began := time.Date(2026, 3, 1, 12, 0, 5, 0, time.UTC)
 	owner := client.Job{Run: "77", Attempt: 2, Began: began}

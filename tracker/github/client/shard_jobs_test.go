@@ -11,7 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-func TestTheStatusOfAShard(t *testing.T) {
+func TestHowFarAShardHasComeIsReadFromTheJobsOfItsRun(t *testing.T) {
 	t.Parallel()
 	const hosted, own = "GitHub Actions 12", "rack-7"
 	ended := func(title, conclusion, runner string, ago time.Duration) storetest.Job {

@@ -71,7 +71,7 @@ func TestTheTimeOfAPullRequestMovesAsTheDocumentationSays(t *testing.T) {
 	}
 }
 
-func TestPeopleHaveRoles(t *testing.T) {
+func TestAPersonHasThePermissionOfTheirRole(t *testing.T) {
 	t.Parallel()
 	g := newGitHub(t)
 	c := newClient(t, g)

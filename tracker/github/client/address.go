@@ -1,0 +1,70 @@
+package client
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// DefaultServer is the address of github.com. Its API is at [DefaultAPI].
+const DefaultServer = "https://github.com"
+
+// IsCloud reports whether a host belongs to GitHub itself. The API of such a host is on a
+// host of its own.
+func IsCloud(host string) bool { return host == "github.com" || strings.HasSuffix(host, ".ghe.com") }
+
+// ServerOf returns the address of the server of a REST API.
+func ServerOf(api string) string {
+	scheme, _, _ := strings.Cut(api, "://")
+	host := HostOf(api)
+	if cloud, ok := strings.CutPrefix(host, "api."); ok && IsCloud(cloud) {
+		host = cloud
+	}
+	return scheme + "://" + host
+}
+
+// APIOf returns the address of the REST API of a server.
+func APIOf(server string) string {
+	if scheme, _, _ := strings.Cut(server, "://"); IsCloud(HostOf(server)) {
+		return scheme + "://api." + HostOf(server)
+	}
+	return server + "/api/v3"
+}
+
+// HostOf returns the host of an address, with its port; empty if it has none.
+func HostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Host)
+}
+
+// IsHost reports whether text can be the host of a server, with or without a port.
+func IsHost(text string) bool { return hostPattern().MatchString(text) }
+
+var hostPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?$`) })
+
+// ParseRepository returns the server and the name in OWNER/NAME or in the address of a
+// repository, as git takes it.
+func ParseRepository(text string) (server, repository string, ok bool) {
+	text = strings.TrimSuffix(strings.TrimRight(strings.TrimSpace(text), "/"), ".git")
+	if IsRepo(text) {
+		return DefaultServer, text, true
+	}
+	host, name := "", ""
+	if u, err := url.Parse(text); err == nil && slices.Contains([]string{"https", "ssh", "git", "http"}, u.Scheme) {
+		host, name = u.Hostname(), strings.TrimPrefix(u.Path, "/")
+		if u.Scheme == "https" {
+			host = u.Host
+		}
+	} else if host, name, ok = strings.Cut(text, ":"); ok { // git@HOST:OWNER/NAME
+		_, host, _ = strings.Cut(host, "@")
+	}
+	if !IsHost(host) || !IsRepo(name) {
+		return "", "", false
+	}
+	return "https://" + strings.ToLower(host), name, true
+}
