@@ -57,12 +57,12 @@ func (r *Root) checkGit(ws Workspace) error {
 func (r *Root) findInGit(ws Workspace) error {
 	for _, name := range []string{"", "objects", "refs"} {
 		if info, err := r.dir.Lstat(gitFile(ws, name)); err != nil || !info.IsDir() {
-			return fmt.Errorf("%s is no folder", path.Join(".git", name))
+			return fmt.Errorf("%s is not a folder", path.Join(".git", name))
 		}
 	}
 	for _, name := range []string{"HEAD", "config"} {
 		if info, err := r.dir.Lstat(gitFile(ws, name)); err != nil || !info.Mode().IsRegular() {
-			return fmt.Errorf(".git/%s is no file", name)
+			return fmt.Errorf(".git/%s is not a file", name)
 		}
 	}
 	dir, err := r.dir.OpenRoot(gitFile(ws, ""))

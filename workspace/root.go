@@ -125,23 +125,35 @@ func Check(cfg Config, env Env) error {
 	if filepath.Clean(cfg.Root) == "/" || sameFolder(cfg.Root, "/") || sameFolder(cfg.Root, env.get("HOME")) {
 		return rootError(cfg.Root, errors.New("the file system's root and the home folder hold other things than workspaces"))
 	}
-	for path := filepath.Clean(cfg.Root); ; path = filepath.Dir(path) {
-		info, err := os.Stat(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && path != "/":
-			if _, err := os.Lstat(path); err == nil {
-				return rootError(cfg.Root, fmt.Errorf("%s is a link to nothing", path))
-			}
-			continue
-		case err != nil:
-			return rootError(cfg.Root, err)
-		case !info.IsDir():
-			return rootError(cfg.Root, fmt.Errorf("%s is no folder", path))
-		}
-		break
+	if err := CheckWritable(cfg.Root); err != nil {
+		return rootError(cfg.Root, err)
 	}
 	_, err := findBash(env.get("PATH"))
 	return err
+}
+
+// CheckWritable returns an error for a folder in which this process cannot make files. Of a
+// folder that does not exist it checks the nearest parent that does. It makes nothing.
+func CheckWritable(folder string) error {
+	for path := filepath.Clean(folder); ; path = filepath.Dir(path) {
+		info, err := os.Stat(path)
+		switch {
+		case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && path != "/":
+			if _, err := os.Lstat(path); err == nil {
+				return fmt.Errorf("%s is a link that leads nowhere", path)
+			}
+			continue
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return fmt.Errorf("%s is a file, and not a folder", path)
+		}
+		const writeAndSearch = 0o3
+		if err := syscall.Access(path, writeAndSearch); err != nil {
+			return fmt.Errorf("%s cannot be written: %w", path, err)
+		}
+		return nil
+	}
 }
 
 // Path returns the root's path, absolute and without symbolic links.
@@ -165,7 +177,7 @@ func (r *Root) Keys() ([]string, error) {
 	return keys, nil
 }
 
-// workspace returns where an issue's folder belongs. It does not look whether it
+// workspace returns the path of an issue's folder. It does not check whether the folder
 // exists.
 func (r *Root) workspace(issue Issue) Workspace {
 	key := Key(issue.Identifier)

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -49,6 +50,24 @@ func TestACheckOfARootMakesNothing(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("it made %v, %v", left, err)
+	}
+}
+
+func TestACheckRefusesARootThatCannotBeMade(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("the superuser may write everywhere")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(dir, 0o755)
+	env := Env{Parent: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(dir)}}
+	for _, root := range []string{dir, dir + "/a", dir + "/a/b"} {
+		if err := Check(Config{Root: root}, env); !errors.Is(err, ErrRoot) || !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("%q: %v", root, err)
+		}
 	}
 }
 

@@ -77,7 +77,7 @@ func (r *Root) OpenWork(ws Workspace, number int) (io.ReadCloser, error) {
 	if err == nil {
 		info, statErr := f.Stat()
 		if err = statErr; err == nil && !info.Mode().IsRegular() {
-			err = errors.New("it is no file")
+			err = errors.New("it is not a file")
 		}
 		if err != nil {
 			f.Close()

@@ -44,9 +44,9 @@ func (in *Incoming) show(ctx context.Context, commit ObjectID) error {
 }
 
 // DeliverLocal makes a commit the head of a branch in a repository of the user on this
-// machine. No work tree, index or other branch of it changes, and no hook of it runs.
-// old is where the branch is now, as far as the caller knows; the zero id says that the
-// repository must not have it. A delivery that has already happened is no error.
+// machine. No work tree, index or other branch of it changes, and no hook of it runs. old
+// is where the branch is now, as far as the caller knows; the zero id says that the
+// repository must not have it. A delivery that has already happened is not an error.
 //
 // The error is [ErrMoved] if the branch is somewhere else, is checked out, or the commit
 // does not follow it, and [ErrRejected] if another branch is in its way: deliver to
@@ -61,7 +61,7 @@ func (in *Incoming) DeliverLocal(ctx context.Context, repository string, to Bran
 	h := in.store.host
 	out, err := h.run(ctx, command{dir: repository, args: []string{"rev-parse", "--absolute-git-dir"}})
 	if err != nil {
-		return fmt.Errorf("deliver to %s in %s: %w: it is no repository, or of another user: %w", to, repository, ErrFolder, err)
+		return fmt.Errorf("deliver to %s in %s: %w: it is not a repository, or belongs to another user: %w", to, repository, ErrFolder, err)
 	}
 	gitDir := strings.TrimSuffix(string(out), "\n")
 	switch now, err := in.store.localHead(ctx, repository, gitDir, to); {
@@ -102,7 +102,8 @@ func (in *Incoming) DeliverLocal(ctx context.Context, repository string, to Bran
 	return fmt.Errorf("deliver to %s in %s: %w", to, repository, err)
 }
 
-// localHead returns where a branch of the user is; zero if there is none.
+// localHead returns the commit of a branch of the user, zero if the branch does not
+// exist.
 func (s *Store) localHead(ctx context.Context, repository, gitDir string, b Branch) (ObjectID, error) {
 	out, err := s.host.run(ctx, command{
 		dir: repository, repository: gitDir, args: []string{"for-each-ref", "--format=%(objectname) %(refname)", b.ref()},
@@ -118,7 +119,7 @@ func (s *Store) localHead(ctx context.Context, repository, gitDir string, b Bran
 	return ObjectID{}, nil
 }
 
-// localRefusals tell from git's words why a branch of the user cannot be moved.
+// localRefusals maps git's words to why a branch of the user cannot be moved.
 var localRefusals = []struct {
 	words  string
 	kind   error

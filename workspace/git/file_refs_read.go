@@ -156,7 +156,7 @@ func (r *refReader) read(request, prefix string) error {
 			}
 			continue
 		case e.mode != ModeFile:
-			return refuse("%q is no regular file", sanitize(path))
+			return refuse("%q is not a regular file", sanitize(path))
 		case limit <= 0:
 			return refuse("nobody expects the file %q", sanitize(path))
 		case len(r.files) >= maxRefFiles:

@@ -267,15 +267,15 @@ func TestAReferenceWithUnexpectedFilesIsRefusedAndTheOthersAreRead(t *testing.T)
 	}
 	hostile := map[FileRef]string{}
 	for name, tree := range map[string]struct{ lines, want string }{
-		"link":       {"120000 blob " + blob + "\tplan.json\n", "no regular file"},
-		"executable": {"100755 blob " + blob + "\tplan.json\n", "no regular file"},
-		"submodule":  {"160000 commit " + main + "\tplan.json\n", "no regular file"},
+		"link":       {"120000 blob " + blob + "\tplan.json\n", "not a regular file"},
+		"executable": {"100755 blob " + blob + "\tplan.json\n", "not a regular file"},
+		"submodule":  {"160000 commit " + main + "\tplan.json\n", "not a regular file"},
 		"empty":      {"", "has no files"},
 		"unexpected": {"100644 blob " + blob + "\tunexpected\n", "nobody expects"},
 		"huge":       {"100644 blob " + huge + "\tplan.json\n", "has 101 bytes, the limit is 100"},
 		"thousand":   {thousand.String(), "more than 300 files"},
-		"deep":       {"040000 tree " + deep + "\td\n", "no regular file"},
-		"wide":       {"040000 tree " + wide + "\td\n", "no regular file"},
+		"deep":       {"040000 tree " + deep + "\td\n", "not a regular file"},
+		"wide":       {"040000 tree " + wide + "\td\n", "not a regular file"},
 		"folder":     {"040000 tree " + makeTree(t, origin, "040000 tree "+inner+"\tunexpected\n100644 blob "+blob+"\tunexpected.json\n") + "\tunexpected\n100644 blob " + huge + "\tz\n", "the limit is 100"},
 	} {
 		hostile[plantRef(t, origin, "refs/symphony/fleet/7-1/5/"+name, makeTree(t, origin, tree.lines))] = tree.want
@@ -307,7 +307,8 @@ func TestAReferenceWithUnexpectedFilesIsRefusedAndTheOthersAreRead(t *testing.T)
 	}
 }
 
-// Whoever can push can add hundreds of references, each of which takes its time.
+// Everybody who can push can add hundreds of references, and reading each of them takes
+// time.
 func TestReferencesThatAreNotReadInTheTimeForAllAreRefused(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)

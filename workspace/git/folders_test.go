@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTheNamesInFoldersOfTheWork(t *testing.T) {
+func TestNamesReturnsTheEntriesOfEachFolder(t *testing.T) {
 	d := newDelivery(t)
 	folder := d.workspace(t, "GH-1")
 	write(t, filepath.Join(folder, "src/deep/a"), "one")

@@ -80,7 +80,7 @@ func TestAGitmodulesThatIsALinkOrTooBigIsRefused(t *testing.T) {
 		return id(t, git(t, n.store.repository(), "commit-tree", "-m", "x", tree))
 	}
 	for want, commit := range map[string]ObjectID{
-		"it is no file":     commitWith("120000", "main.go"),
+		"it is not a file":  commitWith("120000", "main.go"),
 		"the limit is 6553": commitWith("100644", strings.Repeat("#", maxModulesFile+1)),
 	} {
 		if _, _, err := n.store.Submodules(t.Context(), commit, commit, nil); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "correct it, or remove repository.submodules") {
@@ -91,7 +91,7 @@ func TestAGitmodulesThatIsALinkOrTooBigIsRefused(t *testing.T) {
 
 // An address may lead to another repository of the same host, which gets the token, or to
 // another host by https, which does not.
-func TestTheAddressOfASubmodule(t *testing.T) {
+func TestASubmoduleGetsTheTokenOnTheSameHostOnly(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		own, parent, address string

@@ -23,8 +23,8 @@ import (
 // copies.
 const lfsName = "lfs"
 
-// Objects says which objects of Git LFS a workspace gets. nil is none: its files in Git
-// LFS are pointers.
+// Objects says which objects of Git LFS a workspace gets. nil means none: its files in
+// Git LFS stay pointers.
 type Objects struct {
 	pointers []Pointer
 	files    map[pointerAt]bool // that have them
@@ -127,7 +127,7 @@ func (s *Store) copyLocal(ctx context.Context, folder string, missing []pointerA
 func (s *Store) localObjects(ctx context.Context, folder string) (string, error) {
 	out, err := s.host.run(ctx, command{dir: folder, args: []string{"rev-parse", "--git-common-dir"}})
 	if err != nil {
-		return "", fmt.Errorf("%s: %w: it is no repository, or of another user: %w", folder, ErrFolder, err)
+		return "", fmt.Errorf("%s: %w: it is not a repository, or belongs to another user: %w", folder, ErrFolder, err)
 	}
 	common := strings.TrimSuffix(string(out), "\n")
 	if !filepath.IsAbs(common) {

@@ -121,7 +121,7 @@ func (l *lfsServer) batch(ctx context.Context, operation, ref string, wants []Po
 	}
 	var got lfsBatch
 	if err := answer.Decode(&got); err != nil {
-		return nil, fmt.Errorf("%w: what answers at %s is no server of Git LFS (%w); remove repository.lfs, or correct repository.url", ErrNotFound, l.root, err)
+		return nil, fmt.Errorf("%w: what answers at %s is not a server of Git LFS (%w); remove repository.lfs, or correct repository.url", ErrNotFound, l.root, err)
 	}
 	if got.Transfer != "" && got.Transfer != "basic" || got.Hash != "" && got.Hash != "sha256" {
 		return nil, fmt.Errorf("%w: its server of Git LFS wants the transfer %.40q and the hash %.40q, and only basic and sha256 are supported; remove repository.lfs", ErrUnsupported, got.Transfer, got.Hash)
@@ -181,7 +181,7 @@ func quoted(words string) string {
 	return fmt.Sprintf(" (%s)", sanitize(words))
 }
 
-// statusMeaning returns what to do about a status that is none of success, and its category.
+// statusMeaning returns what to do about a status other than success, and its category.
 func statusMeaning(status int) (advice string, kind error) {
 	switch {
 	case status == http.StatusUnauthorized:
@@ -283,7 +283,7 @@ func (l *lfsServer) transferOnce(ctx context.Context, method string, a lfsAction
 	}
 }
 
-// finish calls use with an answer, or returns why it is none.
+// finish calls use with a successful answer, or returns the error for any other.
 func (l *lfsServer) finish(answer *http.Response, what string, watch *time.Timer, use func(*http.Response) error) error {
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {
 		advice, kind := statusMeaning(answer.StatusCode)
@@ -314,8 +314,8 @@ func (l *lfsServer) mayUse(u *url.URL) error {
 	return fmt.Errorf("its server of Git LFS gives an address at %s that is not https; only that is used", sanitize(u.Scheme+"://"+u.Host))
 }
 
-// header returns the header of a request to an address that the server has given, and
-// for which it has given these values. A nil address gets nothing of them.
+// header returns the header of a request: the values that the server gave for this
+// address. With a nil address it has none of them.
 func (l *lfsServer) header(to *url.URL, given map[string]string) http.Header {
 	h := http.Header{}
 	h.Set("User-Agent", "symphony")

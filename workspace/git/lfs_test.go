@@ -196,7 +196,7 @@ func TestAServerOfGitLFSThatCannotBeUsedIsOneSentenceAndACategory(t *testing.T) 
 		says    string
 	}{
 		"no server":       {status(404, ""), nil, ErrNotFound, "it has no server of Git LFS, or the token does not see it; remove repository.lfs"},
-		"a page":          {func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, "<html>"); return true }, nil, ErrNotFound, "is no server of Git LFS"},
+		"a page":          {func(w http.ResponseWriter, r *http.Request) bool { fmt.Fprint(w, "<html>"); return true }, nil, ErrNotFound, "is not a server of Git LFS"},
 		"no token":        {status(401, ""), nil, ErrUnauthorized, "correct repository.token"},
 		"no permission":   {status(403, `{"message": "over its data quota"}`), nil, ErrForbidden, "(over its data quota); give the token the permission to read contents, or see whether the quota"},
 		"bandwidth":       {status(509, ""), nil, ErrForbidden, "quota"},

@@ -25,7 +25,7 @@ func TestAnObjectIDHoldsOnlyFortyHexDigits(t *testing.T) {
 	}
 }
 
-func TestNamesSurviveJSON(t *testing.T) {
+func TestBranchesAndObjectIDsSurviveJSON(t *testing.T) {
 	t.Parallel()
 	type record struct {
 		Head   ObjectID
@@ -94,7 +94,7 @@ func TestEachIssueHasABranchOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestAddressesOfRemotes(t *testing.T) {
+func TestOnlySafeAddressesOfRemotesAreParsed(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
 		"https://github.com/acme/shop":      "https://github.com/acme/shop",

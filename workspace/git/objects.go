@@ -106,7 +106,7 @@ func parseObjectLine(line string) (Object, error) {
 		return Object{}, refuse("the object %s is missing", sanitize(fields[0]))
 	}
 	if len(fields) != 3 {
-		return Object{}, fmt.Errorf("git cat-file: the line %q is no object", sanitize(line))
+		return Object{}, fmt.Errorf("git cat-file: the line %q is not an object", sanitize(line))
 	}
 	id, err := ParseObjectID(fields[0])
 	if err != nil {
@@ -114,13 +114,13 @@ func parseObjectLine(line string) (Object, error) {
 	}
 	size, err := strconv.ParseInt(fields[2], 10, 64)
 	if err != nil || size < 0 {
-		return Object{}, fmt.Errorf("git cat-file: the line %q is no object", sanitize(line))
+		return Object{}, fmt.Errorf("git cat-file: the line %q is not an object", sanitize(line))
 	}
 	switch fields[1] {
 	case "blob", "tree", "commit", "tag":
 		return Object{ID: id, Type: fields[1], Size: size}, nil
 	}
-	return Object{}, fmt.Errorf("git cat-file: the line %q is no object", sanitize(line))
+	return Object{}, fmt.Errorf("git cat-file: the line %q is not an object", sanitize(line))
 }
 
 // contents reads an object of at most limit bytes.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// remoteFailures tell from git's own words what is wrong with a remote. The first row
-// that matches counts. The words are those of git 2.34 to 2.55 in the C locale.
+// remoteFailures maps git's own words to what is wrong with a remote. The first row that
+// matches counts. The words are those of git 2.34 to 2.55 in the C locale.
 var remoteFailures = []struct {
 	words  string
 	kind   error
@@ -34,7 +34,7 @@ var remoteFailures = []struct {
 	{"dubious ownership", ErrForbidden, "the folder belongs to another user; run symphony as its owner"},
 	{"exceeds maximum allowed size", ErrTooBig, "the remote does not take so much at once"},
 	{"fsck error in packed object", ErrUnsupported, "an object in the history of the remote is malformed; run git fsck in a clone"},
-	{"not valid: is this a git repository?", ErrNotFound, "what answers is no git repository; correct repository.url"},
+	{"not valid: is this a git repository?", ErrNotFound, "what answers is not a git repository; correct repository.url"},
 	{"Could not resolve", ErrUnavailable, "its host has no address; check repository.url and the network"},
 	{"Failed to connect", ErrUnavailable, "check the network and the proxy; it is tried again"},
 	{"Couldn't connect", ErrUnavailable, "check the network and the proxy; it is tried again"},

@@ -169,7 +169,7 @@ func (c Commit) text() (string, error) {
 	text := fmt.Sprintf("author %s\ncommitter %s\n\n%s\n", c.Author.line(), c.Committer.line(), message)
 	for i, trailer := range c.Trailers {
 		if !utf8.ValidString(trailer) || !strings.Contains(trailer, ": ") || strings.ContainsAny(trailer, "\n\r\x00") {
-			return "", fmt.Errorf("%q is no trailer", trailer)
+			return "", fmt.Errorf("%q is not a trailer", trailer)
 		}
 		if i == 0 {
 			text += "\n"
@@ -179,5 +179,5 @@ func (c Commit) text() (string, error) {
 	return text, nil
 }
 
-// line returns the person as a commit object says it.
+// line returns the person in the format of a commit object.
 func (p Person) line() string { return fmt.Sprintf("%s <%s> %d +0000", p.Name, p.Email, p.When.Unix()) }

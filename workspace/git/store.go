@@ -44,9 +44,9 @@ type Store struct {
 	trees map[lfsTree][]pointerAt // that were read; needs lfs
 }
 
-// Store opens the store of a remote and makes it if it is missing. What a killed run
-// left is removed, and a store that is damaged is made again: it holds nothing that
-// the remote does not have. Close it. The error is [ErrStore].
+// Store opens the store of a remote and makes it if it is missing. What a killed run left
+// is removed, and a store that is damaged is made again: it holds nothing that the remote
+// does not have. The caller has to close it. The error is [ErrStore].
 func (h *Host) Store(ctx context.Context, remote Remote) (*Store, error) {
 	sum := sha256.Sum256([]byte(remote.url))
 	s := &Store{host: h, remote: remote, dir: filepath.Join(h.dir, hex.EncodeToString(sum[:16])), lfs: make(chan struct{}, 1)}
@@ -241,8 +241,8 @@ func repairPacks(dir string) error {
 	return nil
 }
 
-// comparePack returns an error unless the checksum at the end of a pack is the one in
-// its index, which is not so for a pack that was cut.
+// comparePack returns an error unless the checksum at the end of a pack is the one in its
+// index. In a pack that was cut off they differ.
 func comparePack(base string) error {
 	pack, err1 := readEnd(base+".pack", 20)
 	index, err2 := readEnd(base+".idx", 40)
@@ -271,7 +271,7 @@ func readEnd(path string, n int64) ([]byte, error) {
 }
 
 // check returns an error if the store is damaged: a reference that git calls broken or
-// that leads to no commit, or a line that is no id in the list of shallow commits.
+// that leads to no commit, or a line that is not an id in the list of shallow commits.
 func (s *Store) check(ctx context.Context) error {
 	if _, err := s.refs(ctx); err != nil {
 		return err
@@ -304,7 +304,7 @@ func (s *Store) refs(ctx context.Context) (map[string]ObjectID, error) {
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
 		if len(fields) != 3 || fields[1] != "commit" {
-			return nil, fmt.Errorf("reference %q: it is no commit", sanitize(line))
+			return nil, fmt.Errorf("reference %q: it is not a commit", sanitize(line))
 		}
 		id, err := ParseObjectID(fields[0])
 		if err != nil {

@@ -194,7 +194,8 @@ func (s *Store) explainModules(commit ObjectID, err error) error {
 	return fmt.Errorf("%s of the commit %s of %s: %w; correct it, or remove repository.submodules", modulesFile, commit, s.remote, err)
 }
 
-// findModulesFile returns the blob of the .gitmodules of a commit; zero if there is none.
+// findModulesFile returns the blob of the .gitmodules of a commit, or zero if the commit
+// has none.
 func (s *Store) findModulesFile(ctx context.Context, commit ObjectID) (blob ObjectID, err error) {
 	err = s.readTrees(ctx, func(w *treeWalk) error {
 		top, err := w.read(commit.String() + "^{tree}")
@@ -203,7 +204,7 @@ func (s *Store) findModulesFile(ctx context.Context, commit ObjectID) (blob Obje
 			return err
 		}
 		if mode := top[i].mode; mode != ModeFile && mode != ModeExecutable {
-			return fmt.Errorf("%w: it is no file", ErrUnsupported)
+			return fmt.Errorf("%w: it is not a file", ErrUnsupported)
 		}
 		object, err := w.objects.ask(top[i].id.String())
 		switch {
@@ -219,7 +220,7 @@ func (s *Store) findModulesFile(ctx context.Context, commit ObjectID) (blob Obje
 	return blob, err
 }
 
-// readTrees calls read with what reads trees of the store.
+// readTrees calls read with a reader of the store's trees.
 func (s *Store) readTrees(ctx context.Context, read func(*treeWalk) error) error {
 	objects, err := s.host.openObjects(ctx, command{dir: s.dir, repository: s.repository(), confined: true}, nil)
 	if err != nil {
