@@ -136,7 +136,7 @@ func TestAProgramWithoutLimitsGetsLimits(t *testing.T) {
 	}
 }
 
-func TestTheEndsOfAProgramAreToldApart(t *testing.T) {
+func TestHowAProgramEndedIsDistinguished(t *testing.T) {
 	t.Parallel()
 	const panicked = "\nthread 'main' (2) panicked at linux-sandbox/src/linux_run_main.rs:1199:5:\nFailed to execvp no-such: No such file or directory (os error 2)\n"
 	for name, test := range map[string]struct {

@@ -110,7 +110,7 @@ func TestALongTextIsCutBetweenRunes(t *testing.T) {
 	}
 }
 
-func TestAToolHasItsTime(t *testing.T) {
+func TestAToolIsStoppedAfterItsTimeout(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[time.Duration]time.Duration{0: toolTimeout, time.Second: time.Second} {
 		synctest.Test(t, func(t *testing.T) {

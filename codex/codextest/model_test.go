@@ -85,7 +85,7 @@ func TestEachLaneHasItsOwnReplies(t *testing.T) {
 	equal(t, "third", `"ABC-1"`, string(m.Requests()[2].Body))
 }
 
-func TestAStreamCanEndBadly(t *testing.T) {
+func TestAReplyCanBreakOffInTheMiddle(t *testing.T) {
 	t.Parallel()
 	m := model(t, Lane{Replies: []Reply{
 		{Failed: &Failed{Code: "context_length_exceeded"}}, {Incomplete: "max_output_tokens"},

@@ -187,7 +187,7 @@ func TestMovingTheIssueIsAToolCall(t *testing.T) {
 	equal(t, "arguments", map[string]any{"state": "Review"}, p.first("item/tool/call")["arguments"])
 }
 
-func TestAQuestionIsAskedAndTheAnswerTold(t *testing.T) {
+func TestAQuestionIsAskedAndTheAnswerRepeated(t *testing.T) {
 	t.Parallel()
 	for want, answer := range map[string]object{
 		"The answer is: Blue": {"result": object{"answers": object{"q1": object{"answers": []string{"Blue"}}}}},
@@ -203,7 +203,7 @@ func TestAQuestionIsAskedAndTheAnswerTold(t *testing.T) {
 	}
 }
 
-func TestAFloodIsAllThere(t *testing.T) {
+func TestAFloodArrivesComplete(t *testing.T) {
 	t.Parallel()
 	p, thread, _ := scripted(t)
 	equal(t, "status", "completed", p.turn(thread, "- [ ] Flood `5000`").Status)
@@ -228,7 +228,7 @@ func TestLinesThatCodexWouldNotSend(t *testing.T) {
 	}
 }
 
-func TestAWaitTakesItsTime(t *testing.T) {
+func TestAWaitLastsAsLongAsItSays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := serve(t, Options{})
@@ -292,7 +292,7 @@ func TestAnAgentThatIgnoresSignalsAndTheEndOfInputGoesOn(t *testing.T) {
 	equal(t, "messages", []string{"Deaf.", "Still here."}, p.said())
 }
 
-func TestALoginIsTaken(t *testing.T) {
+func TestAnyKeyIsAcceptedAsALogin(t *testing.T) {
 	t.Parallel()
 	p := serve(t, Options{})
 	p.hello()
