@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -19,7 +20,7 @@ const maxWorkflowFile = 1 << 20
 // Job holds the settings of one job in a workflow file of GitHub Actions.
 type Job struct {
 	Timeout            time.Duration // timeout-minutes; 0 when only GitHub can work it out
-	InConcurrencyGroup bool          // the job, or all of its workflow, is in a concurrency group
+	InConcurrencyGroup bool          // the job, or all of its workflow, is in a concurrency group with every other run
 }
 
 // Job reads the settings of the job that e is about from the workflow file in the
@@ -71,7 +72,7 @@ func parseJob(content []byte, id string) (Job, error) {
 	if !ok {
 		return Job{}, errors.New("the file has no such job")
 	}
-	job := Job{Timeout: defaultJobTimeout, InConcurrencyGroup: file.Concurrency != nil || found.Concurrency != nil}
+	job := Job{Timeout: defaultJobTimeout, InConcurrencyGroup: isShared(file.Concurrency) || isShared(found.Concurrency)}
 	if !found.Timeout.IsZero() {
 		var minutes float64
 		if err := found.Timeout.Decode(&minutes); err != nil || !(minutes > 0 && minutes <= 1e6) {
@@ -80,4 +81,10 @@ func parseJob(content []byte, id string) (Job, error) {
 		job.Timeout = time.Duration(minutes * float64(time.Minute))
 	}
 	return job, nil
+}
+
+// isShared reports whether all runs have the concurrency group of a workflow or a job. The id of
+// a run makes a group of its own, as the samples have it for commands.
+func isShared(concurrency any) bool {
+	return concurrency != nil && !strings.Contains(fmt.Sprint(concurrency), "github.run_")
 }

@@ -31,18 +31,20 @@ func TestAJobIsWhatItsWorkflowFileSays(t *testing.T) {
 		content string
 		want    action.Job
 	}{
-		"nothing said":               {"jobs: {tick: {}}", action.Job{Timeout: 6 * time.Hour}},
-		"minutes":                    {"jobs: {tick: {timeout-minutes: 45}}", action.Job{Timeout: 45 * time.Minute}},
-		"half a minute":              {"jobs: {tick: {timeout-minutes: 0.5}}", action.Job{Timeout: 30 * time.Second}},
-		"an expression":              {"jobs: {tick: {timeout-minutes: '${{ inputs.minutes }}'}}", action.Job{}},
-		"nonsense":                   {"jobs: {tick: {timeout-minutes: -3}}", action.Job{}},
-		"more than there is":         {"jobs: {tick: {timeout-minutes: .inf}}", action.Job{}},
-		"no number":                  {"jobs: {tick: {timeout-minutes: .nan}}", action.Job{}},
-		"the workflow has a group":   {"concurrency: symphony\njobs: {tick: {}}", action.Job{Timeout: 6 * time.Hour, InConcurrencyGroup: true}},
-		"the job has a group":        {"jobs: {tick: {concurrency: {group: symphony}}}", action.Job{Timeout: 6 * time.Hour, InConcurrencyGroup: true}},
-		"another job's is not ours":  {"jobs: {other: {concurrency: x, timeout-minutes: 1}, tick: {}}", action.Job{Timeout: 6 * time.Hour}},
-		"the rest does not matter":   {"on: {schedule: [{cron: '7 * * * *'}]}\njobs: {tick: {runs-on: ubuntu-latest, steps: [{uses: ./}]}}", action.Job{Timeout: 6 * time.Hour}},
-		"on is a word YAML may read": {"on: push\njobs: {tick: {}}", action.Job{Timeout: 6 * time.Hour}},
+		"nothing said":                {"jobs: {tick: {}}", action.Job{Timeout: 6 * time.Hour}},
+		"minutes":                     {"jobs: {tick: {timeout-minutes: 45}}", action.Job{Timeout: 45 * time.Minute}},
+		"half a minute":               {"jobs: {tick: {timeout-minutes: 0.5}}", action.Job{Timeout: 30 * time.Second}},
+		"an expression":               {"jobs: {tick: {timeout-minutes: '${{ inputs.minutes }}'}}", action.Job{}},
+		"nonsense":                    {"jobs: {tick: {timeout-minutes: -3}}", action.Job{}},
+		"more than there is":          {"jobs: {tick: {timeout-minutes: .inf}}", action.Job{}},
+		"no number":                   {"jobs: {tick: {timeout-minutes: .nan}}", action.Job{}},
+		"the workflow has a group":    {"concurrency: symphony\njobs: {tick: {}}", action.Job{Timeout: 6 * time.Hour, InConcurrencyGroup: true}},
+		"a command has its own group": {"jobs: {tick: {concurrency: \"${{ inputs.command && github.run_id || 'symphony' }}\"}}", action.Job{Timeout: 6 * time.Hour}},
+		"both have a group":           {"concurrency: symphony\njobs: {tick: {concurrency: {group: \"${{ github.run_id }}\"}}}", action.Job{Timeout: 6 * time.Hour, InConcurrencyGroup: true}},
+		"the job has a group":         {"jobs: {tick: {concurrency: {group: symphony}}}", action.Job{Timeout: 6 * time.Hour, InConcurrencyGroup: true}},
+		"another job's is not ours":   {"jobs: {other: {concurrency: x, timeout-minutes: 1}, tick: {}}", action.Job{Timeout: 6 * time.Hour}},
+		"the rest does not matter":    {"on: {schedule: [{cron: '7 * * * *'}]}\njobs: {tick: {runs-on: ubuntu-latest, steps: [{uses: ./}]}}", action.Job{Timeout: 6 * time.Hour}},
+		"on is a word YAML may read":  {"on: push\njobs: {tick: {}}", action.Job{Timeout: 6 * time.Hour}},
 	} {
 		got, err := jobIn(t, row.content)
 		if diff := cmp.Diff(row.want, got); diff != "" || err != nil {

@@ -70,8 +70,8 @@ func TestAnAttemptReportsThePhasesItGoesThrough(t *testing.T) {
 	}
 }
 
-// A new phase is no sign of life: only what the agent says ends its silence.
-func TestAPhaseIsNoProgress(t *testing.T) {
+// A new phase is not a sign of life: only what the agent says ends its silence.
+func TestANewPhaseDoesNotCountAsProgress(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "- [ ] Say `one`\n")
 	f.run(t.Context())

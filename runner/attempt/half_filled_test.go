@@ -95,7 +95,7 @@ func TestASessionHasAPartOfTheFiles(t *testing.T) {
 }
 
 // Another session may have other paths: what the last one did not have is not deleted.
-func TestOtherPathsAreNoWork(t *testing.T) {
+func TestOtherPathsDoNotCountAsWork(t *testing.T) {
 	t.Parallel()
 	for name, paths := range map[string][2][]string{
 		"all after some":  {{"app"}, nil},

@@ -114,7 +114,7 @@ func TestSavedObjectsOfGitLFSAreWithinTheLimitsOfNow(t *testing.T) {
 }
 
 // A workspace that was filled without the contents has other files than one with them.
-func TestWhenLFSIsSwitchedPointersAreNoWork(t *testing.T) {
+func TestPointersDoNotCountAsWorkWhenLFSIsSwitched(t *testing.T) {
 	t.Parallel()
 	f := newRepositoryFixture(t, "- [ ] Run `grep -q oid model.bin && echo x > x`\n")
 	f.inLFS()

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -28,14 +29,55 @@ func homesDir(sessionDir string) string { return filepath.Join(sessionDir, "home
 // tempsDir returns the folder that holds one temporary folder per issue.
 func tempsDir(sessionDir string) string { return filepath.Join(sessionDir, "tmp") }
 
-// Forget removes the session folders of an issue whose workspace is removed. Folders
-// that do not exist are no error.
+// Forget removes the session folders of an issue whose workspace is removed. Folders that
+// do not exist are not an error.
 func Forget(sessionDir, identifier string) error {
 	if sessionDir == "" {
 		return nil
 	}
 	key := workspace.Key(identifier)
 	return errors.Join(os.RemoveAll(filepath.Join(homesDir(sessionDir), key)), forceRemoveAll(filepath.Join(tempsDir(sessionDir), key)))
+}
+
+// ForgetUnused removes the session folders of the issues that used does not know by the
+// key of their workspace, unless something below one of them has changed since the given
+// time: a session that the caller does not know may run there. Folders that do not exist
+// are not an error.
+func ForgetUnused(sessionDir string, used func(key string) bool, since time.Time) error {
+	if sessionDir == "" {
+		return nil
+	}
+	var errs []error
+	for _, folder := range []string{homesDir(sessionDir), tempsDir(sessionDir)} {
+		entries, err := os.ReadDir(folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		for _, entry := range entries {
+			path := filepath.Join(folder, entry.Name())
+			if !used(entry.Name()) && !changedSince(path, since) {
+				errs = append(errs, forceRemoveAll(path))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// changedSince reports whether something at or below a path has changed since a time. What
+// cannot be read has not.
+func changedSince(path string, since time.Time) bool {
+	changed := false
+	filepath.WalkDir(path, func(_ string, entry fs.DirEntry, _ error) error {
+		if entry == nil {
+			return nil
+		}
+		if info, err := entry.Info(); err == nil && info.ModTime().After(since) {
+			changed = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return changed
 }
 
 // prepareDirs makes the folders of the session: a temporary one that the agent may write
@@ -78,8 +120,8 @@ func (a *attempt) prepareDirs() error {
 }
 
 // saveProfile adds the agent's permission profile to the config.toml of the session's
-// Codex home. It is not there from the start because the rules depend on where the
-// programs of the running agent are. Codex reads the file again when it needs it.
+// Codex home. It is added later because the rules depend on where the programs of the
+// running agent are. Codex reads the file again when it needs it.
 func (a *attempt) saveProfile(lines string) error {
 	path := filepath.Join(a.home, "config.toml")
 	err := os.WriteFile(path+".new", []byte(lines+a.Account.config()), 0o600)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -90,6 +91,39 @@ func TestForgetRemovesWhatOneIssueLeft(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"home/A-2/x"}, filesBelow(t, sessionDir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestForgetUnusedKeepsWhatIsUsedOrNew(t *testing.T) {
+	t.Parallel()
+	sessionDir := t.TempDir()
+	now := time.Now()
+	for name, age := range map[string]time.Duration{
+		"home/used/sessions/x": 48 * time.Hour, "home/unused/sessions/x": 48 * time.Hour, "tmp/unused/x/y": 48 * time.Hour,
+		"home/running/sessions/x": time.Hour, "tmp/running/x": time.Hour,
+	} {
+		path := filepath.Join(sessionDir, name)
+		writeFile(t, path, "x")
+		for ; path != sessionDir; path = filepath.Dir(path) {
+			if err := os.Chtimes(path, time.Time{}, now.Add(-age)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := os.Chmod(filepath.Join(sessionDir, "tmp/unused/x"), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	used := func(key string) bool { return key == "used" }
+	for range 2 {
+		if err := ForgetUnused(sessionDir, used, now.Add(-24*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"home/running/sessions/x", "home/used/sessions/x", "tmp/running/x"}, filesBelow(t, sessionDir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := ForgetUnused(filepath.Join(sessionDir, "none"), used, now); err != nil {
+		t.Errorf("without a folder: %v", err)
 	}
 }
 

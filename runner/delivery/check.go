@@ -9,7 +9,8 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// Entry is one side of a change; the zero value when there is none.
+// Entry is one side of a change. It is the zero value if the path does not exist on that
+// side.
 type Entry struct {
 	Mode git.Mode
 	Size int64 // of the content, in bytes
@@ -21,11 +22,12 @@ type Change struct {
 	Old, New Entry
 	Binary   bool   // whether the new content has a NUL byte
 	Target   string // of the new link; empty for another entry
-	LFS      bool   // whether the old content is a pointer of Git LFS, and the new one is none
+	LFS      bool   // whether the old content is a pointer of Git LFS and the new content is not
 	Object   Object // that the new content stands for, if it is a pointer that the base does not have
 }
 
-// Object is an object of Git LFS that a change needs; the zero value is none.
+// Object is an object of Git LFS that a change needs. The zero value stands for no
+// object.
 type Object struct {
 	ID    string
 	Size  int64 // in bytes
@@ -138,7 +140,8 @@ func (s Settings) checkBounds(w Work) (v Verdict) {
 	return v
 }
 
-// checkObjects adds to the verdict what the objects of Git LFS say that the work needs.
+// checkObjects adds to the verdict what follows from the objects of Git LFS that the work
+// needs.
 func (s Settings) checkObjects(w Work, v *Verdict) {
 	var bytes int64
 	for _, change := range w.Changes {
@@ -180,7 +183,7 @@ func (s Settings) changeProblem(c Change) string {
 		}
 		return "it is a repository inside the repository; add its files instead, or remove it"
 	default:
-		return fmt.Sprintf("its mode %o is none of a file, an executable file or a symbolic link", c.New.Mode)
+		return fmt.Sprintf("its mode %o is not that of a file, an executable file or a symbolic link", c.New.Mode)
 	}
 	switch {
 	case c.Old.Mode == git.ModeSubmodule:

@@ -78,6 +78,27 @@ func TestEachReasonRefusesTheDelivery(t *testing.T) {
 	}
 }
 
+func TestWhatServersToolsAndAgentsObeyIsRefused(t *testing.T) {
+	refused := func(path string) bool {
+		return len(Defaults().Check(Work{Changes: []Change{added(path)}}).Refusals) > 0
+	}
+	for _, path := range []string{
+		".woodpecker.yaml", ".woodpecker/check.yml", ".drone.yml", ".cirrus.yml", "bitbucket-pipelines.yml", "appveyor.yml", "azure-pipelines-nightly.yaml", "ci/Jenkinsfile.release", ".mergify.yml",
+		".cursorrules", "web/.cursorrules", ".windsurfrules", ".clinerules", ".clinerules/all.md", ".roo/rules/all.md", ".kiro/steering/all.md", ".junie/guidelines.md", "opencode.json", "opencode.jsonc",
+		".amazonq/rules/all.md", ".opencode/agent/all.md", "CLAUDE.local.md", "QWEN.md",
+		"lefthook.yaml", ".lefthook.yml", "lefthook-local.toml", ".overcommit.yml", "shop.code-workspace", ".zed/tasks.json", ".devcontainer.json",
+	} {
+		if !refused(path) {
+			t.Errorf("%s may be delivered", path)
+		}
+	}
+	for _, path := range []string{"docs/agent.md", "lefthook_test.go", "internal/lefthook.go", "drone.yml", "cursorrules.md", "mergify/README.md"} {
+		if refused(path) {
+			t.Errorf("%s is refused", path)
+		}
+	}
+}
+
 func many(n int) (changes []Change) {
 	for i := range n {
 		changes = append(changes, added(fmt.Sprintf("f%d", i)))

@@ -70,11 +70,14 @@ func builtIn() []Rule {
 		}
 	}
 	add(Refuse,
-		".github/**", ".gitlab-ci.yml", ".gitlab/**", ".gitea/**", ".forgejo/**", ".circleci/**", ".travis.yml", "azure-pipelines.yml", "Jenkinsfile", ".buildkite/**",
-		"CODEOWNERS", "WORKFLOW.md", "**/.symphony/**", "AGENTS.md", "AGENTS.override.md", "CLAUDE.md", "GEMINI.md", "SKILL.md",
+		".github/**", ".gitlab-ci.yml", ".gitlab/**", ".gitea/**", ".forgejo/**", ".circleci/**", ".travis.yml", "azure-pipelines*.y*ml", "Jenkinsfile*", ".buildkite/**",
+		".woodpecker.y*ml", ".woodpecker/**", ".drone.y*ml", ".drone.jsonnet", ".cirrus.yml", ".cirrus.star", ".semaphore/**", ".teamcity/**", "bitbucket-pipelines.yml", "appveyor.yml", ".appveyor.yml",
+		".mergify.yml", ".mergify/**", // merges by itself what it is told to
+		"CODEOWNERS", "WORKFLOW.md", "**/.symphony/**", "AGENTS.md", "AGENTS.override.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md", "SKILL.md",
 		"**/.codex/**", "**/.agents/**", "**/.claude/**", "**/.cursor/**", "**/.gemini/**", "**/.aider*", "**/.mcp.json", "**/.continue/**", "**/.windsurf/**",
-		"**/.githooks/**", "**/.husky/**", ".pre-commit-config.yaml", "lefthook.yml", ".gitmodules", ".lfsconfig",
-		"**/.vscode/**", "**/.idea/**", "**/.devcontainer/**", ".envrc",
+		".cursorrules", ".windsurfrules", "**/.clinerules/**", "**/.roo/**", ".roorules*", "**/.kiro/**", "**/.junie/**", "**/.amazonq/**", "**/.augment/**", "**/.qwen/**", "**/.opencode/**", "opencode.json*", ".goosehints",
+		"**/.githooks/**", "**/.husky/**", ".pre-commit-config.yaml", "{,.}lefthook{,-local}.{yml,yaml,toml,json}", ".overcommit.yml", ".gitmodules", ".lfsconfig",
+		"**/.vscode/**", "*.code-workspace", "**/.idea/**", "**/.zed/**", "**/.devcontainer/**", ".devcontainer.json", ".envrc",
 	)
 	add(Review,
 		".gitattributes", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", "pip.conf",
@@ -85,6 +88,7 @@ func builtIn() []Rule {
 		"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.lockfile", "gradle-wrapper.*", "*.csproj", "packages.lock.json", "NuGet.config",
 		"Package.swift", "Package.resolved", "Podfile", "Podfile.lock", "flake.nix", "flake.lock",
 		"Dockerfile*", "*.dockerfile", "docker-compose*.y*ml", "compose.y*ml", "Makefile", "Justfile", "Taskfile.y*ml",
+		"action.y*ml", "mise*.toml", ".mise*.toml", ".tool-versions",
 		"LICENSE*", "LICENCE*", "COPYING*",
 	)
 	return rules
@@ -96,7 +100,7 @@ func Protections() []Protection { return []Protection{Refuse, Review, Draft, All
 // Validate returns an error unless p is one of the four words.
 func (p Protection) Validate() error {
 	if !slices.Contains(Protections(), p) {
-		return fmt.Errorf("%.60q is no policy; write refuse, review, draft or allow", string(p))
+		return fmt.Errorf("%.60q is not a policy; write refuse, review, draft or allow", string(p))
 	}
 	return nil
 }
@@ -116,7 +120,7 @@ func ValidatePattern(pattern string) error {
 	return nil
 }
 
-// matches reports whether a pattern matches a folded path. A pattern that is no glob
+// matches reports whether a pattern matches a folded path. A pattern that is not a glob
 // matches nothing; ValidatePattern refuses it.
 func matches(pattern, folded string) bool {
 	if !strings.Contains(pattern, "/") {
@@ -125,7 +129,8 @@ func matches(pattern, folded string) bool {
 	return doublestar.MatchUnvalidated(fold(pattern), folded)
 }
 
-// protection returns what the rules say of a path, and the pattern that says it.
+// protection returns the protection of a path, and the pattern of the rule that it comes
+// from.
 func (s Settings) protection(path string) (Protection, string) {
 	folded := fold(path)
 	isMatch := func(rule Rule) bool { return matches(rule.Pattern, folded) }

@@ -8,7 +8,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-func TestPeopleAreToldWhatBecameOfTheirFeedback(t *testing.T) {
+func TestAReplySaysWhatBecameOfFeedback(t *testing.T) {
 	t.Parallel()
 	for want, r := range map[string]Round{
 		"Session 2 on feedback, for 1 comment by kim. Its work is published as 0123456789ab.": {

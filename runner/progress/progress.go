@@ -23,6 +23,8 @@ type Progress struct {
 	Slots    int       // sessions at a time at most
 	Root     string    // path of the folder of the workspaces
 	Logs     string    // path of the folder of the event logs; empty for none
+	Program  string    // the words of a shell that start this program; empty for symphony
+	State    string    // where the state is, as --state takes it; empty for the default
 	NextPoll time.Time // zero until the first poll
 	Deadline time.Time // when sessions are stopped; zero for never
 

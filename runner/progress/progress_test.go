@@ -26,7 +26,7 @@ func TestThePhaseIsTheNameOfTheSpecificationInWords(t *testing.T) {
 	}
 }
 
-func TestThePlaceOfAClaimIsToldInWords(t *testing.T) {
+func TestThePlaceOfAClaimIsShownInWords(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]schedule.Owner{
 		"shard 3 of run 123": {Run: "123", Attempt: 1, Shard: 3}, "shard 3": {Host: "build-7", Shard: 3},

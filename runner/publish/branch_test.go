@@ -217,7 +217,7 @@ func TestAShallowRepositoryGetsABranch(t *testing.T) {
 	f.assertHeads("symphony/GH-7: a b\n")
 }
 
-func TestAllNamesTaken(t *testing.T) {
+func TestADeliveryFailsWhenAllItsBranchNamesAreTaken(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.inUserRepository()

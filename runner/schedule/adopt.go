@@ -75,11 +75,10 @@ type Adopted struct {
 	Began bool  // From was alive, so its session counts as failed
 }
 
-// Adopt takes over the claims of dead owners: each becomes a retry that is due at
-// once (SPEC §7.4), and a failure of its issue, so that an issue that kills its
-// run cannot do so forever. A claim of an owner that never began is no failure: see
-// [State.Unstart]. An owner without a status is [Unknown].
-// Adopt returns the claims it took over.
+// Adopt takes over the claims of dead owners: each becomes a retry that is due at once
+// (SPEC §7.4), and a failure of its issue, so that an issue that kills its run cannot do
+// so forever. A claim of an owner that never began is not a failure: see [State.Unstart].
+// An owner without a status is [Unknown]. Adopt returns the claims it took over.
 func (s *State) Adopt(statuses map[Owner]OwnerStatus, p Policy, now time.Time) []Adopted {
 	var adopted []Adopted
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
@@ -162,8 +161,8 @@ func (c Claim) unstarted(now time.Time) Claim {
 	return c
 }
 
-// Retry makes a parked or waiting claim due at once and resets its counters, at
-// the request of an operator. It reports whether there was such a claim.
+// Retry makes a parked or waiting claim due at once and resets its counters, that of
+// attempts too, at the request of an operator. It reports whether there was such a claim.
 func (s *State) Retry(id tracker.ID, now time.Time) bool {
 	c, claimed := s.Claims[id]
 	if !claimed || c.holdsSlot() {
@@ -171,8 +170,7 @@ func (s *State) Retry(id tracker.ID, now time.Time) bool {
 	}
 	c.setPhase(Waiting, "an operator asked for a retry", now)
 	c.Due = now
-	c.Attempt = min(c.Attempt, 1)
-	c.Failures, c.Idle, c.Tokens = 0, 0, 0
+	c.Attempt, c.Failures, c.Idle, c.Tokens = 0, 0, 0, 0
 	s.Claims[id] = c
 	s.Converse(id, func(talk *Conversation) { talk.Rounds, talk.CheckRounds = 0, 0 })
 	return true

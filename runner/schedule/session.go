@@ -2,6 +2,8 @@ package schedule
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
@@ -266,9 +268,23 @@ func (c *Claim) failed(why string, p Policy, now, notBefore time.Time) Next {
 		c.Thread = "" // the thread may be the cause: begin a new one
 	}
 	if b := p.Budget.Attempts; b > 0 && c.Failures >= b {
-		return parked(Why{IsParked, plural(c.Failures, "failure") + " in a row (budget.max_attempts_per_issue), the last: " + why})
+		return parked(Why{IsParked, plural(c.Failures, "failure") + inARow + why})
 	}
 	return waiting(why, later(now.Add(Backoff(c.Attempt, p.MaxBackoff)), notBefore))
+}
+
+// inARow stands between the number of failures for which a claim is parked and the last.
+const inARow = " in a row (budget.max_attempts_per_issue), the last: "
+
+// LastFailure returns why the last session failed of a claim that is parked for its
+// failures in a row. Other reasons it returns as they are.
+func LastFailure(why string) string {
+	failures, last, found := strings.Cut(why, inARow)
+	count, _, _ := strings.Cut(failures, " ")
+	if n, err := strconv.Atoi(count); !found || err != nil || failures != plural(n, "failure") {
+		return why
+	}
+	return last
 }
 
 func waiting(why string, due time.Time) Next {

@@ -114,7 +114,7 @@ func TestTheLatestFourteenDaysAreKept(t *testing.T) {
 	}
 }
 
-func TestADayIsADayOfUTC(t *testing.T) {
+func TestSpendingIsCountedByDaysOfUTC(t *testing.T) {
 	t.Parallel()
 	f := simple()
 	f.claim(todo(1), schedule.Running, nil)

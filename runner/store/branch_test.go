@@ -286,7 +286,7 @@ func TestAServerWithoutGitHubsGitAPIIsNamed(t *testing.T) {
 	}
 }
 
-func TestBranchNames(t *testing.T) {
+func TestNamesThatNoBranchCanHaveAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"symphony-state", "a/b", "état", "v1.0", "x@y", "lock", strings.Repeat("a", maxBranchName)} {
 		if err := validateBranchName(name); err != nil {

@@ -248,7 +248,7 @@ func TestAForgedStateIsRefusedAndSaysWhere(t *testing.T) {
 		{`"limit": 18000`, `"limit": 604801`, `claim "e5": a number of its owner is too large`},
 		{`"open": [`, `"open": [` + strings.Repeat("{},", maxOpen), "reserves of shards are more than"},
 		{`"open": [`, `"open": [{"owner": {"run": "2", "shard": 1}, "ids": ["1"]},`, "reserve 2: its owner comes twice or out of order"},
-		{`"open": [`, `"open": [{"owner": {"run": "1"}, "ids": ["1"]},`, "reserve 1: its owner is no shard"},
+		{`"open": [`, `"open": [{"owner": {"run": "1"}, "ids": ["1"]},`, "reserve 1: its owner is not a shard"},
 		{`"open": [`, `"open": [{"owner": {"run": "1", "shard": 257}, "ids": ["1"]},`, "reserve 1: a number of its owner is too large"},
 		{`"open": [`, `"open": [{"owner": {"run": "1", "shard": 1}, "ids": []},`, "reserve 1: it has 0 issues"},
 		{`"tokens": 250000`, `"tokens": -250000`, "reserve 1: a count is negative"},

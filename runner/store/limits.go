@@ -234,7 +234,7 @@ func (o owner) validate() error {
 func (r reserve) validate() error {
 	switch {
 	case r.Owner.Shard == 0:
-		return errors.New("its owner is no shard")
+		return errors.New("its owner is not a shard")
 	case wholeOrEmpty(r.Fleet, maxName) != r.Fleet:
 		return errors.New("the name of its fleet is too long or not plain")
 	case r.Tokens < 0:

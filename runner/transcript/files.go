@@ -101,7 +101,7 @@ func CheckFolder(folder string) error {
 		case err != nil:
 			return err
 		case !info.IsDir():
-			return fmt.Errorf("%s is a link or no folder: remove it", name)
+			return fmt.Errorf("%s is a link, or not a folder: remove it", name)
 		}
 	}
 	return nil
@@ -119,8 +119,13 @@ func Create(folder, name string) (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	if made == nil {
+	info, err := root.Lstat(".gitignore")
+	unfinished := err == nil && info.Mode().IsRegular() && info.Size() == 0 // by a full disk, or a program that was killed
+	if made == nil || unfinished {
 		if err := root.WriteFile(".gitignore", []byte(ignoreAll), 0o600); err != nil {
+			if made == nil {
+				_ = os.Remove(folder) // if it is empty, the next session makes both
+			}
 			return nil, err
 		}
 	}
@@ -223,8 +228,8 @@ type Limits struct {
 }
 
 // Prune removes logs, the oldest first, until the rest is within the limits. It never
-// removes one that is being written. A folder that does not exist is no error, one that
-// [CheckFolder] refuses is.
+// removes one that is being written. A folder that does not exist is not an error, one
+// that [CheckFolder] refuses is.
 func Prune(folder string, l Limits, now time.Time) error {
 	if err := CheckFolder(folder); err != nil {
 		return err

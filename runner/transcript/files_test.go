@@ -57,6 +57,28 @@ func TestALogIsItsUsersAlone(t *testing.T) {
 	}
 }
 
+// A full disk leaves an empty file, and a program that is killed can. A folder of somebody's
+// own is left as it is.
+func TestAnEmptyIgnoreFileBesideTheLogsIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"": ignoreAll, "*.html\n": "*.html\n"} {
+		folder := t.TempDir()
+		path := filepath.Join(folder, ".gitignore")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		write(t, folder, "GH-7", noon, 1)
+		if got, err := os.ReadFile(path); string(got) != want || err != nil {
+			t.Errorf("%q became %q (%v), want %q", text, got, err, want)
+		}
+	}
+	folder := t.TempDir()
+	write(t, folder, "GH-7", noon, 1)
+	if _, err := os.Lstat(filepath.Join(folder, ".gitignore")); err == nil {
+		t.Error("a folder that was there before got a .gitignore")
+	}
+}
+
 func TestOnlyLogsAreListed(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -168,7 +168,7 @@ func (d *decoder) checkMergedState() {
 	switch {
 	case state != "" && !containsState(terminal, state):
 		d.add(Problem{Key: "delivery.merged_state", Value: display(state), Line: v.line, Column: v.column,
-			Reason: "is none of tracker.terminal_states, so the issue would not be finished; name one of them"})
+			Reason: "is not one of tracker.terminal_states, so the issue would not be finished; name one of them"})
 	case s.Delivery.Kind != KindPullRequest: // the program does not see a merge
 		state = ""
 	case state == "" && containsState(terminal, "Done"):

@@ -101,10 +101,10 @@ func TestAWrongValueOfADeliveryIsAProblem(t *testing.T) {
 		"allowed: [a, /docs]":                    `delivery.allowed[1] is "/docs": the pattern begins with a slash or a dot; write it from the top of the repository, for example docs/**`,
 		"protected: [docs]":                      `delivery.protected is a list: must be a map from patterns to policies, such as {docs/**: review}`,
 		"protected: {'a[': refuse}":              `delivery.protected.a[: the pattern is not a valid glob; write for example docs/**`,
-		"protected: {docs/**: deny}":             `delivery.protected.docs/**: "deny" is no policy; ` + policy,
-		"protected: {docs/**: Allow}":            `delivery.protected.docs/**: "Allow" is no policy; ` + policy,
-		"protected: {docs/**: }":                 `delivery.protected.docs/**: "" is no policy; ` + policy,
-		"protected: {docs/**: [allow]}":          `delivery.protected.docs/**: "" is no policy; ` + policy,
+		"protected: {docs/**: deny}":             `delivery.protected.docs/**: "deny" is not a policy; ` + policy,
+		"protected: {docs/**: Allow}":            `delivery.protected.docs/**: "Allow" is not a policy; ` + policy,
+		"protected: {docs/**: }":                 `delivery.protected.docs/**: "" is not a policy; ` + policy,
+		"protected: {docs/**: [allow]}":          `delivery.protected.docs/**: "" is not a policy; ` + policy,
 		"protected: {<<: {docs/**: allow}}":      `delivery.protected: must have patterns as its keys; write them out`,
 		"tokens: ignore":                         `delivery.tokens is "ignore": must be refuse, review, draft or allow`,
 		"history: rebase":                        `delivery.history is "rebase": must be squash or keep`,
@@ -120,14 +120,14 @@ func TestAWrongValueOfADeliveryIsAProblem(t *testing.T) {
 		"hand_over: {comment: hi}":               `delivery.hand_over.comment is "hi": is unknown; write state or remove_label`,
 		"hand_over: {state: 3}":                  `delivery.hand_over.state is 3: must be text; put it in quotes if it is`,
 		"hand_over: {state: in PROGRESS}":        `delivery.hand_over.state is "in PROGRESS": is one of tracker.active_states, so the issue would be worked on again; name a state in which people look at it`,
-		"merged_state: In Review":                `delivery.merged_state is "In Review": is none of tracker.terminal_states, so the issue would not be finished; name one of them`,
+		"merged_state: In Review":                `delivery.merged_state is "In Review": is not one of tracker.terminal_states, so the issue would not be finished; name one of them`,
 		"hand_over: {remove_label: agent}":       `delivery.hand_over.remove_label is "agent": is not one of tracker.required_labels, so the issue would be worked on again without it; add it there, or name one of them`,
 	} {
 		wantProblem(t, "repository: {url: .}\ndelivery:\n  "+key, "line 5: "+want)
 	}
 	github := "tracker: {kind: github}\nrepository: {url: https://github.com/a/b}\ndelivery: {hand_over: {state: Review}}"
 	got := problems(t, github, with(map[string]string{"GITHUB_TOKEN": "t", "GITHUB_REPOSITORY": "a/b"}))
-	want := "line 4: delivery.hand_over.state is \"Review\": invalid_tracker_config: is no state that an issue can have; without tracker.provider.state_label_prefix or project there are open and closed alone"
+	want := "line 4: delivery.hand_over.state is \"Review\": invalid_tracker_config: is not a state that an issue can have; without tracker.provider.state_label_prefix or project there are open and closed alone"
 	if diff := cmp.Diff([]string{want}, got); diff != "" {
 		t.Error(diff)
 	}

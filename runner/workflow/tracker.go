@@ -128,7 +128,7 @@ func (d *decoder) checkState(v value, state string, has tracker.States) {
 	if has.Only != nil && !containsState(has.Only, state) {
 		d.add(Problem{
 			Key: v.key, Value: display(state), Line: v.line, Column: v.column, Category: tracker.ErrInvalidConfig,
-			Reason: fmt.Sprintf("is no state that an issue can have; %s there are %s alone", has.Reason, strings.Join(has.Only, " and ")),
+			Reason: fmt.Sprintf("is not a state that an issue can have; %s there are %s alone", has.Reason, strings.Join(has.Only, " and ")),
 		})
 	}
 }

@@ -191,7 +191,7 @@ tracker:
 	want := []string{
 		"line 2: tracker.api_key: missing_tracker_secret: is missing; set the environment variable GITHUB_TOKEN: export GITHUB_TOKEN=$(gh auth token)",
 		"line 4: tracker.endpoint: invalid_tracker_config: is unknown; write api_url",
-		`line 5: tracker.active_states is "Todo": invalid_tracker_config: is no state that an issue can have; without tracker.provider.state_label_prefix or project there are open and closed alone`,
+		`line 5: tracker.active_states is "Todo": invalid_tracker_config: is not a state that an issue can have; without tracker.provider.state_label_prefix or project there are open and closed alone`,
 		`line 7: tracker.provider.repo is "shop": invalid_tracker_config: must be owner/name`,
 		`line 8: tracker.provider.api_url is "http://ghe.example.org/api/v3": invalid_tracker_config: must be the root of the REST API, as in https://ghe.example.org/api/v3 (http is for a loopback address alone)`,
 		`line 9: tracker.provider.trust is "everyone": invalid_tracker_config: must be members or anyone`,

@@ -268,8 +268,14 @@ func (d *decoder) command(to *string) form {
 	text := d.text(to)
 	return form{func(v value) {
 		text.decode(v)
-		if s, ok := v.raw.(string); ok && strings.TrimSpace(s) == "" {
+		s, ok := v.raw.(string)
+		words := strings.Fields(s)
+		switch {
+		case !ok:
+		case len(words) == 0:
 			d.reject(v, "must not be empty; remove the key for the default")
+		case words[0] == "codex" && !slices.Contains(words, "app-server"):
+			d.reject(v, "starts the Codex that talks to a person at a terminal: write codex app-server")
 		}
 	}, nonemptySchema()}
 }

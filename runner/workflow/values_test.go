@@ -150,6 +150,7 @@ func TestAValueThatIsNoIntegerInRangeIsAProblem(t *testing.T) {
 		`server: {port: 65536}`:                               `server.port is 65536: must be an integer from 0 to 65535`,
 		`codex: {command: 5}`:                                 `codex.command is 5: must be text; put it in quotes if it is`,
 		`codex: {command: ""}`:                                `codex.command is "": must not be empty; remove the key for the default`,
+		`codex: {command: codex exec}`:                        `codex.command is "codex exec": starts the Codex that talks to a person at a terminal: write codex app-server`,
 		`codex: {command: "a\0b"}`:                            `codex.command is "a\x00b": must not contain a NUL character`,
 		`codex: {model: {name: x}}`:                           `codex.model is a map: must be text; put it in quotes if it is`,
 		`hooks: {after_run: [echo]}`:                          `hooks.after_run is a list: must be text; put it in quotes if it is`,
@@ -176,7 +177,7 @@ func TestTheEndsOfARangeAreInIt(t *testing.T) {
 	}
 }
 
-func TestAStallTimeoutThatIsNotPositiveIsTaken(t *testing.T) {
+func TestAStallTimeoutThatIsNotPositiveIsAccepted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{"0": 0, "-5": -5 * time.Millisecond} {
 		s := parse(t, "tracker: {kind: file}\ncodex: {stall_timeout_ms: "+text+"}", with(nil)).Settings
