@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -15,13 +16,15 @@ import (
 
 // cleanUp removes the workspaces of issues that became terminal between runs,
 // once in a run (SPEC §8.6). The plan cleans up claimed issues. cleanUp reads the
-// issues that have a workspace by id, instead of every closed issue. It reads
-// them separately from the claims, so that its failures do not affect the run.
+// issues that have a workspace by id, instead of every closed issue; a single tick reads
+// some of them. It reads them separately from the claims, so that its failures do not
+// affect the run.
 func (l *loop) cleanUp(ctx context.Context) {
 	if l.cleaned || l.unread != nil {
 		return // done, or the tracker cannot be read: try at the next poll
 	}
 	l.cleaned = true
+	l.forgetUnused()
 	known, unknown, err := l.conn.Workspaces.Issues()
 	if err != nil {
 		l.warnError("startup cleanup", err)
@@ -32,6 +35,9 @@ func (l *loop) cleanUp(ctx context.Context) {
 		if _, claimed := l.state.Claims[tracker.ID(issue.ID)]; !claimed {
 			left[tracker.ID(issue.ID)] = issue
 		}
+	}
+	if l.Once {
+		keepSome(left, cleanedInATick)
 	}
 	switch err := l.refresh(ctx, slices.Sorted(maps.Keys(left))); {
 	case err == nil:
@@ -44,6 +50,41 @@ func (l *loop) cleanUp(ctx context.Context) {
 	}
 	if len(unknown) > 0 {
 		l.cleanUnknown(ctx, unknown)
+	}
+}
+
+// cleanedInATick is the number of workspaces without a claim whose issues a single tick
+// reads. Work waits in its workspace until a pull request is merged, so there may be
+// hundreds, and a tracker may need a request for each.
+const cleanedInATick = 20
+
+// keepSome removes issues at random until at most n are left, so that the ticks after one
+// another look at all of them.
+func keepSome(issues map[tracker.ID]workspace.Issue, n int) {
+	ids := slices.Collect(maps.Keys(issues))
+	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	for _, id := range ids[min(n, len(ids)):] {
+		delete(issues, id)
+	}
+}
+
+// unusedFor is the time after which the session folders of an issue are removed that the
+// state does not know. A session that belongs to another state changes its own in this time.
+const unusedFor = 24 * time.Hour
+
+// forgetUnused removes the session folders of issues that have neither a claim nor a
+// delivery: nothing resumes their threads. Where the workspaces are lost with the machine,
+// as on a runner of GitHub, no workspace leads to these folders, and a cache keeps them.
+func (l *loop) forgetUnused() {
+	used := make(map[string]bool, len(l.state.Claims)+len(l.state.Deliveries))
+	for id := range l.state.Claims {
+		used[workspace.Key(l.nameOf(id))] = true
+	}
+	for _, d := range l.state.Deliveries {
+		used[workspace.Key(d.Identifier)] = true
+	}
+	if err := attempt.ForgetUnused(l.SessionDir, func(key string) bool { return used[key] }, time.Now().Add(-unusedFor)); err != nil {
+		l.Log.Warn("old files of sessions were not removed", "error", err)
 	}
 }
 

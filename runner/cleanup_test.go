@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -31,6 +33,56 @@ func TestAMalformedIssueKeepsItsWorkspaceAndDelaysNothing(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{"A-1"}, f.keys()); diff != "" {
 			t.Errorf("workspaces (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// On a runner of GitHub no workspace outlives the job, and the cache of the sessions has the
+// thread of every issue that was ever worked on.
+func TestThreadsThatNothingResumesAreRemovedWithoutAWorkspace(t *testing.T) {
+	f := newFixture(t)
+	old := time.Now().Add(-48 * time.Hour)
+	f.edit(func(s *schedule.State) {
+		s.Claims = map[tracker.ID]schedule.Claim{"1": {ID: "1", Identifier: "A-1", Phase: schedule.Parked, Since: old}}
+		s.Deliveries = map[tracker.ID]schedule.Delivery{"2": {Identifier: "A-2", Branch: "symphony/A-2", At: old}}
+	})
+	r := f.run()
+	r.SessionDir = t.TempDir()
+	for _, key := range []string{"A-1", "A-2", "A-3"} {
+		home := filepath.Join(r.SessionDir, "home", key)
+		if err := os.MkdirAll(home, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(home, time.Time{}, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	homes, err := filepath.Glob(filepath.Join(r.SessionDir, "home", "*"))
+	if diff := cmp.Diff([]string{filepath.Join(r.SessionDir, "home", "A-1"), filepath.Join(r.SessionDir, "home", "A-2")}, homes); err != nil || diff != "" {
+		t.Errorf("%v: (-want +got):\n%s", err, diff)
+	}
+}
+
+// Handed-over issues keep their workspaces. To read all of them in every tick would use up
+// the rate limit of a tracker that needs a request for each.
+func TestATickReadsAFewOfManyIssuesWithAWorkspace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var issues []tracker.Issue
+		for n := range 50 {
+			issues = append(issues, issue(fmt.Sprintf("A-%d", n+1), "Done"))
+		}
+		f := newFixture(t, issues...)
+		for _, i := range issues {
+			f.prepare(i.Identifier)
+		}
+		for _, want := range []int{30, 10, 0} {
+			f.tick(t.Context())
+			if got := len(f.keys()); got != want {
+				t.Errorf("%d workspaces, want %d", got, want)
+			}
 		}
 	})
 }

@@ -16,13 +16,14 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// conversations holds what the loop knows of what is said about issues. The zero value
-// is one that has heard nothing.
+// conversations holds what the loop knows about the conversations on issues. In the zero
+// value nothing was read yet.
 type conversations struct {
 	news    map[tracker.ID]feedback.News // as last read
 	pulls   map[tracker.ID]*feedback.Pull
 	failed  map[string]bool // what could not be posted in this tick, and is not tried again
 	posting map[string]bool // what is being posted
+	more    bool            // there is more to post when that is done
 
 	nextRead time.Time                // before which a poll reads what people say only if an issue has changed
 	updated  map[tracker.ID]time.Time // when the issues with a claim had changed last, at the last read
@@ -86,7 +87,7 @@ func (l *loop) listen(ctx context.Context) {
 	}
 }
 
-// warnForeign says that the delivery of an issue is not on the issue's own branch.
+// warnForeign warns that the delivery of an issue is not on the issue's own branch.
 func (l *loop) warnForeign(id tracker.ID) {
 	d := l.state.Deliveries[id]
 	l.warn(fmt.Sprintf("%s: the state says that its work is on %q, which is not its branch: pull request #%d is left alone", l.nameOf(id), d.Branch, d.Number))
@@ -153,9 +154,9 @@ func (l *loop) converse(id tracker.ID, change func(*schedule.Conversation)) {
 	l.unsaved.exits = append(l.unsaved.exits, note)
 }
 
-// itemsFor returns the feedback that a session on an issue is given, and the function that
-// answers it; nothing if the session is for something else. The report notes what people
-// may not expect of it.
+// itemsFor returns the feedback that a session on an issue is given, and the function
+// that answers it. It returns nothing for a session without feedback. It adds to the
+// report what people may not expect of that feedback.
 func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx context.Context, id, text string, resolve bool) error) {
 	if d.Feedback.Round == "" {
 		return nil, nil
@@ -179,8 +180,8 @@ func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx contex
 	}
 }
 
-// pullOf returns the pull request of an issue, zero if there is none. It trusts the state
-// only about a branch that is the issue's own.
+// pullOf returns the pull request of an issue, zero if it has none. It ignores a delivery
+// in the state whose branch is not the issue's own.
 func (l *loop) pullOf(id tracker.ID) discussion.PullRequest {
 	d := l.state.Deliveries[id]
 	if d.Number == 0 || l.wf.Settings.Delivery.Kind != workflow.KindPullRequest {
@@ -204,8 +205,8 @@ func (l *loop) redact(text string) string {
 	return l.Redact(text)
 }
 
-// withoutLabel hides the label of parked issues from the rest of the program: putting it
-// on is no change of an issue by a person.
+// withoutLabel hides the label of parked issues from the rest of the program: adding it
+// is not a change of the issue by a person.
 type withoutLabel struct {
 	tracker.Reader
 	label string // in normal form

@@ -1,9 +1,11 @@
 package runner
 
 import (
+	"context"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
 // maxReserve bounds the time that is reserved before a deadline to end gracefully.
@@ -38,4 +40,13 @@ func (d deadline) stops(now time.Time) bool { return !d.stopAt.IsZero() && !now.
 // forbidsStart reports whether it is too late to start a session.
 func (d deadline) forbidsStart(now time.Time) bool {
 	return !d.startBy.IsZero() && now.After(d.startBy)
+}
+
+// bound returns a context for what must not keep the loop from stopping sessions in time. It
+// is ctx itself without a deadline, and from then on.
+func (d deadline) bound(ctx context.Context, now time.Time) (context.Context, context.CancelFunc) {
+	if d.stopAt.IsZero() || d.stops(now) {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, d.stopAt, schedule.StopError(schedule.DeadlineReached))
 }

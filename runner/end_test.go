@@ -19,7 +19,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
@@ -137,68 +136,6 @@ func TestARunningStopKeepsItsReasonWhenTheRunIsInterrupted(t *testing.T) {
 	})
 }
 
-func TestTheLastSaveOfAnInterruptedRunSurvivesAConflict(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, issue("A-1", "Todo"))
-		f.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
-			passes(ctx, time.Hour)
-			f.edit(func(s *schedule.State) {
-				s.Claims["B-1"] = schedule.Claim{ID: "B-1", Identifier: "B-1", Phase: schedule.Parked, Why: "by another run"}
-			})
-			return stopped(ctx)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Minute, cancel)
-		if _, err := f.run().Run(ctx); !errors.Is(err, schedule.ErrInterrupted) || errors.Is(err, store.ErrConflict) {
-			t.Errorf("ended with %v", err)
-		}
-		if c := f.claims()["A-1"]; c.Phase != schedule.Waiting || c.Thread != "thread" {
-			t.Errorf("our claim is %+v", c)
-		}
-		if _, kept := f.claims()["B-1"]; !kept {
-			t.Error("the other run's claim was overwritten")
-		}
-	})
-}
-
-func TestTheLastSaveAddsTheTickToTheHistory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, issue("A-1", "Todo"))
-		r := f.run()
-		r.Self.Run, r.Self.Attempt = "77", 2
-		began := time.Now().UTC()
-		if _, err := r.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if f.store.saves != 2 {
-			t.Errorf("%d saves, want one for the claim and one for its end", f.store.saves)
-		}
-		want := []schedule.TickRecord{{Run: "77", Attempt: 2, Started: began, Ended: time.Now().UTC(), Sessions: 1, Done: 1, Tokens: 120}}
-		if diff := cmp.Diff(want, f.state().History); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		if f.tick(t.Context()); f.store.saves != 2 || len(f.state().History) != 1 {
-			t.Errorf("a tick with nothing to do is remembered: %d saves, %+v", f.store.saves, f.state().History)
-		}
-	})
-}
-
-func TestTheHistoryTellsOfFailures(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
-		f.sessions = func(ctx context.Context, job attempt.Job, on func(attempt.Update)) schedule.Outcome {
-			if job.Issue.Identifier == "A-1" {
-				return schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed"}
-			}
-			return f.handOver(ctx, job, on)
-		}
-		f.tick(t.Context())
-		if past := f.state().History; len(past) != 1 || past[0].Failed != 1 || past[0].Done != 1 {
-			t.Errorf("%+v", past)
-		}
-	})
-}
-
 func TestTheLogOfASessionIsPassedOnWhenItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"))
@@ -231,58 +168,6 @@ func TestTheLogOfASessionIsPassedOnWhenItEnds(t *testing.T) {
 		if s.Claim.Identifier != "A-1" || s.Outcome.Class != schedule.Done || s.Took != time.Second || s.Omitted != 2 ||
 			len(s.Lines) != 200 || s.Lines[0] != "line 0" || s.Lines[199] != "line 199" {
 			t.Errorf("%s %s in %v, %d lines after %d: %q", s.Claim.Identifier, s.Outcome.Class, s.Took, len(s.Lines), s.Omitted, s.Lines)
-		}
-	})
-}
-
-func TestATickEndsBeforeItsDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
-		f.flow.now.Settings.Policy.MaxConcurrent = 1
-		f.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
-			passes(ctx, time.Hour)
-			return stopped(ctx)
-		}
-		r := f.run()
-		r.Deadline = 4 * time.Minute
-		began := time.Now()
-		tick, err := r.Run(t.Context())
-		if err != nil || tick.Stopped != "deadline" {
-			t.Errorf("ended with %v, %q", err, tick.Stopped)
-		}
-		if took := time.Since(began); took >= r.Deadline || took < r.Deadline-11*time.Second {
-			t.Errorf("a tick with a deadline of %v took %v", r.Deadline, took)
-		}
-		if c := f.claims()["A-1"]; c.Phase != schedule.Waiting || c.Failures != 0 {
-			t.Errorf("A-1 is left as %+v", c)
-		}
-		if _, claimed := f.claims()["A-2"]; claimed {
-			t.Error("A-2 was started with no time left")
-		}
-	})
-}
-
-func TestATickThatPublishesLeavesItselfTimeForIt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, issue("A-1", "Todo"))
-		f.flow.change(func(s *workflow.Settings) {
-			s.Repository, s.Delivery.Kind = &workflow.Repository{}, workflow.KindBranch
-		}, nil)
-		var left time.Duration
-		r := f.run()
-		r.Deadline = 20 * time.Minute
-		began := time.Now()
-		f.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
-			<-ctx.Done()
-			left = r.Deadline - time.Since(began)
-			return stopped(ctx)
-		}
-		if _, err := r.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if left < attempt.StopTime {
-			t.Errorf("the session was stopped %v before the deadline, and it may take %v", left, attempt.StopTime)
 		}
 	})
 }

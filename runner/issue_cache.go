@@ -26,14 +26,18 @@ func newIssueCache() issueCache {
 // listed reports whether candidates were read at least once.
 func (v *issueCache) listed() bool { return !v.listedAt.IsZero() }
 
-// list stores a complete list of candidates.
+// list stores a complete list of candidates. One that was gone when it was read by its id is
+// not started before it is read again: the list of a tracker may be the older of the two.
 func (v *issueCache) list(issues []tracker.Issue, at time.Time) {
 	v.listedAt = at
 	v.candidates = schedule.SortedIssues(issues)
 	for _, issue := range v.candidates {
 		v.readAt[issue.ID] = at
 		delete(v.malformed, issue.ID)
-		if _, known := v.issues[issue.ID]; known {
+		switch before, known := v.issues[issue.ID]; {
+		case known && before == nil:
+			delete(v.readAt, issue.ID)
+		case known:
 			v.issues[issue.ID] = &issue // not the address of the element, which may be overwritten
 		}
 	}
@@ -71,8 +75,8 @@ func (v *issueCache) gone(id tracker.ID, at time.Time) {
 	v.drop(id)
 }
 
-// markMalformed records that the record of an issue is malformed: nothing is
-// known about the issue then, and it is no candidate.
+// markMalformed records that the record of an issue is malformed: nothing is known about
+// the issue then, and it is not a candidate.
 func (v *issueCache) markMalformed(m tracker.Malformed) {
 	delete(v.issues, m.ID)
 	delete(v.readAt, m.ID)

@@ -37,7 +37,7 @@ const (
 type loop struct {
 	*Runner
 
-	// What the run works with, as it was read last.
+	// What the run works with, as last read.
 	wf      workflow.Workflow
 	conn    Connection
 	state   *schedule.State
@@ -309,7 +309,12 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
-	return errors.Join(err, l.saveLast(last))
+	again := l.saveLast(last)
+	if again != nil && err != nil && !errors.Is(err, schedule.ErrInterrupted) {
+		l.Log.Warn("the last save failed too", "error", again) // for the reason that ends the run
+		return err
+	}
+	return errors.Join(err, again)
 }
 
 func stopText(reason schedule.Reason) string {

@@ -113,7 +113,7 @@ func (l *loop) refresh(ctx context.Context, ids []tracker.ID) error {
 	return nil
 }
 
-// malformed warns once about a record of which no issue can be made.
+// malformed warns once about a record that cannot be converted to an issue.
 func (l *loop) malformed(m tracker.Malformed) {
 	if l.warn(fmt.Sprintf("%s: its record in the tracker is malformed, so nothing is done about it: %s", m.Name(), m.Reason)) {
 		l.Log.Warn("malformed record", "issue_id", m.ID, "issue_identifier", m.Identifier, "reason", m.Reason)
@@ -124,7 +124,7 @@ func (l *loop) malformed(m tracker.Malformed) {
 // nothing starts until a poll succeeds (SPEC §11.4).
 func (l *loop) unreadable(what string, err error) {
 	l.unread = fmt.Errorf("%s: %w", what, err)
-	if l.waits(time.Now()) {
+	if now := time.Now(); l.waits(now) || l.deadline.stops(now) {
 		return
 	}
 	l.problem(progress.Tracker, l.unread.Error())

@@ -31,7 +31,7 @@ func (f *fixture) watch() []progress.Progress {
 	return seen
 }
 
-func TestTheDisplayIsToldWhatRunsAndWhatHappened(t *testing.T) {
+func TestTheDisplayGetsWhatRunsAndWhatHappened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-10", "Todo"), issue("A-9", "Todo"))
 		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
@@ -108,7 +108,7 @@ func TestTheFirstThingThatIsShownIsWhatEarlierRunsLeft(t *testing.T) {
 	})
 }
 
-func TestTheDisplayIsToldOfWhatKeepsWorkFromStarting(t *testing.T) {
+func TestTheDisplayGetsWhatKeepsWorkFromStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		r := f.run()
@@ -151,7 +151,7 @@ func TestASessionThatAsksIsNotShownAsAFailure(t *testing.T) {
 	})
 }
 
-func TestTheDisplayIsToldWhatOthersWorkOn(t *testing.T) {
+func TestTheDisplayGetsWhatOthersWorkOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
 		shard := schedule.Owner{Run: "123", Attempt: 1, Shard: 3}

@@ -29,7 +29,9 @@ func (l *loop) reconcile(ctx context.Context) error {
 	defer l.owners.endRound()
 	l.reload(ctx)
 	if now := time.Now(); !now.Before(l.nextPoll) {
-		l.poll(ctx, now)
+		reads, cancel := l.deadline.bound(ctx, now)
+		l.poll(reads, now)
+		cancel()
 	}
 	for try := range maxConflicts {
 		decisions := l.plan(ctx)
@@ -139,7 +141,9 @@ func (l *loop) apply(ctx context.Context, wf workflow.Workflow) error {
 // those issues and plans again. One read serves all issues that start in the
 // round, and those that will start before the knowledge is old again.
 func (l *loop) plan(ctx context.Context) []schedule.Decision {
-	l.relist(ctx, time.Now())
+	reads, cancel := l.deadline.bound(ctx, time.Now())
+	defer cancel()
+	l.relist(reads, time.Now())
 	for {
 		now := time.Now()
 		snap, policy := l.snapshot(now), l.policy()
@@ -154,7 +158,7 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 		// Expect as many sessions to end soon as ended lately; the slots of some are free already.
 		policy.MaxConcurrent += max(0, len(lately(l.exits, now))-len(starting))
 		soon := startsOf(schedule.Plan(l.state, snap, policy, now))
-		if err := l.refresh(ctx, l.issues.stale(soon, fresh, now)); err != nil {
+		if err := l.refresh(reads, l.issues.stale(soon, fresh, now)); err != nil {
 			l.unreadable("re-read the issues that are about to start", err)
 		}
 	}
@@ -189,7 +193,7 @@ func (l *loop) commit(ctx context.Context, decisions []schedule.Decision) error 
 	for _, d := range decisions {
 		l.state.Apply(d, now)
 		starts = starts || d.Action == schedule.Dispatch
-		if d.Action != schedule.Observe { // which is nothing that people are told
+		if d.Action != schedule.Observe { // which people are not told
 			l.tick.Acted++
 		}
 	}

@@ -111,6 +111,39 @@ func warned(tick report.Tick, id string) bool {
 	return len(slices.DeleteFunc(slices.Clone(tick.Warnings), func(f string) bool { return !named(f) })) == 1
 }
 
+// lagging is a tracker whose list still has an issue that was deleted.
+type lagging struct {
+	*board
+	deleted tracker.ID
+}
+
+func (l lagging) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
+	found, err := l.board.IssuesByID(ctx, ids)
+	return slices.DeleteFunc(found, func(i tracker.Issue) bool { return i.ID == l.deleted }), err
+}
+
+func TestADeletedIssueThatIsStillListedIsNotStartedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		sessions := 0
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			if job.Issue.ID == "A-1" {
+				sessions++
+				return schedule.Outcome{Class: schedule.IssueFailed, Gone: true, Turns: 1}
+			}
+			passes(ctx, 5*time.Minute) // ten polls
+			return f.handOver(ctx, job, report)
+		}
+		r := f.run()
+		r.Connect = func(context.Context, workflow.Workflow) (runner.Connection, error) {
+			return runner.Connection{Tracker: tracker.Adapter{Reader: lagging{f.board, "A-1"}}, Workspaces: f.root}, nil
+		}
+		if tick, err := r.Run(t.Context()); err != nil || sessions != 1 {
+			t.Errorf("%d sessions on a deleted issue: %v, %+v", sessions, err, tick.Rows)
+		}
+	})
+}
+
 func TestAMalformedIssueInTheListIsAWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))

@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -23,8 +24,8 @@ type worker struct {
 	last    attempt.Update // the merged updates so far
 	started time.Time
 
-	round  string          // what the session was given, in one line; empty if it is none on feedback
-	rounds int             // how many sessions on feedback it makes, since somebody let the issue go on
+	round  string          // the feedback that the session was given, in one line; empty for a session without feedback
+	rounds int             // number of sessions on feedback since somebody let the issue go on, this one included
 	head   string          // where the program had left the branch before the session
 	speak  context.Context // of what is posted about the session when it has ended
 
@@ -192,6 +193,7 @@ func (m exited) applyTo(l *loop) {
 	if next.Phase == schedule.Parked {
 		l.tick.Parked = append(l.tick.Parked, m.id)
 	}
+	l.warnUnfinished(claim, next)
 	if next.Phase == "" && isOver(next.Why.Reason) {
 		l.issues.drop(m.id) // no plan needs to look at it again
 	}
@@ -200,6 +202,25 @@ func (m exited) applyTo(l *loop) {
 	}
 	l.replan = true
 	l.progress()
+}
+
+// unfinishedSessions is the number of sessions on an issue from which on a run that stops
+// one at its end says so.
+const unfinishedSessions = 5
+
+// warnUnfinished warns of an issue whose sessions the end of each run stops. That counts as
+// no failure, so such an issue is never parked, and without a budget of tokens it goes on for
+// ever.
+func (l *loop) warnUnfinished(claim schedule.Claim, next schedule.Next) {
+	switch claim.StopReason {
+	case schedule.DeadlineReached, schedule.Interrupted:
+	default:
+		return
+	}
+	if next.Phase == schedule.Waiting && claim.Sessions >= unfinishedSessions {
+		l.warn(fmt.Sprintf("%s: the end of the run stopped session %d on it, and the next run goes on: if that happens each time, give runs more time, make the issue smaller, or set budget.max_tokens_per_issue",
+			l.nameOf(claim.ID), claim.Sessions))
+	}
 }
 
 // mailbox passes updates from a session to the loop. It holds at most one: a new

@@ -19,6 +19,10 @@ import (
 // what is reserved before a deadline.
 const speakTime = 8 * time.Second
 
+// maxPosts bounds what is posted at once when many issues are parked, and the failures after
+// which no more of them are told before the next poll: without a permission each would fail.
+const maxPosts = 10
+
 // maxWord bounds what the report repeats of a comment, in runes.
 const maxWord = 40
 
@@ -30,9 +34,10 @@ const (
 	statusKey  = "status"  // the answer to /symphony status
 )
 
-// post performs something on the tracker or on GitHub in the background. what names it,
-// and nothing is posted twice at once. After a failure, which is a warning, it is not
-// tried again before the next poll. done is called in the loop after a success.
+// post calls work in the background, to change something on the tracker or on GitHub. what
+// names the change, and no two of one name run at once. A failure is a warning, and the
+// change is not tried again before the next poll. After a success done is called in the
+// loop.
 func (l *loop) post(ctx context.Context, what string, work func(context.Context) error, done func(*loop)) {
 	t := &l.talks
 	if t.posting == nil {
@@ -62,6 +67,9 @@ type posted struct {
 
 func (m posted) applyTo(l *loop) {
 	delete(l.talks.posting, m.what)
+	if l.talks.more && len(l.talks.posting) == 0 {
+		l.replan = true
+	}
 	if _, noLabel := errors.AsType[noLabelError](m.err); noLabel {
 		l.warn(m.err.Error())
 	} else if m.err != nil {
@@ -77,7 +85,7 @@ func (m posted) applyTo(l *loop) {
 	}
 }
 
-// answerOrders tells the people who gave commands what became of them, after the state
+// answerOrders posts to the people who gave commands what became of them, after the state
 // was saved.
 func (l *loop) answerOrders(ctx context.Context) {
 	for id, n := range l.talks.news {
@@ -89,13 +97,13 @@ func (l *loop) answerOrders(ctx context.Context) {
 		if !taken {
 			continue // it waits for a session to end
 		}
-		if n.Feedback.Command == "" && !talk.Heard.Equal(n.Feedback.Mark) { // what the plan need not know
+		if n.Feedback.Command == "" && !talk.Heard.Equal(n.Feedback.Mark) { // what the plan does not need to know
 			l.converse(id, func(c *schedule.Conversation) { c.Obeyed = n.Feedback.Obeyed })
 		}
 		orders := n.Orders
 		for _, o := range orders {
 			if !o.Known {
-				l.warn(l.redact(fmt.Sprintf("%s: %s wrote /symphony %s, which is no command: write one of %s after /symphony",
+				l.warn(l.redact(fmt.Sprintf("%s: %s wrote /symphony %s, which is not a command: write one of %s after /symphony",
 					l.nameOf(id), untrusted.OneLine(o.By, maxWord), untrusted.OneLine(o.Word, maxWord), strings.Join(feedback.Commands(), ", "))))
 			}
 		}
@@ -137,14 +145,15 @@ func (l *loop) statusOf(id tracker.ID) string {
 	return l.redact(s.Text(time.Now()))
 }
 
-// speakOfParked tells the people of each parked issue that it waits for them, where they
-// look, once for each reason, and that it goes on. It puts the label on, and takes it
-// off.
+// speakOfParked posts, where the people of an issue look, that a parked issue waits for
+// them, once for each reason, and later that it goes on. It also adds and removes the
+// label of parked issues. When many wait, a later round tells the rest.
 func (l *loop) speakOfParked(ctx context.Context) {
 	d := l.conn.Discussion
 	if d == nil || d.Writer == nil {
 		return
 	}
+	l.talks.more = false
 	for id, talk := range l.state.Conversations {
 		c := l.state.Claims[id]
 		waits, text := c.Phase == schedule.Parked, ""
@@ -159,6 +168,14 @@ func (l *loop) speakOfParked(ctx context.Context) {
 		if !waits {
 			what, text = "goes on", feedback.GoesOn
 		}
+		switch {
+		case len(l.talks.failed) >= maxPosts:
+			l.warn(fmt.Sprintf("other issues are not told in this tick that they wait or go on, because this failed for %d: the next tick tries again", maxPosts))
+			return
+		case len(l.talks.posting) >= maxPosts:
+			l.talks.more = true
+			return
+		}
 		pull, label := l.pullOf(id), l.wf.Settings.Feedback.Label
 		l.post(ctx, fmt.Sprintf("tell the people of %s that it %s", l.nameOf(id), what), func(ctx context.Context) error {
 			if err := d.Say(ctx, id, pull, waitingKey, text); err != nil && !errors.Is(err, tracker.ErrNotVisible) {
@@ -172,7 +189,7 @@ func (l *loop) speakOfParked(ctx context.Context) {
 }
 
 // setLabel puts a label on an issue or takes it off. A label that the tracker does not
-// have is no failure to take off.
+// have is not a failure to take off.
 func setLabel(ctx context.Context, d *discussion.Discussion, id tracker.ID, label string, on bool) error {
 	if label == "" {
 		return nil
@@ -191,8 +208,7 @@ func setLabel(ctx context.Context, d *discussion.Discussion, id tracker.ID, labe
 // of another try, and all else was posted.
 type noLabelError struct{ error }
 
-// speakOfRound tells people what became of their feedback, when a session on it has
-// ended.
+// speakOfRound posts what became of people's feedback when a session on it has ended.
 func (l *loop) speakOfRound(m exited, next schedule.Next) {
 	if m.round == "" || l.conn.Discussion == nil {
 		return

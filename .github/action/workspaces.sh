@@ -21,6 +21,13 @@ case $place/ in
   ;;
 esac
 
+# The agent may have taken away from the user of this job what it takes to read and to remove its files. Then the
+# cache would get the workspaces of no issue, and this step would fail in each run.
+regain() { # folder
+  find "$1" \( -type d ! -perm -700 -exec chmod u+rwx {} \; \) -o \( -type f ! -perm -400 -exec chmod u+r {} \; \)
+}
+# kilobytes prints the size of what a folder says that it holds, which a file of zeros needs no disk for.
+kilobytes() { { du -sk --apparent-size "$1" 2>/dev/null || du -skA "$1"; } | cut -f 1; }
 filled() { [ -d "$1" ] && [ -n "$(ls -A "$1")" ]; }
 move() { # from, to
   mkdir -p "$(dirname "$2")"
@@ -34,6 +41,7 @@ restore)
     exit 0
   elif filled "$ROOT"; then
     echo "The workspaces in $ROOT are left as they are; those of the cache are not used."
+    regain "$place"
     rm -rf "$place"
   else
     move "$place" "$ROOT"
@@ -45,7 +53,16 @@ gather)
     echo "there=false" >>"$GITHUB_OUTPUT"
     exit 0
   fi
+  regain "$ROOT"
+  # GitHub keeps 10 GB for a repository. To pack a file of zeros without end takes until the end of the job.
+  if [ "$(kilobytes "$ROOT")" -gt $((10 << 20)) ]; then
+    largest=$(for each in "$ROOT"/*; do echo "$(kilobytes "$each") ${each##*/}"; done | sort -rn | head -n 1)
+    warn "Workspaces are not cached" "The workspaces have more than 10 GB, that of ${largest#* } $((${largest%% *} >> 20)) GB. Remove it, or set the input cache-workspaces to false."
+    echo "there=false" >>"$GITHUB_OUTPUT"
+    exit 0
+  fi
   if [ "$moves" = true ]; then
+    [ ! -d "$place" ] || regain "$place"
     rm -rf "$place"
     move "$ROOT" "$place"
   fi

@@ -227,7 +227,7 @@ func TestLogsAreNotUploadedWhereTheServerTakesNone(t *testing.T) {
 	}
 }
 
-func TestAServerWithoutGitHubsGitAPIIsToldOfTheCache(t *testing.T) {
+func TestTheErrorOfAServerWithoutGitHubsGitAPIAdvisesTheCache(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.gitea()
@@ -322,6 +322,62 @@ func TestAPlanLeavesWhatItSaysToItsRun(t *testing.T) {
 		if summary := m.logged("summary"); code != 0 || n != want || strings.Contains(summary, "Would start") != (want == 1) {
 			t.Errorf("dry-run %s: exit status %d, %d warnings, summary:\n%s", dryRun, code, n, summary)
 		}
+	}
+}
+
+// A superuser needs no permissions, so the test looks at them as well.
+func TestAFolderThatAnAgentLocksKeepsNoWorkspaceFromTheCache(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	root, kept := filepath.Join(m.home, "root"), filepath.Join(m.dir, ".symphony", "workspaces")
+	env := []string{"KEPT=.symphony/workspaces", "ROOT=" + root}
+	lock := func(folder string) (locked []string) {
+		file := filepath.Join(folder, "A-1", "outer", "inner", "file")
+		m.writeFile(file, "work")
+		for path := file; path != folder; path = filepath.Dir(path) {
+			if err := os.Chmod(path, 0); err != nil {
+				t.Fatal(err)
+			}
+			locked = append(locked, path)
+		}
+		return locked
+	}
+	lock(kept) // as the cache had it
+	m.writeFile(filepath.Join(root, "A-2", "file"), "ours")
+	if code, said := m.runScript("workspaces.sh", env, "restore"); code != 0 {
+		t.Errorf("restore: exit status %d:\n%s", code, said)
+	}
+	if err := os.Symlink(m.home, filepath.Join(root, "A-2", "link")); err != nil {
+		t.Fatal(err)
+	}
+	locked := lock(root)
+	if code, said := m.runScript("workspaces.sh", env, "gather"); code != 0 {
+		t.Errorf("gather: exit status %d:\n%s", code, said)
+	}
+	for _, path := range slices.Backward(locked) {
+		info, err := os.Lstat(strings.Replace(path, root, kept, 1))
+		if err != nil || info.Mode().Perm()&0o400 == 0 || info.IsDir() && info.Mode().Perm() != 0o700 {
+			t.Errorf("the cache cannot read %s: %v, %v", path, info, err)
+		}
+	}
+}
+
+func TestAFileOfZerosWithoutEndIsNotCached(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	root := filepath.Join(m.home, "root")
+	m.writeFile(filepath.Join(root, "A-1", "file"), "ours")
+	large := filepath.Join(root, "A-2", "file")
+	m.writeFile(large, "")
+	if err := os.Truncate(large, 20<<30); err != nil {
+		t.Skip(err) // a file system without holes
+	}
+	code, said := m.runScript("workspaces.sh", []string{"KEPT=.symphony/workspaces", "ROOT=" + root}, "gather")
+	if code != 0 || !strings.Contains(said, "::warning title=Workspaces are not cached::The workspaces have more than 10 GB, that of A-2 20 GB.") || !strings.HasSuffix(m.logged("output"), "there=false\n") {
+		t.Errorf("exit status %d:\n%s\n%s", code, said, m.logged("output"))
+	}
+	if readText(t, filepath.Join(root, "A-1", "file")) != "ours" {
+		t.Error("the workspaces were moved")
 	}
 }
 

@@ -3,9 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,8 +26,8 @@ func (a *app) detectActions() {
 	}
 }
 
-// option returns the name of a flag for a message: inside Actions, flags are set by
-// inputs of the same name.
+// option returns the name of a flag for a message. Inside Actions that is the name of the
+// input that sets it.
 func (a *app) option(flag string) string {
 	if a.actions.InActions() {
 		return "the input " + flag
@@ -48,30 +47,50 @@ func (a *app) stateOption() string {
 	return fmt.Sprintf("--state %q", a.state)
 }
 
-// invalidFlag matches an error of the command-line library.
-var invalidFlag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^invalid argument (".*") for "--([a-z-]+)" flag: `) })
-
-// flagError turns an error of the command-line library into an error of usage.
+// flagError turns an error of the command-line library into an error of usage, in our words.
 func (a *app) flagError(cmd *cobra.Command, err error) error {
-	if parts := invalidFlag().FindStringSubmatch(err.Error()); parts != nil && parts[2] == "port" {
-		return fmt.Errorf("%w: --port %s: want 0 (any free port) to %d", errUsage, parts[1], maxPort)
-	} else if parts != nil {
-		want := "a whole number"
-		switch cmd.Flags().Lookup(parts[2]).Value.Type() {
-		case "duration":
-			want = "a time such as 50m"
-		case "bool":
-			want = "true or false"
-		}
-		return fmt.Errorf("%w: %s is %s: write %s", errUsage, a.option(parts[2]), parts[1], want)
-	}
 	hint := "see " + cmd.CommandPath() + " --help"
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		if near := nearestFlag(cmd, unknown.GetSpecifiedName()); near != "" {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return a.valueError(invalid.GetFlag(), invalid.GetValue())
+	}
+	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		name := "--" + bare.GetFlag().Name
+		value, _ := pflag.UnquoteUsage(bare.GetFlag())
+		return fmt.Errorf("%w: %s has no value: write %s %s; %s", errUsage, name, name, strings.ToUpper(value), hint)
+	}
+	if wrong, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
+		return fmt.Errorf("%w: %q is not how a flag is written; %s", errUsage, wrong.GetSpecifiedFlag(), hint)
+	}
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return fmt.Errorf("%w: %w; %s", errUsage, err, hint)
+	}
+	flag, name := "--"+unknown.GetSpecifiedName(), unknown.GetSpecifiedName()
+	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+		first, _ := utf8.DecodeRuneInString(letters)
+		flag, name = "-"+string(first), letters
+	}
+	if len(name) > 1 {
+		if near := nearestFlag(cmd, name); near != "" {
 			hint = "did you mean " + near + "?"
 		}
 	}
-	return fmt.Errorf("%w: %w; %s", errUsage, err, hint)
+	return fmt.Errorf("%w: unknown flag: %s; %s", errUsage, flag, hint)
+}
+
+// valueError returns the error for a value that a flag does not take.
+func (a *app) valueError(flag *pflag.Flag, value string) error {
+	if flag.Name == "port" {
+		return fmt.Errorf("%w: --port %q: want 0 (any free port) to %d", errUsage, value, maxPort)
+	}
+	want := "a whole number"
+	switch flag.Value.Type() {
+	case "duration":
+		want = "a time such as 50m"
+	case "bool":
+		want = "true or false"
+	}
+	return fmt.Errorf("%w: %s is %q: write %s", errUsage, a.option(flag.Name), value, want)
 }
 
 // printError prints an error that ends the program: as an annotation inside Actions,

@@ -52,6 +52,7 @@ type app struct {
 	githubApps []githubApp
 	warnings   []string // for the report
 	reported   bool     // the error of the command was printed, or is not to be
+	program    string   // the words of a shell that start this program; empty until [app.ownCommand] is asked
 }
 
 // run runs the command line and returns the exit status. Every status except 0
@@ -72,7 +73,7 @@ func run(ctx context.Context, p process) int {
 		a.printError(err)
 	}
 	a.revokeTokens()
-	_ = a.actions.Close() // fails only when out has failed
+	_ = a.actions.Close() // only out can make it fail, and out keeps its error
 	if out.err != nil {
 		unprinted := fmt.Errorf("write to standard output: %w; what was to be shown is lost: let it go to a terminal or a file with room", out.err)
 		fmt.Fprintf(p.stderr, "symphony: %s\n", a.redactor.String(unprinted.Error()))
@@ -116,7 +117,7 @@ func (a *app) command() *cobra.Command {
 
 // takeWorkflow makes the path of a WORKFLOW.md the only argument of a command.
 func takeWorkflow(cmd *cobra.Command) {
-	cmd.Annotations, cmd.Args, cmd.ValidArgsFunction = ofWorkflow(), usage(cobra.MaximumNArgs(1)), completeWorkflow
+	cmd.Annotations, cmd.Args, cmd.ValidArgsFunction = ofWorkflow(), argumentsUpTo(1), completeWorkflow
 }
 
 // argumentsFrom returns an argument check that says what to write where a command needs an
@@ -126,19 +127,20 @@ func argumentsFrom(least, most int, missing string) cobra.PositionalArgs {
 		if len(args) < least {
 			return fmt.Errorf("%w: %s", errUsage, missing)
 		}
-		return usage(cobra.MaximumNArgs(most))(cmd, args)
+		return argumentsUpTo(most)(cmd, args)
+	}
+}
+
+// argumentsUpTo returns an argument check that names the arguments which are too many, and
+// how the command is called.
+func argumentsUpTo(most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= most {
+			return nil
+		}
+		return fmt.Errorf("%w: too many arguments, from %q on: write %s", errUsage, args[most], cmd.UseLine())
 	}
 }
 
 // issueOf returns what to write where the command at a path needs an issue.
 func issueOf(path string) string { return "write the issue, as in: symphony " + path + " GH-7" }
-
-// usage returns an argument check whose errors are errors of usage.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return fmt.Errorf("%w: %w; see %s --help", errUsage, err, cmd.CommandPath())
-		}
-		return nil
-	}
-}

@@ -32,9 +32,22 @@ var levels = map[string]int{
 	// The displays of what a run does.
 	"runner/statuspage": 5,
 	"runner/terminal":   5,
+	"runner/runlog":     5,
 
 	// What the processes of a fleet give each other.
 	"runner/fleet": 5,
+
+	// The sample project.
+	"runner/demo": 5,
+
+	// The issue that a person means by a name.
+	"runner/lookup": 5,
+
+	// What the checks of a workflow find.
+	"runner/validation": 5,
+
+	// The files of a new project.
+	"runner/scaffold": 5,
 
 	// The parts of a tick: a session, the settings, the state, the report, a delivery.
 	"runner/attempt":  4,
@@ -109,7 +122,7 @@ var owners = map[string][]string{
 }
 
 // pure packages have no clock, no goroutine and no context.
-var pure = []string{"runner/schedule", "runner/prompt", "runner/report", "runner/delivery", "runner/feedback", "runner/progress"}
+var pure = []string{"runner/schedule", "runner/prompt", "runner/report", "runner/delivery", "runner/feedback", "runner/progress", "runner/lookup"}
 
 // capabilities are what only some packages or files may do. main.go alone meets the
 // process: everything else gets its environment, its output and its exit status as
@@ -379,7 +392,7 @@ func TestCommentsOfFunctionsSayWhatTheyDo(t *testing.T) {
 // not fit on a screen beside what it is about.
 const maxMessage = 200
 
-// longTexts holds the files whose long texts are no messages: what agents and the
+// longTexts holds the files whose long texts are not messages: what agents and the
 // readers of documents get.
 var longTexts = []string{"tracker/linear/tool.go", "tracker/github/tool.go", "runner/workflow/keys.go", "runner/prompt/continuation.go", "runner/prompt/preamble.go",
 	"runner/attempt/tools.go", "runner/attempt/talk.go", "runner/prompt/feedback.go",

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -37,11 +39,21 @@ symphony completion fish >~/.config/fish/completions/symphony.fish # fish`,
 	}
 }
 
+// bashAlone follows the script for bash: that of cobra needs the package bash-completion,
+// which a small system and macOS lack.
+//
+//go:embed completion.bash
+var bashAlone string
+
 // Run prints the script of a shell.
 func (c *completionCommand) Run(root *cobra.Command, shell string) error {
 	switch shell {
 	case "bash":
-		return root.GenBashCompletionV2(c.stdout, true)
+		if err := root.GenBashCompletionV2(c.stdout, true); err != nil {
+			return err
+		}
+		_, err := io.WriteString(c.stdout, bashAlone)
+		return err
 	case "zsh":
 		return root.GenZshCompletion(c.stdout)
 	case "fish":
@@ -87,9 +99,13 @@ func (a *app) completeFlags(cmd *cobra.Command) {
 	}
 }
 
-// completeWorkflow completes the path of a WORKFLOW.md.
-func completeWorkflow(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
+// completeWorkflow completes the path of a WORKFLOW.md. Where the word can become a command
+// it completes nothing: a shell would take the commands for endings of files.
+func completeWorkflow(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	canBeCommand := func(sub *cobra.Command) bool {
+		return sub.IsAvailableCommand() && strings.HasPrefix(sub.Name(), prefix)
+	}
+	if len(args) > 0 || slices.ContainsFunc(cmd.Commands(), canBeCommand) {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return []cobra.Completion{"md"}, cobra.ShellCompDirectiveFilterFileExt

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/runlog"
 	"github.com/symphony-runner/symphony/runner/terminal"
 )
 
@@ -17,7 +18,7 @@ import (
 type console struct {
 	display *terminal.Display // nil: a plain writer
 	out     io.Writer
-	file    *logFile // the whole log while there is a display; nil for none
+	file    *runlog.File // the whole log while there is a display; nil for none
 	redact  func(string) string
 
 	mu  sync.Mutex
@@ -32,17 +33,17 @@ func (a *app) console(live bool, workflowPath string) *console {
 	if !live || !ok || !a.wantsDisplay() || !term.IsTerminal(int(screen.Fd())) || !terminal.Possible(screen) {
 		return c
 	}
-	var file *logFile
+	var file *runlog.File
 	err := makeDataFolder(workflowPath)
 	if err == nil {
-		file, err = openLogFile(dataFolder(workflowPath))
+		file, err = runlog.OpenFile(dataFolder(workflowPath))
 	}
 	if err != nil {
 		a.warnings = append(a.warnings, "the log is not kept in a file: "+err.Error())
 	}
 	c.file = file
 	c.display = terminal.Start(terminal.Options{
-		Screen: screen, Keys: a.stdin, Environ: a.environ, Redact: a.redactor.String, Interrupt: func() { go a.interrupts.interrupt() }, LogFile: file.path(),
+		Screen: screen, Keys: a.stdin, Environ: a.environ, Redact: a.redactor.String, Interrupt: func() { go a.interrupts.interrupt() }, LogFile: file.Path(),
 	})
 	a.interrupts.onEach(c.display.End, c.close)
 	return c
@@ -88,14 +89,14 @@ func (c *console) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// queue puts a backlog before the writer and returns it, so that nobody who writes a log line
+// showSessions makes the console show sessions too. From then on nobody who writes a log line
 // has to wait.
-func (c *console) queue() *backlog {
+func (c *console) showSessions(o runlog.Options) *runlog.Sessions {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b := newBacklog(c.out)
-	c.out = b
-	return b
+	s := runlog.NewSessions(c.out, o)
+	c.out = s
+	return s
 }
 
 // fail notes the error by which log lines were lost; nil if none was lost.
@@ -110,7 +111,7 @@ func (c *console) fail(err error) {
 // failure returns the first error by which log lines were lost; nil if none was lost.
 func (c *console) failure() error {
 	if c.display != nil {
-		return errors.Join(c.display.Err(), c.file.failure())
+		return errors.Join(c.display.Err(), c.file.Failure())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -45,7 +45,7 @@ func newTalk(t *testing.T, turns ...string) *shop {
 // sessions returns how many sessions started since checkSaid was called last.
 func (s *shop) sessions() int { return strings.Count(s.out, "msg=dispatched") }
 
-// checkSessions fails the test unless so many sessions started in the next run.
+// checkSessions fails the test unless this number of sessions started in the next run.
 func (s *shop) checkSessions(want int, why string) {
 	s.t.Helper()
 	before := s.sessions()
@@ -255,7 +255,7 @@ func TestADeletedBranchClosesThePullRequestAndParks(t *testing.T) {
 	s.checkSaid(githubtest.Member + " closed the pull request without merging it")
 }
 
-func TestARetargetedOrConvertedPullRequestIsSaidAndGoesOn(t *testing.T) {
+func TestARetargetedOrConvertedPullRequestIsReportedAndContinued(t *testing.T) {
 	t.Parallel()
 	s := newTalk(t)
 	s.hub.Commit("next", map[string]string{"README.md": "# Next\n"})

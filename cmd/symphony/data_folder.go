@@ -22,14 +22,26 @@ func makeDataFolder(workflowPath string) error {
 		err = hideFromGit(folder)
 	}
 	if err != nil {
-		return fmt.Errorf("make the folder of this program: %w: it must be possible to write beside %s", err, filepath.Base(workflowPath))
+		return dataFolderError(workflowPath, err)
 	}
 	return nil
 }
 
-// hideFromGit makes git ignore a folder. A file that is there is left as it is.
+// dataFolderError returns the error of a folder that cannot be made or written.
+func dataFolderError(workflowPath string, err error) error {
+	return fmt.Errorf("make the folder of this program: %w: it must be possible to write beside %s", err, filepath.Base(workflowPath))
+}
+
+// hideFromGit makes git ignore a folder. A file that is there is left as it is, but an empty
+// one, which a full disk or a kill leaves, is written again.
 func hideFromGit(folder string) error {
-	f, err := os.OpenFile(filepath.Join(folder, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	name := filepath.Join(folder, ".gitignore")
+	if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -36,5 +38,26 @@ func TestGitSeesNothingOfWhatTheProgramKeepsBesideTheWorkflow(t *testing.T) {
 				t.Errorf("the folder is not hidden as a whole: %q", p.read(".symphony/.gitignore"))
 			}
 		})
+	}
+}
+
+func TestAFolderThatAFullDiskLeftVisibleIsHiddenFromGitAgain(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	workflow := filepath.Join(folder, "WORKFLOW.md")
+	ignore := filepath.Join(folder, ".symphony", ".gitignore")
+	for before, want := range map[string]string{"": "*\n", "!*\n": "!*\n"} {
+		if err := os.MkdirAll(filepath.Dir(ignore), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(ignore, []byte(before), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := makeDataFolder(workflow); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(ignore); err != nil || string(got) != want {
+			t.Errorf("%q became %q, %v, want %q", before, got, err, want)
+		}
 	}
 }

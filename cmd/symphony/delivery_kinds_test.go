@@ -10,7 +10,7 @@ import (
 
 // A patch is a delivery as a pull request is one: also for a later session that has
 // nothing new.
-func TestAPatchIsADelivery(t *testing.T) {
+func TestAPatchIsDeliveredAndKnownToLaterSessions(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, agentCommand(t), nil)
 	p.env = append(p.env, "OPENAI_API_KEY="+agentKey)

@@ -2,29 +2,24 @@ package main
 
 import (
 	"context"
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/codex/scriptedagent"
+	"github.com/symphony-runner/symphony/runner/demo"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
-
-//go:embed demo
-var demoFiles embed.FS
-
-// realAgent is the command of the demo's WORKFLOW.md.
-const realAgent = "codex app-server"
 
 // demoCommand performs one tick over sample issues.
 type demoCommand struct {
@@ -37,7 +32,7 @@ func (d *demoCommand) command() *cobra.Command {
 		Use:               "demo",
 		Short:             "One tick over three sample issues in a temporary folder, without credentials",
 		Example:           "symphony demo\nsymphony demo --codex # with your own Codex and its login",
-		Args:              usage(cobra.NoArgs),
+		Args:              argumentsUpTo(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return d.Run(cmd.Context()) },
 	}
@@ -48,7 +43,7 @@ func (d *demoCommand) command() *cobra.Command {
 // Run performs the tick in a new temporary folder, which it leaves behind for the
 // user to look at.
 func (d *demoCommand) Run(ctx context.Context) error {
-	folder, err := os.MkdirTemp(d.tempDir(), "symphony-demo-")
+	folder, err := d.makeFolder()
 	if err != nil {
 		return err
 	}
@@ -56,7 +51,8 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	agent := realAgent
+	d.app.program = quoteIfNeeded(program)
+	agent := demo.RealAgent
 	if !d.codex {
 		agent = fmt.Sprintf("exec %s scripted-agent app-server --home %s", shellQuote(program), shellQuote(filepath.Join(folder, "agent")))
 	}
@@ -64,7 +60,7 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	if noGit != nil && !errors.Is(noGit, git.ErrNoGit) {
 		return noGit
 	}
-	if err := copyDemo(folder, agent, noGit == nil); err != nil {
+	if err := demo.Write(folder, agent, noGit == nil); err != nil {
 		return err
 	}
 	fmt.Fprintf(d.stderr, "Three issues in %s\n\n", filepath.Join(folder, "issues"))
@@ -78,12 +74,29 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	if d.printAdvice(folder, noGit == nil) {
 		issues = "Symphony changed the states of the issues,"
 	} else {
-		fmt.Fprintf(d.stderr, "\nNo issue was finished. See whether something is missing with\n\n    %s validate %s\n\n", quoteIfNeeded(program), quoteIfNeeded(workflow))
+		fmt.Fprintf(d.stderr, "\nNo issue was finished. See whether something is missing with\n\n    %s validate %s\n\n", d.ownCommand(), quoteIfNeeded(workflow))
 	}
-	fmt.Fprintf(d.stderr, "Read what the agent did, here in the session that failed, with\n\n    %s log DEMO-3 %s\n\n", quoteIfNeeded(program), quoteIfNeeded(workflow))
+	fmt.Fprintf(d.stderr, "Read what the agent did, here in the session that failed, with\n\n    %s log DEMO-3 %s\n\n", d.ownCommand(), quoteIfNeeded(workflow))
 	fmt.Fprintf(d.stderr, "%s in %s.\nRun the next tick with\n\n    %s --once %s\n",
-		issues, filepath.Join(folder, "issues"), quoteIfNeeded(program), quoteIfNeeded(workflow))
+		issues, filepath.Join(folder, "issues"), d.ownCommand(), quoteIfNeeded(workflow))
 	return err
+}
+
+// makeFolder makes the folder of the demo, below that for temporary files. A path that cannot
+// be shown cannot be copied from a command either, and git would not read it.
+func (d *demoCommand) makeFolder() (string, error) {
+	temp, err := filepath.Abs(d.tempDir())
+	if err == nil && (!utf8.ValidString(temp) || strings.ContainsFunc(temp, func(c rune) bool { return !unicode.IsPrint(c) })) {
+		err = fmt.Errorf("%q has a character that cannot be shown, such as a line break", temp)
+	}
+	folder := ""
+	if err == nil {
+		folder, err = os.MkdirTemp(temp, "symphony-demo-")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: make the folder of the demo: %w; let TMPDIR name another folder, such as /tmp", errUsage, err)
+	}
+	return folder, nil
 }
 
 // printAdvice prints where the work of the finished issues is, with commands that show
@@ -94,31 +107,13 @@ func (d *demoCommand) printAdvice(folder string, delivers bool) bool {
 		return true
 	}
 	shop := filepath.Join(folder, "shop")
-	patches, _ := filepath.Glob(filepath.Join(folder, "patches", "*.patch")) // fails for a wrong pattern alone
+	patches, _ := fs.Glob(os.DirFS(folder), "patches/*.patch") // fails for a wrong pattern alone
 	if len(patches) == 0 {
 		return false
 	}
 	fmt.Fprintf(d.stderr, "\nThe finished work is on branches of the sample repository %s,\nand in %s. Look at it, and take a patch over, with\n\n    git -C %s log --all --patch\n    git -C %s apply %s\n\n",
-		shop, filepath.Join(folder, "patches"), quoteIfNeeded(shop), quoteIfNeeded(shop), quoteIfNeeded(patches[0]))
+		shop, filepath.Join(folder, "patches"), quoteIfNeeded(shop), quoteIfNeeded(shop), quoteIfNeeded(filepath.Join(folder, patches[0])))
 	return true
-}
-
-// lastingProgram returns the path of this program. `go run` removes its program when it
-// ends: the demo's folder gets a copy of that.
-func lastingProgram(folder string) (string, error) {
-	self, err := os.Executable()
-	if err != nil || !strings.Contains(self, "/go-build") {
-		return self, err
-	}
-	kept := filepath.Join(folder, "symphony")
-	if os.Link(self, kept) == nil {
-		return kept, nil
-	}
-	program, err := os.ReadFile(self)
-	if err != nil {
-		return "", err
-	}
-	return kept, os.WriteFile(kept, program, 0o700)
 }
 
 // createShop makes the sample repository to which the work is delivered. The error is
@@ -131,58 +126,10 @@ func (d *demoCommand) createShop(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	files := make(map[string]string)
-	err = fs.WalkDir(demoFiles, demoShop, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := demoFiles.ReadFile(path)
-		files[strings.TrimPrefix(path, demoShop+"/")] = string(content)
-		return err
-	})
-	if err != nil {
-		return err
-	}
 	who := d.author()
 	who.When = time.Now()
-	return host.Create(ctx, filepath.Join(folder, "shop"), files, git.Commit{Author: who, Committer: who, Message: "Open the shop"})
+	return demo.CreateShop(ctx, host, filepath.Join(folder, "shop"), who)
 }
-
-// demoShop is the folder of demoFiles with the content of the sample repository.
-const demoShop = "demo/shop"
-
-// copyDemo writes the sample files, with the agent's command. Without a delivery the
-// agent moves the issues itself.
-func copyDemo(folder, command string, delivers bool) error {
-	return fs.WalkDir(demoFiles, "demo", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if path == demoShop {
-			return fs.SkipDir
-		}
-		target := filepath.Join(folder, filepath.FromSlash(strings.TrimPrefix(path, "demo")))
-		if entry.IsDir() {
-			return os.MkdirAll(target, 0o700)
-		}
-		content, err := demoFiles.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		text := strings.Replace(string(content), "command: "+realAgent, "command: "+strconv.Quote(command), 1)
-		if !delivers {
-			text = deliverSections().ReplaceAllString(text, "")
-			text = deliverStep().ReplaceAllString(text, "- [ ] Move this issue to `Review`")
-		}
-		return os.WriteFile(target, []byte(text), 0o600)
-	})
-}
-
-// What the sample files say of the delivery.
-var (
-	deliverSections = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(repository|delivery):\n(  .*\n)+`) })
-	deliverStep     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?m)^- \\[ \\] Call `deliver` .*$") })
-)
 
 // quoteIfNeeded returns text as one word of a shell command, quoted if it is more than
 // one otherwise.
@@ -212,7 +159,7 @@ func (s *scriptedAgentCommand) command() *cobra.Command {
 		Short:   "A small Codex app-server that does what the task list in its prompt says",
 		Example: "symphony scripted-agent app-server --home agent",
 		Hidden:  true,
-		Args:    usage(cobra.MaximumNArgs(1)),
+		Args:    argumentsUpTo(1),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context()) },
 	}
 	cmd.Flags().StringArrayVarP(&s.config, "config", "c", nil, "key=value, a setting as of Codex")

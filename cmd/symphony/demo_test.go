@@ -35,9 +35,40 @@ func TestTheDemoOfGoRunCanBeContinued(t *testing.T) {
 	if len(commands) == 0 {
 		t.Fatalf("no command is printed:\n%s", r.stderr)
 	}
-	last := commands[len(commands)-1][1]
-	out, err := exec.Command("sh", "-c", last).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "DEMO-3") {
-		t.Errorf("%s: %v\n%s", last, err, out)
+	inReport := regexp.MustCompile(`(?m)^    The session's log:\n((?:.*\\\n)*.*)$`).FindStringSubmatch(r.stdout)
+	if inReport == nil {
+		t.Fatalf("the report has no command:\n%s", r.stdout)
+	}
+	for _, command := range []string{commands[len(commands)-1][1], inReport[1]} {
+		out, err := exec.Command("sh", "-c", command).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "DEMO-3") {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+	}
+}
+
+// A demo whose commands could not be copied writes nothing.
+func TestTheFolderOfTheDemoCanBeShown(t *testing.T) {
+	t.Parallel()
+	for name, good := range map[string]bool{
+		"plain": true, "a b": true, "it's": true, "$HOME": true, `back\slash`: true, `"quoted"`: true, "[a-z]*": true, "ümlaut": true, "修正": true,
+		"line\nbreak": false, "a\ttab": false, "\x01": false, "\xff": false, "zero\u200bwidth": false, "missing/folder": false,
+	} {
+		temp := filepath.Join(t.TempDir(), name)
+		if !strings.HasPrefix(name, "missing") {
+			if err := os.Mkdir(temp, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		demo := demoCommand{app: &app{process: process{environ: []string{"TMPDIR=" + temp}}}}
+		folder, err := demo.makeFolder()
+		if !good {
+			entries, _ := os.ReadDir(temp)
+			if exitStatus(err) != exitUsage || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "let TMPDIR name another folder") || len(entries) > 0 {
+				t.Errorf("%q: %v, and there is %v", name, err, entries)
+			}
+		} else if err != nil || filepath.Dir(folder) != temp {
+			t.Errorf("%q: %q, %v", name, folder, err)
+		}
 	}
 }

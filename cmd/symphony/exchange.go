@@ -36,11 +36,12 @@ func (c *exchangeCommand) command() *cobra.Command {
 		Use:   "exchange",
 		Short: "Carry the exchange folder of a fleet over the repository",
 		Long: `Exchange carries the plan and the results of a fleet from machine to machine over
-references of the repository, below refs/symphony/fleet/. It is for engines that have
-nothing else for it, such as servers without artifacts. A reference is created once and
-never moved. Who can read the repository can read it until it is dropped.
+references of the repository, below refs/symphony/fleet/. It is for engines that
+cannot carry files from job to job, such as servers without artifacts. A reference is
+created once and never moved. Everybody who can read the repository can read it until it
+is dropped.
 
-Inside GitHub Actions it is the repository of the job, with its GITHUB_TOKEN; elsewhere
+Inside GitHub Actions the repository is that of the job, with its GITHUB_TOKEN; elsewhere it is
 that of the section repository of WORKFLOW.md.`,
 		Example:     "symphony exchange push --exchange exchange",
 		Annotations: ofWorkflow(),
@@ -54,11 +55,11 @@ that of the section repository of WORKFLOW.md.`,
 	push := &cobra.Command{
 		Use:   "push --exchange FOLDER [flags] [path-to-WORKFLOW.md]",
 		Short: "Push the plan, or the result of a shard",
-		Long: `Push the plan of the exchange folder, or with --shard the result of this shard. To repeat
-it with the same files changes nothing. With the plan it deletes the references of fleets
+		Long: `Push the plan of the exchange folder, or with --shard the result of this shard. Pushing
+the same files again changes nothing. With the plan it deletes the references of fleets
 that were planned more than eight days ago. It prints the name of the plan, which is when
-it was made and its SHA-256; inside Actions the name is the output plan. With the name,
-pull and drop mistake no other plan for it, also none that somebody forged.`,
+it was made and its SHA-256; inside Actions the name is the output plan. With this name,
+pull and drop take no other plan, not even a forged one.`,
 		Example: "symphony exchange push --exchange exchange # after plan\nsymphony exchange push --exchange exchange --shard 3 # after work",
 		RunE:    c.runOf(c.push),
 	}
@@ -69,7 +70,7 @@ pull and drop mistake no other plan for it, also none that somebody forged.`,
 		Example: "symphony exchange pull --exchange exchange --run 77 # before work\nsymphony exchange pull --exchange exchange --run 77 --results # before collect",
 		RunE:    c.runOf(c.pull),
 	}
-	pull.Flags().BoolVar(&c.results, "results", false, "fetch the results too; then it is no error if there is nothing")
+	pull.Flags().BoolVar(&c.results, "results", false, "fetch the results too; then it is not an error if there is nothing")
 	pull.Flags().StringVar(&c.shard, "shard", "", "inside Actions, set the output idle: whether the plan has no shard with this `number`")
 	c.addRun(pull)
 	drop := &cobra.Command{
@@ -91,7 +92,7 @@ pull and drop mistake no other plan for it, also none that somebody forged.`,
 
 // addRun adds the flags that name a fleet.
 func (c *exchangeCommand) addRun(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.run, "run", "", "the `id` of the run, --owner of plan (default: inside Actions the workflow run)")
+	cmd.Flags().StringVar(&c.run, "run", "", "the `id` of the run, --owner of plan (default: inside Actions the workflow run; a plan without one needs --plan)")
 	cmd.Flags().IntVar(&c.attempt, "attempt", 0, "which attempt of the run (default: inside Actions that of the workflow run, else 1)")
 	cmd.Flags().StringVar(&c.plan, "plan", "", "the `name` of the plan, as push printed it (default: the only plan of the attempt)")
 }
@@ -140,19 +141,15 @@ func (c *exchangeCommand) push(ctx context.Context, refs *git.FileRefs) error {
 	if c.shard != "" {
 		return c.pushResult(ctx, refs)
 	}
-	ref, files, err := fleet.PlanFiles(c.folder)
-	if err == nil {
-		err = pushReference(ctx, refs, ref, files)
-	}
+	ref, name, err := fleet.PushPlan(ctx, refs, c.folder)
 	if err != nil {
 		return err
 	}
-	if err := dropOld(ctx, refs, time.Now()); err != nil {
+	if err := fleet.DropOld(ctx, refs, time.Now()); err != nil {
 		c.warn("References of old fleets are left", err)
 	}
-	name := fleet.NamePlan(ref, files).String()
 	if c.actions.InActions() {
-		if err := c.actions.Output("plan", name); err != nil {
+		if err := c.actions.Output("plan", name.String()); err != nil {
 			return err
 		}
 	}
@@ -173,10 +170,7 @@ func (c *exchangeCommand) pushResult(ctx context.Context, refs *git.FileRefs) er
 	if !there {
 		return c.tell("Nothing to hand over: %s.", planHasNo(plan, number))
 	}
-	ref, files, err := fleet.ResultFiles(c.folder, slice)
-	if err == nil {
-		err = pushReference(ctx, refs, ref, files)
-	}
+	ref, err := fleet.PushResult(ctx, refs, c.folder, slice)
 	if err != nil {
 		return err
 	}
@@ -185,11 +179,11 @@ func (c *exchangeCommand) pushResult(ctx context.Context, refs *git.FileRefs) er
 
 // pull fetches the plan and the results of a fleet.
 func (c *exchangeCommand) pull(ctx context.Context, refs *git.FileRefs) error {
-	run, attempt, name, err := c.fleet()
+	name, err := c.fleet()
 	if err != nil {
 		return err
 	}
-	pulled, refused, err := pullFleet(ctx, refs, c.folder, run, attempt, name, c.results)
+	pulled, refused, err := fleet.Pull(ctx, refs, c.folder, name, c.results)
 	for _, err := range refused {
 		c.warn("A result does not count", err)
 	}
@@ -197,14 +191,14 @@ func (c *exchangeCommand) pull(ctx context.Context, refs *git.FileRefs) error {
 	case err != nil:
 		return err
 	case pulled == 0 && c.results:
-		return c.tell("Nothing was handed over by attempt %d of run %s.", attempt, run)
+		return c.tell("Nothing was handed over by %s.", attemptOf(name))
 	case pulled == 0:
-		return fmt.Errorf("pull the plan: %w: there is none of attempt %d of run %s: push it after symphony plan, and name its run with --run", fleet.ErrUnreadable, attempt, run)
+		return fmt.Errorf("pull the plan: %w: there is none of %s: push it after symphony plan, and name its run with --run", fleet.ErrUnreadable, attemptOf(name))
 	}
 	if err := c.tellIdle(); err != nil {
 		return err
 	}
-	return c.tell("Took %s of attempt %d of run %s.", count(pulled, "reference"), attempt, run)
+	return c.tell("Took %s of %s.", count(pulled, "reference"), attemptOf(name))
 }
 
 // tellIdle sets the output idle, by which the job of a shard without issues installs nothing.
@@ -227,19 +221,23 @@ func (c *exchangeCommand) tellIdle() error {
 
 // drop deletes the references of a fleet.
 func (c *exchangeCommand) drop(ctx context.Context, refs *git.FileRefs) error {
-	run, attempt, name, err := c.fleet()
+	name, err := c.fleet()
 	if err != nil {
 		return err
 	}
-	plan, results, err := selectFleet(ctx, refs, run, attempt, name)
-	all := append(results, plan...) // the plan last: without it the others are not found again
-	if err == nil {
-		err = deleteReferences(ctx, refs, all)
-	}
+	dropped, err := fleet.Drop(ctx, refs, name)
 	if err != nil {
 		return err
 	}
-	return c.tell("Deleted %s of attempt %d of run %s.", count(len(all), "reference"), attempt, run)
+	return c.tell("Deleted %s of %s.", count(dropped, "reference"), attemptOf(name))
+}
+
+// attemptOf returns the attempt of a fleet as people are told it.
+func attemptOf(name fleet.Name) string {
+	if name.Run == "" {
+		return fmt.Sprintf("attempt %d of a run without --owner", name.Attempt)
+	}
+	return fmt.Sprintf("attempt %d of run %s", name.Attempt, name.Run)
 }
 
 // tell prints a line to standard output.
@@ -253,21 +251,21 @@ func (c *exchangeCommand) warn(title string, err error) {
 	c.actions.Warning(title, c.redactor.String(err.Error()))
 }
 
-// fleet returns the run and the attempt of the fleet, and the name of its plan.
-func (c *exchangeCommand) fleet() (run string, attempt int, name fleet.PlanName, err error) {
+// fleet returns the name of the fleet.
+func (c *exchangeCommand) fleet() (fleet.Name, error) {
 	own, number := c.owner(), 1
 	if c.actions.InActions() {
 		number = own.Attempt
 	}
-	run, attempt = cmp.Or(c.run, own.Run), cmp.Or(c.attempt, number)
-	name, err = fleet.ParsePlanName(c.plan)
+	plan, err := fleet.ParsePlanName(c.plan)
+	name := fleet.Name{Run: cmp.Or(c.run, own.Run), Attempt: cmp.Or(c.attempt, number), Plan: plan}
 	switch {
-	case run == "":
-		err = fmt.Errorf("%w: --run is missing: write what --owner of symphony plan was", errUsage)
-	case attempt < 1:
-		err = fmt.Errorf("%w: --attempt is %d: the first is 1", errUsage, attempt)
+	case name.Run == "" && c.plan == "":
+		err = fmt.Errorf("%w: --run is missing: write what --owner of symphony plan was, or without one --plan and the name that push printed", errUsage)
+	case name.Attempt < 1:
+		err = fmt.Errorf("%w: --attempt is %d: the first is 1", errUsage, name.Attempt)
 	case err != nil:
 		err = fmt.Errorf("%w: --plan is wrong: %w", errUsage, err)
 	}
-	return run, attempt, name, err
+	return name, err
 }

@@ -69,8 +69,7 @@ func TestNoStatusButZeroWithoutItsCauseOnStandardError(t *testing.T) {
 	}()
 	noRoom, notOurs := "no space left on device", "bad file descriptor"
 	for name, run := range map[string]failingRun{
-		"the report cannot be written":     {args: []string{"--once", "--report", "WORKFLOW.md/report.json"}, code: 1, cause: "keep the report: "},
-		"the report is a folder":           {args: []string{"--once", "--report", "issues"}, code: 1, cause: "issues: is a directory"},
+		"the report goes to a full disk":   {args: []string{"--once", "--report", "/dev/full"}, code: 1, cause: "keep the report: "},
 		"a tick prints to a full disk":     {args: []string{"--once"}, stdout: full, code: 1, cause: noRoom},
 		"a tick prints to nobody":          {args: []string{"--once"}, stdout: unread, code: 1, cause: "broken pipe"},
 		"a tick prints to a closed file":   {args: []string{"--once"}, stdout: readOnly, code: 1, cause: notOurs},
@@ -99,13 +98,12 @@ func TestNoStatusButZeroWithoutItsCauseOnStandardError(t *testing.T) {
 			setUp: func(p *project) {
 				p.write("WORKFLOW.md", "---\ntracker: {kind: file}\ncodex: {command: no-such-codex}\n---\n{{ nothing }}\n")
 			}},
-		"the issue is not known":   {args: []string{"explain", "Z-9"}, code: 2, cause: `no issue "Z-9"`},
-		"the claim is not known":   {args: []string{"state", "retry", "Z-9"}, code: 2, cause: `no claim of "Z-9"`},
-		"the port is taken":        {args: []string{"--port", busyPort}, code: 2, cause: "is in use"},
-		"the tick must not park":   {args: []string{"--once", "--fail-on", "parked"}, code: 1, cause: "fail_on: 1 parked"},
-		"the state cannot be kept": {args: []string{"--once", "--state", "file:WORKFLOW.md/state.json"}, code: 1, cause: "not a directory"},
-		"the log format is none":   {args: []string{"--once", "--log-format", "xml"}, code: 2, cause: "want text or json"},
-		"another run has it open":  {args: []string{"--once"}, code: 3, cause: "state_locked", setUp: func(p *project) { lockState(t, p) }},
+		"the issue is not known":  {args: []string{"explain", "Z-9"}, code: 2, cause: `no issue "Z-9"`},
+		"the claim is not known":  {args: []string{"state", "retry", "Z-9"}, code: 2, cause: `no claim of "Z-9"`},
+		"the port is taken":       {args: []string{"--port", busyPort}, code: 2, cause: "is in use"},
+		"the tick must not park":  {args: []string{"--once", "--fail-on", "parked"}, code: 1, cause: "fail_on: 1 parked"},
+		"the log format is none":  {args: []string{"--once", "--log-format", "xml"}, code: 2, cause: "want text or json"},
+		"another run has it open": {args: []string{"--once"}, code: 3, cause: "state_locked", setUp: func(p *project) { lockState(t, p) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,7 +124,7 @@ func TestNoStatusButZeroWithoutItsCauseInTheLogOfActions(t *testing.T) {
 	for name, run := range map[string]failingRun{
 		"the outputs cannot be written": {env: []string{"GITHUB_OUTPUT=issues"}, code: 1, cause: "command_file"},
 		"the summary cannot be written": {env: []string{"GITHUB_STEP_SUMMARY=issues"}, code: 1, cause: "command_file"},
-		"the report cannot be written":  {args: []string{"--report", "issues"}, code: 1, cause: "keep the report: "},
+		"the report cannot be written":  {args: []string{"--report", "/dev/full"}, code: 1, cause: "keep the report: "},
 		"the state is cut off":          {setUp: func(p *project) { p.write(".symphony/state.json", "{") }, code: 1, cause: "state_unreadable"},
 	} {
 		t.Run(name, func(t *testing.T) {

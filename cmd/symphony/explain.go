@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -65,7 +66,7 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 	}
 	standing := report.Stand(tick.Verdicts, verdict.Issue.ID, max(free, 0), policy.ActiveStates)
 	ignored := tick.Ignored[verdict.Issue.ID]
-	view := report.Verdict(redacted(verdict, e.redactor), tick.Talks, e.state).Within(standing).Besides(redacted(ignored, e.redactor))
+	view := report.Verdict(redacted(verdict, e.redactor), tick.Talks, e.ownCommand(), e.state).Within(standing).Besides(redacted(ignored, e.redactor))
 	if owner := tick.Claims[verdict.Issue.ID].Owner; owner.Run != "" {
 		view = view.WorkedOnIn(e.repositoryLinks(e.ownRepository(wf.Path, wf)).RunPage(owner.Run, owner.Attempt))
 	}
@@ -78,7 +79,7 @@ func (e *explainCommand) find(ctx context.Context, wf workflow.Workflow, name st
 	of := func(id tracker.ID) int {
 		return slices.IndexFunc(tick.Verdicts, func(v schedule.Verdict) bool { return v.Issue.ID == id })
 	}
-	if n, ok := matchIssue(wf, name, namesInTick(tick)); ok {
+	if n, ok := matchIssue(wf, name, lookup.InTick(tick)); ok {
 		if i := of(n.ID); i >= 0 {
 			return tick.Verdicts[i], nil
 		}

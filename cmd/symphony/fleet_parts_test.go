@@ -20,7 +20,7 @@ import (
 
 // fleetApp returns a program outside Actions, with an environment and secrets.
 func fleetApp(secrets []string, environ ...string) *app {
-	a := &app{process: process{environ: environ, stdout: &strings.Builder{}, stderr: &strings.Builder{}}, redactor: redact.New(secrets...)}
+	a := &app{process: process{environ: environ, stdout: &strings.Builder{}, stderr: &strings.Builder{}}, program: "symphony", redactor: redact.New(secrets...)}
 	a.detectActions()
 	return a
 }
@@ -105,7 +105,7 @@ func TestAPlanThatFailedDoesNotSayThatThereIsNoWork(t *testing.T) {
 	}
 }
 
-func TestALargeFleetIsToldThatTheTokenOfTheJobIsTooLittle(t *testing.T) {
+func TestALargeFleetWithTheTokenOfTheJobGetsAWarning(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		shards int

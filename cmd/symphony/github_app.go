@@ -26,8 +26,8 @@ const (
 // tokenFunc returns the token of one request or one command of git.
 type tokenFunc func(context.Context) (string, error)
 
-// gitTokens returns the same tokens for git; nil for nil. What may pass is told from
-// what a person has to change.
+// gitTokens returns the same tokens for git; nil for nil. Its errors have the categories
+// of package git, which separate what may pass from what a person has to change.
 func gitTokens(tokens tokenFunc) git.TokenSource {
 	if tokens == nil {
 		return nil
@@ -148,7 +148,7 @@ func (a *app) checkApp(wf workflow.Workflow) error {
 func (a *app) onGitHub(remote string) bool {
 	server, _ := a.getenv("GITHUB_SERVER_URL")
 	u, err := url.Parse(remote)
-	own, ownErr := url.Parse(cmp.Or(server, "https://github.com"))
+	own, ownErr := url.Parse(cmp.Or(server, client.DefaultServer))
 	return err == nil && ownErr == nil && u.Host != "" && (u.Host == own.Host || u.Host == "github.com")
 }
 
@@ -161,13 +161,10 @@ func (a *app) gitHubOf(remote string) (repo, api string) {
 	}
 	repo = strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
 	server, _ := a.getenv("GITHUB_SERVER_URL")
-	switch own, err := url.Parse(server); {
-	case u.Host == "github.com":
-		return repo, client.DefaultAPI
-	case err == nil && own.Host == u.Host:
+	if own, err := url.Parse(server); err == nil && own.Host == u.Host && u.Host != "github.com" {
 		if api, ok := a.getenv("GITHUB_API_URL"); ok {
 			return repo, api
 		}
 	}
-	return repo, u.Scheme + "://" + u.Host + "/api/v3"
+	return repo, client.APIOf(u.Scheme + "://" + u.Host)
 }

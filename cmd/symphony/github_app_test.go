@@ -173,7 +173,7 @@ func TestSettingsOfAnAppThatContradictOthersAreRefused(t *testing.T) {
 	}{
 		"no key":             {"SYMPHONY_APP_PRIVATE_KEY=", good, "the input app-id is set without the input private-key: set both, or neither (in a fork every secret is empty)"},
 		"no id":              {"SYMPHONY_APP_ID=", good, "the input private-key is set without the input app-id"},
-		"a client id":        {"SYMPHONY_APP_ID=Iv23liABC", good, "the input app-id is no number"},
+		"a client id":        {"SYMPHONY_APP_ID=Iv23liABC", good, "the input app-id is not a number"},
 		"half a key":         {"SYMPHONY_APP_PRIVATE_KEY=" + appKeyFile()[:500], good, "the input private-key is no RSA private key"},
 		"outside of Actions": {"GITHUB_ACTIONS=", deliversTo("/srv/shop.git", "", workflow.KindBranch), "SYMPHONY_APP_ID is set, and repository.url of WORKFLOW.md is not on github.com"},
 		"no repository":      {"", workflow.Workflow{Path: "/x/WORKFLOW.md"}, "the input app-id is set, and WORKFLOW.md has no section repository"},
@@ -192,7 +192,7 @@ func TestSettingsOfAnAppThatContradictOthersAreRefused(t *testing.T) {
 	}
 }
 
-func TestWhatFailsForAWhileIsToldFromWhatAPersonHasToChange(t *testing.T) {
+func TestFailuresThatPassAreDistinguishedFromThoseThatAPersonMustFix(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]error{http.StatusBadGateway: git.ErrUnavailable, http.StatusNotFound: git.ErrUnauthorized} {
 		h := newAppHub(t)
@@ -313,4 +313,21 @@ func testPath(t *testing.T) string {
 		t.Skip("there is no PATH")
 	}
 	return path
+}
+
+// The server of the job is asked where its environment says; the address of any other API
+// follows from that of its server.
+func TestTheAPIOfARepositoryIsThatOfItsServer(t *testing.T) {
+	t.Parallel()
+	for remote, want := range map[string]string{
+		"https://github.com/acme/shop":          "https://api.github.com",
+		"https://acme.ghe.com/acme/shop.git":    "https://api.acme.ghe.com",
+		"https://ghe.example.org/acme/shop/":    "https://ghe.example.org/api/v3",
+		"https://job.example.org:444/acme/shop": "https://proxy.example.org/api",
+	} {
+		a := fleetApp(nil, "GITHUB_SERVER_URL=https://job.example.org:444", "GITHUB_API_URL=https://proxy.example.org/api")
+		if repo, api := a.gitHubOf(remote); repo != "acme/shop" || api != want {
+			t.Errorf("%s is %s at %s, want %s", remote, repo, api, want)
+		}
+	}
 }

@@ -92,9 +92,10 @@ func TestRaidLeavesAHostileRepository(t *testing.T) {
 			t.Errorf("a pull request from %s to %s", pull.Head, pull.Base)
 		}
 	}
-	third := r.tick(t)
+	r.tick(t)
+	last := r.tick(t) // a tick looks at a part of many workspaces
 	r.intact(t, "the removal of the workspaces", issues...)
 	if left, err := os.ReadDir(filepath.Join(r.dir, "workspaces")); err != nil || len(left) != 1 { // but the notes
-		t.Errorf("workspaces are left: %v, %v\n%s", left, err, third.stderr)
+		t.Errorf("workspaces are left: %v, %v\n%s", left, err, last.stderr)
 	}
 }

@@ -25,7 +25,7 @@ func (t *tickCommand) useJob(event action.Event) error {
 	}
 	if strings.HasPrefix(t.state, "cache:") && !job.InConcurrencyGroup {
 		t.warnings = append(t.warnings, fmt.Sprintf(
-			"the state is in the cache, and %s has no concurrency group: two runs at once may work on the same issue: add `concurrency: symphony`, or keep the state on a branch", event.File))
+			"the state is in the cache, and %s has no concurrency group that all its runs share: two at once may work on the same issue: add `concurrency: symphony`, or keep the state on a branch", event.File))
 	}
 	switch {
 	case job.Timeout == 0:

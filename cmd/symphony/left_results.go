@@ -1,14 +1,10 @@
 package main
 
 import (
-	"archive/zip"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/symphony-runner/symphony/runner/fleet"
@@ -54,7 +50,7 @@ func (a *app) takeLeft(ctx context.Context, wf workflow.Workflow, c *client.Clie
 	id, err := strconv.ParseInt(owner.Run, 10, 64)
 	hasArtifacts := c != nil && err == nil // another engine may give its runs other names
 	if hasArtifacts {
-		failed = downloadExchange(ctx, c, id, owner.Attempt, exchange)
+		failed = fleet.Download(ctx, c, id, owner.Attempt, exchange)
 	}
 	if _, err := fleet.ReadPlan(exchange); !errors.Is(err, fs.ErrNotExist) {
 		return true, failed
@@ -91,51 +87,6 @@ func (a *app) pullLeft(ctx context.Context, wf workflow.Workflow, exchange strin
 		return false, nil, err
 	}
 	defer refs.Close()
-	n, refused, err := pullFleet(ctx, refs, exchange, owner.Run, owner.Attempt, fleet.PlanName{Started: owner.Started}, true)
+	n, refused, err := fleet.Pull(ctx, refs, exchange, fleet.Name{Run: owner.Run, Attempt: owner.Attempt, Plan: fleet.PlanName{Started: owner.Started}}, true)
 	return n > 0 && err == nil, refused, err
-}
-
-// downloadExchange downloads the plan and the results of an attempt of a workflow run into an
-// exchange folder. It skips artifacts that have expired, and those that are neither.
-func downloadExchange(ctx context.Context, c *client.Client, run int64, attempt int, exchange string) error {
-	artifacts, err := c.Artifacts(ctx, run)
-	if err != nil {
-		return fmt.Errorf("list the artifacts of workflow run %d: %w", run, err)
-	}
-	var failed []error
-	for _, artifact := range artifacts {
-		file, limit := fleet.ArtifactFile(artifact.Name, attempt)
-		if artifact.Expired || file == "" {
-			continue
-		}
-		files, err := c.ReadArtifact(ctx, artifact)
-		if err == nil {
-			err = unpackFile(files, file, limit, filepath.Join(exchange, fleet.ArtifactFolder(artifact.Name)))
-		}
-		failed = append(failed, err)
-	}
-	return errors.Join(failed...)
-}
-
-// unpackFile writes one file of an archive below a folder. It fails if the file has more
-// than limit bytes.
-func unpackFile(files *zip.Reader, name string, limit int64, folder string) error {
-	from, err := files.Open(name)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	path := filepath.Join(folder, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	n, err := io.Copy(to, io.LimitReader(from, limit+1))
-	if err == nil && n > limit {
-		err = fmt.Errorf("%s is larger than %d bytes", name, limit)
-	}
-	return errors.Join(err, to.Close())
 }

@@ -3,188 +3,21 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/codex/codextest"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
 )
-
-// liveTest is a session whose event log a test writes, and the log that shows it.
-type liveTest struct {
-	t     *testing.T
-	live  *liveLog
-	start runner.SessionStart
-	end   func(runner.SessionLog)
-	log   *os.File // the event log
-}
-
-// shownLog is a log that a test reads while it is written.
-type shownLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *shownLog) Write(text []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(text)
-}
-
-// take returns what was written since it was called last.
-func (l *shownLog) take() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.text.Reset()
-	return l.text.String()
-}
-
-// newLiveTest returns a session on an issue that has not begun. The log is w, or inside
-// Actions that of the job. It is called in a bubble.
-func newLiveTest(t *testing.T, a *app, w io.Writer, identifier string) *liveTest {
-	t.Helper()
-	if a.actions.InActions() {
-		w = a.stdout
-	}
-	folder := filepath.Join(t.TempDir(), "logs")
-	name := transcript.Name("A-1", time.Now(), 3)
-	s := &liveTest{t: t, live: (&tickCommand{app: a, logs: folder}).newLiveLog(&console{out: w}, "/project/WORKFLOW.md")}
-	s.start = runner.SessionStart{
-		Claim: schedule.Claim{ID: "1", Identifier: identifier, Title: "Say hello", Attempt: 1, Sessions: 3}, Branch: "symphony/A-1", File: filepath.Join(folder, name),
-	}
-	return s
-}
-
-// begin begins the session, and makes its event log.
-func (s *liveTest) begin() *liveTest {
-	s.t.Helper()
-	s.end = s.live.begin(s.start)
-	synctest.Wait() // there is no event log yet
-	folder, key := filepath.Split(filepath.Dir(s.start.File))
-	log, err := transcript.Create(folder, filepath.Join(key, filepath.Base(s.start.File)))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { log.Close() })
-	s.log = log
-	return s
-}
-
-// write writes lines of the event log, and lets them be shown.
-func (s *liveTest) write(lines ...string) {
-	s.t.Helper()
-	if _, err := s.log.WriteString(strings.Join(lines, "\n") + "\n"); err != nil {
-		s.t.Fatal(err)
-	}
-	s.pass(followEvery)
-}
-
-// pass lets time pass.
-func (s *liveTest) pass(d time.Duration) {
-	time.Sleep(d) // of the bubble
-	synctest.Wait()
-}
-
-// close ends the session and the run.
-func (s *liveTest) close() {
-	s.end(runner.SessionLog{
-		Claim: s.start.Claim, Took: 90 * time.Second, File: s.start.File,
-		Outcome: schedule.Outcome{Class: schedule.Done, Turns: 1, Usage: schedule.Usage{Input: 1200, Output: 34}, Warnings: []string{"the hook\nfailed"}},
-	})
-	s.live.close()
-}
-
-// itemLine returns a line of an event log in which an item begins or ends.
-func itemLine(event, item string) string {
-	return fmt.Sprintf(`{"t_ms":1000,"dir":"<","msg":{"method":"item/%s","params":{"item":{"id":"1",%s}}}}`, event, item)
-}
-
-func messageLine(text string) string {
-	quoted, _ := json.Marshal(text)
-	return itemLine("completed", `"type":"agentMessage","text":`+string(quoted))
-}
-
-func TestALogShowsWhatASessionDoesWhileItDoesIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out shownLog
-		s := newLiveTest(t, fleetApp(nil), &out, "A-1").begin()
-		shows := func(want ...string) {
-			t.Helper()
-			if diff := cmp.Diff(strings.Join(want, "\n"), strings.TrimSuffix(out.take(), "\n")); diff != "" {
-				t.Fatalf("-want +got:\n%s", diff)
-			}
-		}
-		shows("A-1 | session 3 begins: Say hello (attempt 2, branch symphony/A-1)")
-		s.write(messageLine("I look around.\n\nThen I build."))
-		shows("A-1 | message: I look around.", "A-1 |   Then I build.")
-		s.write(`{"t_ms":1000,"dir":"<","msg":{"method":"item/commandExecution/outputDelta","params":{"delta":"half"}}}`)
-		s.write(itemLine("started", `"type":"commandExecution","command":"make"`))
-		shows("")
-		s.pass(10 * quietTime)
-		shows("A-1 | … running `make`")
-		s.write(itemLine("completed", `"type":"commandExecution","command":"make","aggregatedOutput":"built\n","exitCode":0,"durationMs":2000`))
-		shows("A-1 | $ make  (exit status 0, 2s)", "A-1 |   built")
-		if _, err := s.log.WriteString(messageLine("Done.") + "\n" + `{"t_ms":9,"outcome":{"class":"done"}}` + "\n"); err != nil {
-			t.Fatal(err)
-		}
-		s.close()
-		shows("A-1 | message: Done.", "A-1 | session ended: completed · turns: 1 · tokens: 1.2k · 1m30s", "A-1 |   the hook failed")
-	})
-}
-
-func TestASessionWithoutAnEventLogIsShownByItsBeginningAndItsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out shownLog
-		s := newLiveTest(t, fleetApp(nil), &out, "A-1")
-		s.start.Branch, s.start.Workspace = "", "/workspaces/A-1"
-		s.end = s.live.begin(s.start)
-		s.pass(time.Minute)
-		s.close()
-		if got := out.take(); strings.Count(got, "\n") != 3 || !strings.Contains(got, "begins: Say hello (attempt 2, workspace /workspaces/A-1)\n") || !strings.Contains(got, "| session ended: completed") {
-			t.Errorf("%s", got)
-		}
-	})
-}
-
-func TestAFloodDoesNotFillTheLog(t *testing.T) {
-	for name, flood := range map[string]struct {
-		times int
-		lines string
-	}{
-		"messages":      {10_000, messageLine("x")},
-		"long messages": {100, messageLine(strings.Repeat(strings.Repeat("é", 300)+"\n", 40))},
-		"notices":       {600, `{"t_ms":1,"event":{"Kind":"malformed","Summary":"one"}}` + "\n" + `{"t_ms":1,"event":{"Kind":"malformed","Summary":"two"}}`},
-		"commands":      {200, itemLine("completed", `"type":"commandExecution","command":"c","aggregatedOutput":"1\n2\n3\n4\n5\n6\n7\n8"`)},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			var out shownLog
-			s := newLiveTest(t, fleetApp(nil), &out, "A-1").begin()
-			s.write(strings.Repeat(flood.lines+"\n", flood.times))
-			s.close()
-			got := out.take()
-			if lines := strings.Count(got, "\n"); lines > 1005 || lines < 100 || len(got) > 129<<10 {
-				t.Errorf("%s: %d lines, %d bytes", name, lines, len(got))
-			}
-			if !strings.Contains(got, " too much to show here: the rest is in symphony log --logs ") || !strings.Contains(got, "| session ended: completed") || strings.Contains(got, strings.Repeat("é", 201)) {
-				t.Errorf("%s: the end is %s", name, got[max(0, len(got)-500):])
-			}
-		})
-	}
-}
 
 func TestTheLogSaysWhereTheRestOfASessionIs(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -195,27 +28,11 @@ func TestTheLogSaysWhereTheRestOfASessionIs(t *testing.T) {
 		"an artifact":     {[]string{"GITHUB_ACTIONS=true", "SYMPHONY_ARTIFACT=symphony-shard-7"}, "logs/A-1/1.html of the artifact symphony-shard-7"},
 		"no artifact":     {[]string{"GITHUB_ACTIONS=true"}, "its event log, which this job does not upload"},
 	} {
-		live := (&tickCommand{app: fleetApp(nil, c.environ...), logs: "/scratch/logs"}).newLiveLog(&console{out: io.Discard}, "/project/WORKFLOW.md")
-		if got := live.restOf(runner.SessionStart{Claim: schedule.Claim{Identifier: "A-1"}, File: "/scratch/logs/A-1/1.jsonl"}); got != c.want {
+		shard := &tickCommand{app: fleetApp(nil, c.environ...), logs: "/scratch/logs"}
+		if got := shard.restOf(runner.SessionStart{Claim: schedule.Claim{Identifier: "A-1"}, File: "/scratch/logs/A-1/1.jsonl"}, "/project/WORKFLOW.md"); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
-}
-
-// The reader of the log may stop reading, as a terminal does on Control-S.
-func TestASessionDoesNotWaitForTheReaderOfItsLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		read, w := io.Pipe() // a write waits for its reader
-		s := newLiveTest(t, fleetApp(nil), w, "A-1").begin()
-		s.write(messageLine("hello"), messageLine("good bye"))
-		began := time.Now()
-		s.close()
-		if took := time.Since(began); took != liveEndTime {
-			t.Errorf("the end of the run waited %v", took)
-		}
-		w.Close()
-		read.Close()
-	})
 }
 
 // A pager or a stopped terminal does not read on, and the kernel keeps 64 KiB for it.
@@ -256,56 +73,6 @@ func TestAShardWorksWhileNobodyReadsItsLog(t *testing.T) {
 	}
 }
 
-func TestALogThatIsReadLateHasWhatWaited(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		read, w := io.Pipe()
-		b := newBacklog(w)
-		line := strings.Repeat("x", 1023) + "\n"
-		for i := range 2001 { // of which one is being written, and 1,024 wait
-			if i == 1 {
-				synctest.Wait()
-			}
-			if n, err := io.WriteString(b, line); n != len(line) || err != nil {
-				t.Fatal(n, err)
-			}
-		}
-		var got strings.Builder
-		go func() {
-			if err := b.settle(); err != nil {
-				t.Error(err)
-			}
-			_, _ = io.WriteString(b, "after the end\n")
-			w.Close()
-		}()
-		if _, err := io.Copy(&got, read); err != nil {
-			t.Fatal(err)
-		}
-		if lines := strings.Count(got.String(), line); lines != 1025 || !strings.HasSuffix(got.String(), "\n[… 976 lines of the log are lost, because nobody read it …]\nafter the end\n") {
-			t.Errorf("%d lines, then %s", lines, strings.ReplaceAll(got.String(), line, ""))
-		}
-	})
-}
-
-// brokenWriter is a log that cannot be written.
-type brokenWriter struct{ writes int }
-
-func (w *brokenWriter) Write([]byte) (int, error) {
-	w.writes++
-	return 0, errors.New("nobody reads this")
-}
-
-func TestALogThatCannotBeWrittenEndsNoSession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &brokenWriter{}
-		s := newLiveTest(t, fleetApp(nil), w, "A-1").begin()
-		s.write(messageLine("hello"))
-		s.close()
-		if w.writes != 1 {
-			t.Errorf("%d writes", w.writes)
-		}
-	})
-}
-
 // runnerCommand matches a line that the runner takes for a command: see package action.
 var runnerCommand = regexp.MustCompile(`^\s*::|##\[`)
 
@@ -314,25 +81,41 @@ func TestNothingInASessionIsAWorkflowCommandOrASecret(t *testing.T) {
 	hostile := "::add-mask::a\n::error::b\r\n ::stop-commands::c\r##[add-matcher]d\u2028::set-output name=x::y\x1b[2J\x1b]0;owned\x07 sword\u200bfish-sword\x1b[1mfish ##[group]e"
 	for identifier, texts := range map[string]string{"A-1": "true", "::error::A-1": "true", "##[error]A-1": "false", "A\n::error::B": "true", "#": "true"} {
 		synctest.Test(t, func(t *testing.T) {
-			out := &shownLog{}
-			a := &app{process: process{stdout: out, environ: []string{"GITHUB_ACTIONS=true", "TOKEN=" + secret, "SYMPHONY_LOG_TEXTS=" + texts}}}
+			out := &strings.Builder{}
+			a := &app{process: process{stdout: out, environ: []string{"GITHUB_ACTIONS=true", "TOKEN=" + secret, "SYMPHONY_LOG_TEXTS=" + texts}}, logFormat: "text"}
 			a.detectActions()
 			a.redactor = a.environmentSecrets()
-			out.take() // the masks
-			s := newLiveTest(t, a, nil, identifier)
-			s.start.Claim.Title, s.start.Branch = hostile, hostile
-			s.begin()
+			out.Reset() // the masks
+			folder, name := filepath.Join(t.TempDir(), "logs"), transcript.Name("A-1", time.Now(), 3)
+			log, err := transcript.Create(folder, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer log.Close()
 			quoted, _ := json.Marshal(hostile)
 			h := string(quoted)
-			s.write(messageLine(hostile), itemLine("completed", `"type":"commandExecution","command":`+h+`,"aggregatedOutput":`+h),
-				itemLine("completed", `"type":"fileChange","changes":[{"path":`+h+`,"kind":"add","diff":`+h+`}]`),
-				itemLine("completed", `"type":"mcpToolCall","server":`+h+`,"tool":`+h+`,"arguments":`+h+`,"result":`+h),
-				`{"t_ms":3,"hook":{"name":`+h+`,"exit":1,"error":`+h+`,"output":`+h+`}}`, `{"t_ms":2,"event":{"Kind":"warning","Summary":`+h+`}}`,
-				itemLine("started", `"type":"commandExecution","command":`+h))
-			s.pass(quietTime)
-			s.end(runner.SessionLog{Claim: s.start.Claim, Outcome: schedule.Outcome{Class: schedule.IssueFailed, Why: hostile, Warnings: []string{hostile}}})
-			s.live.close()
-			got := out.take()
+			item := func(event, item string) string {
+				return `{"t_ms":1000,"dir":"<","msg":{"method":"item/` + event + `","params":{"item":{"id":"1",` + item + `}}}}`
+			}
+			_, err = log.WriteString(strings.Join([]string{
+				item("completed", `"type":"agentMessage","text":`+h),
+				item("completed", `"type":"commandExecution","command":`+h+`,"aggregatedOutput":`+h),
+				item("completed", `"type":"fileChange","changes":[{"path":`+h+`,"kind":"add","diff":`+h+`}]`),
+				item("completed", `"type":"mcpToolCall","server":`+h+`,"tool":`+h+`,"arguments":`+h+`,"result":`+h),
+				`{"t_ms":3,"hook":{"name":` + h + `,"exit":1,"error":` + h + `,"output":` + h + `}}`, `{"t_ms":2,"event":{"Kind":"warning","Summary":` + h + `}}`,
+				item("started", `"type":"commandExecution","command":`+h),
+			}, "\n") + "\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &runner.Runner{}
+			end := (&tickCommand{app: a, part: part{live: true}}).showSessions(r, &console{out: a.stdout}, "WORKFLOW.md")
+			claim := schedule.Claim{ID: "1", Identifier: identifier, Title: hostile, Attempt: 1, Sessions: 3}
+			onEnd := r.OnSession(runner.SessionStart{Claim: claim, Branch: hostile, File: filepath.Join(folder, name)})
+			time.Sleep(time.Minute) // of the bubble: the log says what the agent is doing
+			onEnd(runner.SessionLog{Claim: claim, Outcome: schedule.Outcome{Class: schedule.IssueFailed, Why: hostile, Warnings: []string{hostile}}})
+			end()
+			got := out.String()
 			lines := regexp.MustCompile(`[\n\r\x{2028}\x{2029}\x{85}]`).Split(strings.TrimSuffix(got, "\n"), -1)
 			if len(lines) < 10 {
 				t.Errorf("%d lines:\n%s", len(lines), got)
@@ -366,13 +149,13 @@ func TestOnlyAShardShowsItsSessionsInTheLogWhileTheyRun(t *testing.T) {
 		a := fleetApp(nil, fmt.Sprint("GITHUB_ACTIONS=", c.inActions))
 		a.logFormat = c.format
 		r := &runner.Runner{}
-		out := &shownLog{}
+		out := &strings.Builder{}
 		end := (&tickCommand{app: a, part: part{live: c.live}}).showSessions(r, &console{out: out}, "WORKFLOW.md")
 		if r.OnSession != nil {
 			r.OnSession(runner.SessionStart{Claim: schedule.Claim{Identifier: "A-1"}})
 		}
 		end()
-		follows := out.take() != ""
+		follows := out.String() != ""
 		if prints := r.OnSession != nil && !follows; follows != c.follows || prints != c.prints {
 			t.Errorf("%s: follows %v, prints %v", name, follows, prints)
 		}

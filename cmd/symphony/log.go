@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
@@ -52,7 +52,7 @@ symphony log --list # which sessions there are
 symphony log --html -o page.html GH-7 # a page that stands alone
 symphony log --run 1234567890 GH-7 # of a workflow run`,
 		Annotations:       ofWorkflow(),
-		Args:              usage(cobra.MaximumNArgs(2)),
+		Args:              argumentsUpTo(2),
 		ValidArgsFunction: l.completeLog,
 		RunE:              func(cmd *cobra.Command, args []string) error { return l.Run(cmd.Context(), args) },
 	}
@@ -148,7 +148,7 @@ func (l *logCommand) choose(files []transcript.File) (transcript.File, error) {
 		}
 		numbers = append(numbers, fmt.Sprint(files[i].Number))
 	}
-	return transcript.File{}, fmt.Errorf("%w: no session %d; there are: %s", errUsage, l.session, strings.Join(numbers[:min(len(numbers), maxSuggested)], ", "))
+	return transcript.File{}, fmt.Errorf("%w: no session %d; there are: %s", errUsage, l.session, strings.Join(numbers[:min(len(numbers), lookup.MaxSuggested)], ", "))
 }
 
 // write calls write with standard output or the file of --output, which it makes readable
@@ -159,7 +159,7 @@ func (l *logCommand) write(write func(io.Writer) error) error {
 	}
 	f, err := os.OpenFile(l.output, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return fmt.Errorf("%w: --output: %w", errUsage, err)
+		return fmt.Errorf("%w: --output: %w; name a file that can be written", errUsage, err)
 	}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // it may have been there, with another mode
 		if err := f.Chmod(0o600); err != nil {
@@ -322,9 +322,11 @@ func (l *logCommand) writeList(ctx context.Context, w io.Writer, source *logSour
 		sessions[i] = listedSession{s.identifier, file.Number, file.Began.UTC(), s.took, s.ended, source.path(file)}
 	}
 	if l.logFormat == "json" {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(sessions)
+		text, err := l.jsonText(sessions)
+		if err == nil {
+			_, err = io.WriteString(w, text)
+		}
+		return err
 	}
 	if len(sessions) == 0 {
 		_, err := fmt.Fprintln(w, "No sessions.")

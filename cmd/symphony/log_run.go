@@ -51,9 +51,9 @@ func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Work
 	case repo == "":
 		return "", nil, fmt.Errorf("%w: --run: the repository is not known: set GITHUB_REPOSITORY to owner/name, or write the address of the page of the run", errUsage)
 	}
-	token, variable := l.githubLogin(addressHost(server))
+	token, variable := l.githubLogin(client.HostOf(server))
 	if token == "" {
-		return "", nil, fmt.Errorf("%w: --run needs a token of %s that may read Actions: set %s", errUsage, addressHost(server), loginAdvice(addressHost(server)))
+		return "", nil, fmt.Errorf("%w: --run needs a token of %s that may read Actions: set %s", errUsage, client.HostOf(server), loginAdvice(client.HostOf(server)))
 	}
 	l.addSecret(l.redactor, token)
 	c, err := client.New(client.Config{Repo: repo, APIURL: api, Token: token, Names: client.Names{Token: variable}}, http.DefaultTransport)
@@ -74,7 +74,7 @@ func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Work
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return "", nil, fmt.Errorf("read the artifact of workflow run %d: %w", run, err)
-		case err != nil: // another one may have what is looked for
+		case err != nil: // another artifact may have the log
 			failed = append(failed, err)
 			continue
 		}

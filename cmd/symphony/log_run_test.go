@@ -18,6 +18,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
@@ -151,7 +152,7 @@ func TestTheServerOfAWorkflowRunIsThatOfTheWorkflow(t *testing.T) {
 			p.env = append(p.env, "GITHUB_API_URL=")
 			if !test.env {
 				token, _ := (&app{process: process{environ: p.env}}).getenv("GITHUB_TOKEN")
-				p.env = append(p.env, "GITHUB_SERVER_URL=", "GITHUB_TOKEN=", "GH_HOST="+addressHost(g.URL()), "GH_ENTERPRISE_TOKEN="+token)
+				p.env = append(p.env, "GITHUB_SERVER_URL=", "GITHUB_TOKEN=", "GH_HOST="+client.HostOf(g.URL()), "GH_ENTERPRISE_TOKEN="+token)
 			}
 			p.ok("log", "--run", "77", "GH-7")
 		})
@@ -289,26 +290,10 @@ func TestTheServerOfOriginIsThatOfTheRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			repo, server, api, err := l.runServer(path, in.Workflow)
-			if got := repo + " on " + server; got != test.want || err == nil && api != apiOf(server) {
+			if got := repo + " on " + server; got != test.want || err == nil && api != client.APIOf(server) {
 				t.Errorf("%s, API %s (%v)", got, api, err)
 			}
 		})
-	}
-}
-
-func TestServersAndAPIsOfGitHubLeadToEachOther(t *testing.T) {
-	t.Parallel()
-	for server, api := range map[string]string{
-		"https://github.com": "https://api.github.com", "https://acme.ghe.com": "https://api.acme.ghe.com",
-		"https://ghe.example.org:8443": "https://ghe.example.org:8443/api/v3", "http://127.0.0.1:1": "http://127.0.0.1:1/api/v3",
-		"https://api.example.org": "https://api.example.org/api/v3",
-	} {
-		if got := apiOf(server); got != api {
-			t.Errorf("the API of %s is at %s", server, got)
-		}
-		if got := serverOf(api); got != server {
-			t.Errorf("the server of %s is at %s", api, got)
-		}
 	}
 }
 

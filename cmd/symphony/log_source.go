@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -91,9 +92,9 @@ func (s *logSource) find(ctx context.Context, name string) ([]transcript.File, e
 	if name == "" || len(files) == 0 {
 		return files, nil
 	}
-	var known []namedIssue
+	var known []lookup.Issue
 	seen, keys := map[string]bool{}, map[tracker.ID][]string{}
-	for _, f := range slices.Backward(files) { // the newest says what the issue is called now
+	for _, f := range slices.Backward(files) { // the newest log has the current name of the issue
 		if !seen[f.Key] {
 			seen[f.Key] = true
 			n := s.summary(ctx, f).names
@@ -130,7 +131,7 @@ func (s *logSource) openLog(f transcript.File) (io.ReadCloser, error) {
 
 // logSummary holds what the two ends of a log say.
 type logSummary struct {
-	names       namedIssue
+	names       lookup.Issue
 	identifier  string
 	took, ended string
 }
@@ -142,9 +143,10 @@ const maxSummarized = 1 << 30
 // maxEnd bounds how much of an end of a log is read for its summary, in bytes.
 const maxEnd = 64 << 10
 
-// summary returns what a log says of its session. A log that cannot be read says little.
+// summary returns what a log says of its session. If the log cannot be read, the summary
+// has only what its name says.
 func (s *logSource) summary(ctx context.Context, f transcript.File) logSummary {
-	sum := logSummary{identifier: f.Key, names: namedIssue{ID: tracker.ID(f.Key), Identifier: f.Key}}
+	sum := logSummary{identifier: f.Key, names: lookup.Issue{ID: tracker.ID(f.Key), Identifier: f.Key}}
 	if s.read >= maxSummarized || ctx.Err() != nil {
 		sum.ended = "its log was not read: there is too much of all"
 		return sum
@@ -160,7 +162,7 @@ func (s *logSource) summary(ctx context.Context, f transcript.File) logSummary {
 	entries := append(reader.Feed(head), reader.Feed(tail)...)
 	if of := reader.Session(); of.Identifier != "" {
 		sum.identifier = of.Identifier
-		sum.names = namedIssue{ID: tracker.ID(of.IssueID), Identifier: of.Identifier, Addresses: []string{of.URL}}
+		sum.names = lookup.Issue{ID: tracker.ID(of.IssueID), Identifier: of.Identifier, Addresses: []string{of.URL}}
 	}
 	file, isFile := log.(*os.File)
 	switch {
@@ -175,7 +177,7 @@ func (s *logSource) summary(ctx context.Context, f transcript.File) logSummary {
 	return sum
 }
 
-// ends returns the first line of a log and its last lines. The rest is passed over.
+// ends returns the first line of a log and its last lines, and skips the rest.
 func (s *logSource) ends(ctx context.Context, log io.Reader) (head, tail []byte) {
 	head, err := io.ReadAll(io.LimitReader(log, maxEnd))
 	if s.read += len(head); err != nil {

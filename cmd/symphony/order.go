@@ -9,13 +9,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/symphony-runner/symphony/runner/feedback"
+	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
-// order is a command on one issue with which somebody starts a run. It needs no comment:
-// who may start a workflow may write to the repository. The zero value is none.
+// order is a command on one issue that a person gives by starting a run. It needs no
+// check of the person: only people with write access can start a workflow. The zero value
+// stands for no command.
 type order struct{ command, issue string }
 
 // addFlags adds the flags of an order.
@@ -24,7 +26,7 @@ func (o *order) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.issue, "issue", "", "the issue of --command, by its `name`, such as GH-7")
 }
 
-// checkOrder returns an error for flags that are no order.
+// checkOrder returns an error for flags that do not make a valid order.
 func (t *tickCommand) checkOrder() error {
 	o := &t.order
 	o.command, o.issue = strings.TrimSpace(o.command), strings.TrimSpace(o.issue)
@@ -43,15 +45,15 @@ func (t *tickCommand) checkOrder() error {
 	return nil
 }
 
-// stops reports whether the run only carries out the command: it is there to end work, so
-// it starts none and needs no agent.
+// stops reports whether the run only carries out the command. Such a command ends work,
+// so the run starts no session and needs no agent.
 func (o order) stops() bool {
 	return o.command == string(schedule.CommandStop) || o.command == string(schedule.CommandPark)
 }
 
-// takeOrder notes the command in a state. A status changes nothing.
+// takeOrder records the command in a state. A status changes nothing.
 func (t *tickCommand) takeOrder(wf workflow.Workflow, s *schedule.State, now time.Time) (noted bool, err error) {
-	known := namesIn(s)
+	known := lookup.InState(s)
 	n, ok := matchIssue(wf, t.order.issue, known)
 	if !ok {
 		return false, unknownIssueError("no issue that was worked on is", t.order.issue, "those that were", known)
@@ -62,16 +64,16 @@ func (t *tickCommand) takeOrder(wf workflow.Workflow, s *schedule.State, now tim
 	return s.Order(n.ID, schedule.Order{Command: schedule.Command(t.order.command), By: t.event.Actor}, now), nil
 }
 
-// answerOrder tells in the report of a tick how the issue stands after the command.
+// answerOrder adds to the report of a tick how the issue stands after the command.
 func (t *tickCommand) answerOrder(tick *report.Tick, wf workflow.Workflow) {
 	if t.order == (order{}) {
 		return
 	}
 	text, inShard := t.order.issue+": no session works on it, and nothing is due.", false
-	if n, ok := matchIssue(wf, t.order.issue, namesInTick(*tick)); ok {
+	if n, ok := matchIssue(wf, t.order.issue, lookup.InTick(*tick)); ok {
 		for _, v := range tick.Verdicts {
 			if v.Issue.ID == n.ID {
-				text = oneLine(report.Verdict(v, tick.Talks, t.state).Text(wide))
+				text = oneLine(report.Verdict(v, tick.Talks, t.ownCommand(), t.state).Text(wide))
 				claim := tick.Claims[n.ID]
 				inShard = claim.Phase == schedule.Running && claim.Owner.Shard > 0
 			}

@@ -3,18 +3,17 @@ package main
 import (
 	"cmp"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// repositoryNear returns the repository that GITHUB_REPOSITORY names. Where that is not set,
-// outside of Actions, it is the one that the checkout around the WORKFLOW.md at path came
-// from, and isOrigin is true, unless that is on a server that this program does not ask by
-// default. The name is empty if neither says one.
+// repositoryNear returns the repository that GITHUB_REPOSITORY names. Where that is not
+// set, outside of Actions, it is the one that the checkout around the WORKFLOW.md at path
+// came from, and isOrigin is true, unless that is on a server that this program does not
+// ask by default. The name is empty if neither names a repository.
 func (a *app) repositoryNear(path string) (name string, isOrigin bool) {
 	name, _ = a.getenv("GITHUB_REPOSITORY")
 	if name = strings.TrimSpace(name); name != "" {
@@ -22,7 +21,7 @@ func (a *app) repositoryNear(path string) (name string, isOrigin bool) {
 	}
 	asked, _ := a.getenv("GITHUB_SERVER_URL")
 	server, name := a.originNear(path)
-	if name == "" || hostOf(server) != hostOf(cmp.Or(asked, gitHub)) {
+	if name == "" || hostOf(server) != hostOf(cmp.Or(asked, client.DefaultServer)) {
 		return "", false
 	}
 	return name, true
@@ -34,42 +33,9 @@ func (a *app) originNear(path string) (server, name string) {
 	if path == "" || a.actions.InActions() {
 		return "", ""
 	}
-	if folder, git := checkoutAround(path); git != nil {
-		return originIn(folder, git)
+	if folder := git.CheckoutAround(path); folder != "" {
+		server, name, _ = client.ParseRepository(git.TrustedOrigin(folder))
 	}
-	return "", ""
-}
-
-// checkoutAround returns the top of the checkout around a file, with its .git, which is nil
-// if there is none. Like git it passes over a folder of that name that is no repository.
-func checkoutAround(path string) (folder string, git os.FileInfo) {
-	for folder := filepath.Dir(path); ; folder = filepath.Dir(folder) {
-		own := filepath.Join(folder, ".git")
-		info, err := os.Lstat(own)
-		if err == nil && info.IsDir() {
-			_, err = os.Lstat(filepath.Join(own, "config"))
-		}
-		if err == nil {
-			return folder, info
-		}
-		if folder == filepath.Dir(folder) {
-			return "", nil
-		}
-	}
-}
-
-// originIn returns the server and the name of the repository that the checkout in a folder
-// came from. Like git it does not believe the checkout of another user, who would choose
-// whose issues are worked on.
-func originIn(folder string, own os.FileInfo) (server, name string) {
-	if owner, ok := own.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() {
-		return "", ""
-	}
-	config, err := checkoutConfig(folder)
-	if err != nil {
-		return "", ""
-	}
-	server, name, _ = parseRepository(originOf(config))
 	return server, name
 }
 
@@ -83,8 +49,8 @@ func hostOf(address string) string {
 }
 
 // ownRepository returns the repository that has the state branch and the workflow runs of
-// the WORKFLOW.md at path: the one of the environment, else of its tracker, else the one that
-// its checkout came from. It is empty if nothing says one.
+// the WORKFLOW.md at path: the one of the environment, else of its tracker, else the one
+// that its checkout came from. It is empty if none of them names one.
 func (a *app) ownRepository(path string, wf workflow.Workflow) string {
 	name, isOrigin := a.repositoryNear(path)
 	if written := trackerRepository(wf); name == "" || isOrigin && written != "" {

@@ -32,6 +32,9 @@ func (t *tickCommand) checkPreconditions(wf workflow.Workflow) error {
 		return fmt.Errorf("%w: %s %d is more than the %d that %s: lower the one or raise the other",
 			errUsage, t.option("max-issues"), t.maxIssues, most, allows)
 	}
+	if err := t.checkPlaces(wf); err != nil {
+		return err
+	}
 	if err := t.checkApp(wf); err != nil {
 		return err
 	}

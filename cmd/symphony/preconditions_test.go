@@ -10,7 +10,7 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 )
 
-func TestALoginIsAnotherOneWhenAnythingThatLogsInChanges(t *testing.T) {
+func TestTheLoginDiffersWhenAnyOfItsCredentialsChanges(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	settings := codex.Config{Env: []string{"AZURE_API_KEY"}}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // wide is the width of output outside of a terminal.
@@ -40,16 +41,23 @@ func (o *output) Write(text []byte) (int, error) {
 
 // print writes a document to standard output.
 func (a *app) print(d document) error {
-	text := d.Text(width(a.stdout))
 	if a.logFormat == "json" {
-		indented, err := json.MarshalIndent(d, "", "  ")
-		if err != nil {
-			return err
+		text, err := a.jsonText(d)
+		if err == nil {
+			_, _ = io.WriteString(a.stdout, text) // see output
 		}
-		text = string(indented) + "\n"
+		return err
 	}
-	_, _ = io.WriteString(a.stdout, a.redactor.String(text)) // see output
+	_, _ = io.WriteString(a.stdout, a.redactor.String(d.Text(width(a.stdout)))) // see output
 	return nil
+}
+
+// jsonText returns a value as JSON without secrets, as lines. Texts in it are as they were
+// read: what could control the terminal of a reader is escaped, after secrets are hidden in
+// their own spelling.
+func (a *app) jsonText(value any) (string, error) {
+	text, err := json.MarshalIndent(value, "", "  ")
+	return untrusted.EscapeJSON(a.redactor.String(string(text))) + "\n", err
 }
 
 // printItem writes an entry of a list to standard output.
@@ -74,7 +82,8 @@ func wrapItem(lead, text string, columns int) string {
 	return strings.TrimRight(lead, " ") + "\n" + report.Wrapped("  ", text, columns)
 }
 
-// width returns the width of the terminal that w writes to, or wide when it is none.
+// width returns the width of the terminal that w writes to, or wide if w does not write
+// to a terminal.
 func width(w io.Writer) int {
 	if columns, ok := terminalWidth(w); ok {
 		return columns

@@ -14,6 +14,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // runFollows reports whether this is the plan of the Action, which runs the same
@@ -92,7 +93,7 @@ func (t *tickCommand) locateJobs(tick *report.Tick, wf workflow.Workflow) {
 const keptBriefly = "Work that was not published is kept on the runner alone, which loses it: with the input upload-logs true " +
 	"the artifact of the run keeps it, and everybody who may read the repository may read that"
 
-// locateKept says of kept work in which artifact of the run it is.
+// locateKept sets which artifact of the run holds kept work.
 func (t *tickCommand) locateKept(tick *report.Tick) {
 	artifact, _ := t.getenv("SYMPHONY_ARTIFACT")
 	lost := false
@@ -139,7 +140,7 @@ func (t *tickCommand) logInArtifact(file string) report.Log {
 
 // logCommand returns the command that shows the latest session on an issue.
 func (t *tickCommand) logCommand(workflow, identifier string) string {
-	command := "symphony log"
+	command := t.ownCommand() + " log"
 	if t.logs != "" {
 		command += " --logs " + quoteIfNeeded(t.logs)
 	}
@@ -194,8 +195,8 @@ func (t *tickCommand) outputs(tick report.Tick, wf workflow.Workflow) [][2]strin
 	return all
 }
 
-// needs returns the outputs that tell the rest of the Action what sessions need. It asks
-// whether the repository is private only if there will be sessions.
+// needs returns the outputs with what sessions need, for the other steps of the Action.
+// It asks whether the repository is private only if there will be sessions.
 func (t *tickCommand) needs(wf workflow.Workflow, sessions bool) [][2]string {
 	program, starts := firstWord(wf.Settings.Codex.Command), !t.order.stops()
 	private := ""
@@ -230,7 +231,7 @@ func (t *tickCommand) writeReport(r report.Report) error {
 		err = os.MkdirAll(filepath.Dir(t.reportFile), 0o700)
 	}
 	if err == nil {
-		err = os.WriteFile(t.reportFile, append(text, '\n'), 0o600)
+		err = os.WriteFile(t.reportFile, []byte(untrusted.EscapeJSON(string(text))+"\n"), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("keep the report: %w; give --report a file that can be written", err)

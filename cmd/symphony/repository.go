@@ -104,16 +104,16 @@ func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publis
 }
 
 // pathsInCheckout returns the paths that a file has in the checkout around it: the one by
-// which it is named, and the one that it has behind links. In a job, a workspace without a
-// .git is a checkout too. There is none for a file outside of every checkout.
+// which it is named, and the one without links. In a job, a workspace without a .git is a
+// checkout too. It returns none for a file outside of every checkout.
 func (a *app) pathsInCheckout(path string) (paths []string) {
 	names := []string{path}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		names = append(names, real)
 	}
 	for _, name := range names {
-		folder, git := checkoutAround(name)
-		if git == nil {
+		folder := git.CheckoutAround(name)
+		if folder == "" {
 			folder, _ = a.getenv("GITHUB_WORKSPACE")
 		}
 		if rel, err := filepath.Rel(folder, name); err == nil && folder != "" && filepath.IsLocal(rel) && !slices.Contains(paths, filepath.ToSlash(rel)) {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,55 +31,24 @@ func (l *logCommand) runServer(path string, wf workflow.Workflow) (repo, server,
 	ghHost, _ := l.getenv("GH_HOST")
 	switch {
 	case server == "" && api != "":
-		server = serverOf(api)
+		server = client.ServerOf(api)
 	case server == "" && ghHost != "":
 		server = "https://" + strings.ToLower(ghHost)
 	case server == "":
-		server = cmp.Or(origin, gitHub)
+		server = cmp.Or(origin, client.DefaultServer)
 	}
-	api = cmp.Or(api, apiOf(server))
+	api = cmp.Or(api, client.APIOf(server))
 	switch {
-	case !hostName().MatchString(addressHost(server)):
+	case !client.IsHost(client.HostOf(server)):
 		return "", "", "", fmt.Errorf("%w: --run: %.100q is not the address of a server: correct GITHUB_SERVER_URL or GH_HOST", errUsage, server)
-	case addressHost(api) != addressHost(server) && addressHost(api) != addressHost(apiOf(server)):
+	case client.HostOf(api) != client.HostOf(server) && client.HostOf(api) != client.HostOf(client.APIOf(server)):
 		return "", "", "", fmt.Errorf("%w: --run: GITHUB_SERVER_URL names %s, but %s names %s, so the token may be that of another server: set GITHUB_SERVER_URL and GITHUB_API_URL to one server",
-			errUsage, addressHost(server), name, addressHost(api))
+			errUsage, client.HostOf(server), name, client.HostOf(api))
 	}
 	if repo == "" && hostOf(origin) == hostOf(server) {
 		repo = originName
 	}
 	return repo, server, api, nil
-}
-
-// isCloud reports whether a host belongs to GitHub itself. The API of such a host is on a
-// host of its own.
-func isCloud(host string) bool { return host == "github.com" || strings.HasSuffix(host, ".ghe.com") }
-
-// serverOf returns the address of the server of a REST API.
-func serverOf(api string) string {
-	scheme, _, _ := strings.Cut(api, "://")
-	host := addressHost(api)
-	if cloud, ok := strings.CutPrefix(host, "api."); ok && isCloud(cloud) {
-		host = cloud
-	}
-	return scheme + "://" + host
-}
-
-// apiOf returns the address of the REST API of a server.
-func apiOf(server string) string {
-	if scheme, _, _ := strings.Cut(server, "://"); isCloud(addressHost(server)) {
-		return scheme + "://api." + addressHost(server)
-	}
-	return server + "/api/v3"
-}
-
-// addressHost returns the host of an address, with its port; empty if it has none.
-func addressHost(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(u.Host)
 }
 
 // githubLogin returns the token of the user for a host of GitHub, and where it is from: a
@@ -102,16 +70,16 @@ func (a *app) githubLogin(host string) (token, from string) {
 func (a *app) tokenVariables(host string) (names []string) {
 	server, _ := a.getenv("GITHUB_SERVER_URL")
 	ghHost, _ := a.getenv("GH_HOST")
-	own := addressHost(server)
+	own := client.HostOf(server)
 	switch {
 	case host == "":
 		return nil
-	case isCloud(host):
+	case client.IsCloud(host):
 		names = []string{"GH_TOKEN"}
 	case host == own, host == strings.ToLower(ghHost), client.IsHostOfGH(a.loginsOfGH(), host):
 		names = []string{"GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"}
 	}
-	if host == own || own == "" && isCloud(host) {
+	if host == own || own == "" && client.IsCloud(host) {
 		names = append(names, "GITHUB_TOKEN")
 	}
 	return names
@@ -119,7 +87,7 @@ func (a *app) tokenVariables(host string) (names []string) {
 
 // loginAdvice returns which variables to set for a token of a host.
 func loginAdvice(host string) string {
-	if isCloud(host) {
+	if client.IsCloud(host) {
 		return "GH_TOKEN, as with GH_TOKEN=$(gh auth token)"
 	}
 	return fmt.Sprintf("GH_HOST to %s, if you trust it, and GH_ENTERPRISE_TOKEN, as with GH_ENTERPRISE_TOKEN=$(gh auth token --hostname %[1]s)", host)

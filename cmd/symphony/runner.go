@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -46,8 +45,8 @@ func (w *readWorkflow) Current() (workflow.Workflow, error) {
 	return w.Source.Current()
 }
 
-// runner returns the runner of a workflow, wf as source has it now. Limits and what
-// it tells about its progress are left to the command.
+// runner returns the runner of a workflow; wf is what source has read. The command sets
+// the limits and the functions that show the progress.
 func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *stateStore, console *console, dryRun bool) (*runner.Runner, error) {
 	log, err := a.logger(console)
 	if err != nil {
@@ -105,8 +104,8 @@ func (a *app) wrongLogFormat() error {
 func (a *app) denied(workflowPath string) attempt.Denied {
 	d := attempt.DenyCredentials(a.getenv)
 	d.Paths = append(d.Paths, dataFolder(workflowPath))
-	kind, path, _ := strings.Cut(a.state, ":")
-	if kind != "file" && kind != "cache" {
+	path := a.statePath()
+	if path == "" {
 		return d
 	}
 	path, err := filepath.Abs(path)
@@ -118,8 +117,8 @@ func (a *app) denied(workflowPath string) attempt.Denied {
 }
 
 // ownPaths returns the folder in which this program keeps files of these names, because a
-// save puts a new file in the place of one, which a command that runs already could read.
-// It returns only the files where the folder also holds WORKFLOW.md, the user's home or
+// save replaces a file by a new one, which a command that already runs could read. It
+// returns only the files where the folder also holds WORKFLOW.md, the user's home or
 // temporary files.
 func (a *app) ownPaths(workflowPath, folder string, names ...string) (paths []string) {
 	home, _ := a.getenv("HOME")

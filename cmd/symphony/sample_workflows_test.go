@@ -51,7 +51,7 @@ func TestTheSampleWorkflowsAreComplete(t *testing.T) {
 			if err != nil || len(adapter.Warnings) > 0 {
 				t.Fatalf("its tracker: %v %q", err, adapter.Warnings)
 			}
-			template, err := prompt.Parse(wf.Prompt)
+			template, err := prompt.ParseAt(wf.Prompt, 1)
 			if err != nil || template.Check() != nil {
 				t.Fatalf("its prompt: %v %v", err, template.Check())
 			}

@@ -16,7 +16,7 @@ func (s *schemaCommand) command() *cobra.Command {
 		Use:               "schema",
 		Short:             "Print the JSON schema of WORKFLOW.md's front matter, for editors",
 		Example:           "symphony schema >workflow.schema.json",
-		Args:              usage(cobra.NoArgs),
+		Args:              argumentsUpTo(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return s.Run() },
 	}

@@ -42,7 +42,7 @@ func frontMatter(t *testing.T, text string) any {
 func TestTheSchemaAcceptsTheSamplesAndTheDemo(t *testing.T) {
 	t.Parallel()
 	schema := printedSchema(t)
-	texts := map[string]string{"demo": readText(t, filepath.Join("demo", "WORKFLOW.md"))}
+	texts := map[string]string{"demo": readText(t, filepath.Join("..", "..", "runner", "demo", "files", "WORKFLOW.md"))}
 	for name := range samples() {
 		texts[name] = readText(t, samplePath(name))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
@@ -40,7 +41,7 @@ func (s *stateCommand) command() *cobra.Command {
 			Short:             "Print every claim, deliveries, pauses and spending, or only those of an issue",
 			Example:           "symphony state show\nsymphony state show GH-7\nsymphony --state branch:symphony-state --log-format json state show # for a script",
 			Annotations:       ofWorkflow(),
-			Args:              usage(cobra.MaximumNArgs(1)),
+			Args:              argumentsUpTo(1),
 			ValidArgsFunction: s.completeKnown,
 			RunE:              func(cmd *cobra.Command, args []string) error { return s.show(cmd.Context(), args) },
 		},
@@ -71,7 +72,7 @@ func (s *stateCommand) command() *cobra.Command {
 			Short:             "End the pause after a systemic failure: one session tries first",
 			Example:           "symphony state resume",
 			Annotations:       ofWorkflow(),
-			Args:              usage(cobra.NoArgs),
+			Args:              argumentsUpTo(0),
 			ValidArgsFunction: cobra.NoFileCompletions,
 			RunE:              func(cmd *cobra.Command, _ []string) error { return s.resume(cmd.Context()) },
 		},
@@ -90,7 +91,7 @@ func (s *stateCommand) show(ctx context.Context, args []string) error {
 		return err
 	}
 	for _, name := range args {
-		known := namesIn(state)
+		known := lookup.InState(state)
 		n, ok := matchIssue(wf, name, known)
 		if !ok {
 			return unknownIssueError("the state knows no issue", name, "issues in it", known)
@@ -120,7 +121,7 @@ func (s *stateCommand) editClaim(ctx context.Context, name, operation string, ed
 		}
 		if pause := state.Pause; pause.Why != "" && pause.Until.After(time.Now()) {
 			return fmt.Sprintf("%s: due now, but nothing starts until %s (end the pause with: %s): %s",
-				claim.Identifier, pause.Until.Format(time.RFC3339), cmp.Or(report.StateCommand(s.state, "resume"), "symphony state resume"), pause.Why), nil
+				claim.Identifier, pause.Until.Format(time.RFC3339), cmp.Or(report.StateCommand(s.ownCommand(), s.state, "resume"), s.ownCommand()+" state resume"), pause.Why), nil
 		}
 		return claim.Identifier + ": due now", nil
 	})
@@ -186,7 +187,7 @@ func (s *stateCommand) stateHere(use stateUse) (*stateStore, workflow.Workflow, 
 
 // findClaim returns the claim of the issue that a person means by a name.
 func findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedule.Claim, error) {
-	if n, ok := matchIssue(wf, name, namesIn(state)); ok {
+	if n, ok := matchIssue(wf, name, lookup.InState(state)); ok {
 		if c, claimed := state.Claims[n.ID]; claimed {
 			return c, nil
 		}
@@ -195,6 +196,6 @@ func findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedu
 			return schedule.Claim{}, fmt.Errorf("%w: %s has no claim: its work is published at %s", errUsage, d.Identifier, place)
 		}
 	}
-	claimed := namesIn(&schedule.State{Claims: state.Claims})
+	claimed := lookup.InState(&schedule.State{Claims: state.Claims})
 	return schedule.Claim{}, unknownIssueError("no claim of", name, "claims", claimed)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/runlog"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -208,8 +209,8 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	if failed := console.failure(); failed != nil {
 		t.warnings = append(t.warnings, fmt.Sprintf("the log cannot be written, and some of its lines are lost: %v", failed))
 	}
-	if stuck := console.file.stuckAt(); stuck != nil {
-		t.warnings = append(t.warnings, fmt.Sprintf("%s: %v", unbounded, stuck))
+	if stuck := console.file.StuckAt(); stuck != nil {
+		t.warnings = append(t.warnings, fmt.Sprintf("%s: %v", runlog.Unbounded, stuck))
 	}
 	return t.finish(tick, wf, err)
 }
@@ -246,8 +247,8 @@ func surviveBrokenPipes() (restore func()) {
 	return func() { signal.Stop(broken) }
 }
 
-// finish prints and publishes the report of a tick. It returns the error with
-// which the command fails, nil when it does not.
+// finish prints and publishes the report of a tick. It returns the error that the command
+// fails with, or nil.
 func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) error {
 	if errors.Is(err, store.ErrRefused) && tick.Acted == 0 {
 		err = fmt.Errorf("%w: %w", errUsage, err) // --state is wrong
@@ -260,7 +261,7 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 	}
 	tick.Warnings = append(tick.Warnings, t.warnings...)
 	tick.StartedBy = t.event.Cause()
-	tick.Scheduled, tick.State = t.actions.InActions(), t.state
+	tick.Scheduled, tick.State, tick.Program = t.actions.InActions(), t.state, t.ownCommand()
 	t.answerOrder(&tick, wf)
 	t.locateJobs(&tick, wf)
 	if !t.part.located {
@@ -293,7 +294,8 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 	return errors.Join(err, failures)
 }
 
-// failOnError returns the error of a tick that completed and must fail by --fail-on.
+// failOnError returns the error of a completed tick that --fail-on makes a failure, or
+// nil.
 func (t *tickCommand) failOnError(tick report.Tick) error {
 	failed, parked := tick.Counts().Failed, len(tick.Parked)
 	switch {

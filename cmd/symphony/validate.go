@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/validation"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/file"
@@ -53,31 +55,31 @@ const checkTimeout = time.Minute
 
 // validate checks the workflow file at a path. No check takes longer than the limit.
 func (v *validateCommand) validate(ctx context.Context, path string, limit time.Duration) error {
-	found := newValidation(v.app, path)
+	found := validation.New(shownPath(path), v.redactor.String, v.printCheck)
 	in, err := v.workflows(path).Inspect()
 	if err != nil {
-		found.run("workflow", func() (string, error) { return "", err })
-		return found.finish()
+		found.Run("workflow", func() (string, error) { return "", err })
+		return v.finish(found)
 	}
 	wf := in.Workflow
 	v.addWorkflowSecrets(wf)
 	// check runs a check that needs these keys, or skips it if one of them has a problem.
-	check := func(name string, keys []string, do func(context.Context, *validation, workflow.Workflow) (string, error)) {
+	check := func(name string, keys []string, do func(context.Context, *validation.Report, workflow.Workflow) (string, error)) {
 		if len(keys) > 0 && !in.Sound(keys...) {
-			found.skip(name, "fix the problems of "+strings.Join(keys, ", ")+" first")
+			found.Skip(name, "fix the problems of "+strings.Join(keys, ", ")+" first")
 			return
 		}
-		found.run(name, func() (string, error) {
+		found.Run(name, func() (string, error) {
 			ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %v: check the network, and try again", limit))
 			defer cancel()
 			return do(ctx, found, wf)
 		})
 	}
-	found.run("workflow", func() (string, error) { return v.checkSettings(found, in), nil })
+	found.Run("workflow", func() (string, error) { return v.checkSettings(found, in), nil })
 	if in.HasPrompt {
-		found.run("prompt", func() (string, error) { return checkPrompt(found, in.Workflow) })
+		found.Run("prompt", func() (string, error) { return checkPrompt(found, in.Workflow) })
 	} else {
-		found.skip("prompt", "fix the front matter first")
+		found.Skip("prompt", "fix the front matter first")
 	}
 	check("tracker", []string{"tracker"}, v.checkTracker)
 	check("state", v.neededForState(path), v.checkState)
@@ -96,16 +98,40 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	if ctx.Err() != nil {
 		return fmt.Errorf("validate: %w", ctx.Err())
 	}
-	return found.finish()
+	return v.finish(found)
+}
+
+// printCheck prints a line of the text about a check, unless a program reads.
+func (v *validateCommand) printCheck(word, check, text string) {
+	if v.logFormat != "json" {
+		v.printItem(fmt.Sprintf("%-9s %-11s ", word, check), text)
+	}
+}
+
+// finish prints the report if --log-format is json, and returns the error of a validation that
+// found problems.
+func (v *validateCommand) finish(found *validation.Report) error {
+	failed := found.End()
+	if v.logFormat == "json" {
+		text, err := v.jsonText(found)
+		if err != nil {
+			return err
+		}
+		_, _ = io.WriteString(v.stdout, text) // see output
+	}
+	if found.OK {
+		return nil
+	}
+	return fmt.Errorf("%w: validate found problems with: %s; standard output describes them", errUsage, strings.Join(failed, ", "))
 }
 
 // checkSettings reports what the front matter says and what is wrong with it.
-func (v *validateCommand) checkSettings(found *validation, in workflow.Inspection) string {
+func (v *validateCommand) checkSettings(found *validation.Report, in workflow.Inspection) string {
 	for _, p := range in.Warnings {
-		found.setting(warning, p)
+		found.Setting(validation.Warning, p)
 	}
 	for _, p := range in.Problems {
-		found.setting(resultProblem, p)
+		found.Setting(validation.Problem, p)
 	}
 	v.checkVariables(found, in)
 	what := fmt.Sprintf("%s: %s", found.Workflow, count(in.Keys(), "key"))
@@ -116,7 +142,7 @@ func (v *validateCommand) checkSettings(found *validation, in workflow.Inspectio
 }
 
 // checkPrompt checks the template.
-func checkPrompt(found *validation, wf workflow.Workflow) (string, error) {
+func checkPrompt(found *validation.Report, wf workflow.Workflow) (string, error) {
 	if wf.Prompt == "" {
 		return "the default one, because nothing follows the front matter", nil
 	}
@@ -134,7 +160,7 @@ func count(n int, thing string) string {
 
 // checkVariables warns of environment variables that hooks or the agent are to see, and
 // that are not set.
-func (v *validateCommand) checkVariables(found *validation, in workflow.Inspection) {
+func (v *validateCommand) checkVariables(found *validation.Report, in workflow.Inspection) {
 	env := v.childEnv(in.Workflow)
 	s := in.Workflow.Settings
 	for _, list := range []struct {
@@ -143,29 +169,29 @@ func (v *validateCommand) checkVariables(found *validation, in workflow.Inspecti
 	}{{"hooks.env", missingInHooks(env, s)}, {"codex.env", env.Missing("codex.env", s.Codex.Env)}} {
 		line, column := in.Place(list.key)
 		for _, text := range list.missing {
-			found.add(finding{Check: "workflow", Severity: warning, place: place{found.Workflow, line, column}, Key: list.key, Message: text})
+			found.Add(validation.Finding{Check: "workflow", Severity: validation.Warning, Place: validation.Place{File: found.Workflow, Line: line, Column: column}, Key: list.key, Message: text})
 		}
 	}
 }
 
-// checkTracker asks the tracker for the issues in active states, for which the
-// credential, the scope and the network have to work.
-func (v *validateCommand) checkTracker(ctx context.Context, found *validation, wf workflow.Workflow) (string, error) {
-	adapter, err := v.openTracker(wf, slog.New(warnings{found, "tracker"}))
+// checkTracker reads the issues in active states, which fails unless the credential, the
+// scope and the network work.
+func (v *validateCommand) checkTracker(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
+	adapter, err := v.openTracker(wf, found.Log("tracker"))
 	if err != nil {
 		return "", err
 	}
 	for _, text := range adapter.Warnings {
-		found.warn("tracker", text)
+		found.Warn("tracker", text)
 	}
 	if cfg, isFile := wf.Settings.Tracker.Config.(*file.Config); isFile {
-		found.issues = cfg.Path
+		found.Issues = shownPath(cfg.Path)
 	}
 	var problems []error
 	if adapter.Check != nil {
 		problems = append(problems, adapter.Check(ctx))
 	}
-	ctx = tracker.WithDropped(ctx, func(m tracker.Malformed) { found.malformed("tracker", m) })
+	ctx = tracker.WithDropped(ctx, func(m tracker.Malformed) { found.Malformed("tracker", m) })
 	states := wf.Settings.Policy.ActiveStates
 	issues, err := adapter.IssuesByState(ctx, states)
 	if err == nil || !isRepeated(problems, err) {
@@ -179,7 +205,7 @@ func (v *validateCommand) checkTracker(ctx context.Context, found *validation, w
 		what = fmt.Sprintf("%s and %s that may not be started", what, count(others, "issue"))
 	}
 	scope := wf.Settings.Tracker.Config.Scope()
-	if found.issues != "" {
+	if found.Issues != "" {
 		scope = shownPath(scope)
 	}
 	return fmt.Sprintf("%s %s, %s in %s", wf.Settings.Tracker.Kind, scope, what, strings.Join(states, ", ")), errors.Join(problems...)
@@ -198,32 +224,36 @@ func (v *validateCommand) neededForState(path string) []string {
 	return nil
 }
 
-// checkState reads the state.
-func (v *validateCommand) checkState(ctx context.Context, found *validation, wf workflow.Workflow) (string, error) {
+// checkState reads the state, and checks that the program can write beside WORKFLOW.md,
+// where every run keeps its logs and, without --state, its claims.
+func (v *validateCommand) checkState(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
 	kept, err := v.openState(wf, stateReadOnly)
 	if err != nil {
 		return "", err
 	}
 	if kept.warn != nil {
-		kept.warn = func(text string) { found.warn("state", text) }
+		kept.warn = func(text string) { found.Warn("state", text) }
 	}
 	state, _, err := kept.Load(ctx)
 	if err != nil {
 		return "", err
+	}
+	if err := workspace.CheckWritable(dataFolder(wf.Path)); err != nil {
+		return "", dataFolderError(wf.Path, err)
 	}
 	where := cmp.Or(v.state, "file:"+shownPath(filepath.Join(dataFolder(wf.Path), "state.json")))
 	return fmt.Sprintf("%s, %s", where, count(len(state.Claims), "claim")), nil
 }
 
 // checkWorkspace checks the folder of the workspaces, without making it.
-func (v *validateCommand) checkWorkspace(_ context.Context, _ *validation, wf workflow.Workflow) (string, error) {
+func (v *validateCommand) checkWorkspace(_ context.Context, _ *validation.Report, wf workflow.Workflow) (string, error) {
 	folders := v.workspaceConfig(wf)
 	return folders.Root, workspace.Check(folders, v.childEnv(wf))
 }
 
-// checkAppToken gets a token of the GitHub App, for which all its settings have to be
+// checkAppToken gets a token of the GitHub App, which fails unless all its settings are
 // right.
-func (v *validateCommand) checkAppToken(ctx context.Context, _ *validation, wf workflow.Workflow) (string, error) {
+func (v *validateCommand) checkAppToken(ctx context.Context, _ *validation.Report, wf workflow.Workflow) (string, error) {
 	id, _ := v.getenv(appIDVariable)
 	tokens, err := v.repositoryToken(wf, quiet())
 	if err == nil && tokens != nil {
@@ -233,17 +263,17 @@ func (v *validateCommand) checkAppToken(ctx context.Context, _ *validation, wf w
 }
 
 // checkCodex starts Codex, and warns of settings that weaken its sandbox.
-func (v *validateCommand) checkCodex(ctx context.Context, found *validation, wf workflow.Workflow) (string, error) {
+func (v *validateCommand) checkCodex(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
 	for _, weakness := range wf.Settings.Codex.PostureWarnings(wf.Settings.Port != nil) {
-		found.warn("codex", weakness)
+		found.Warn("codex", weakness)
 	}
-	version, err := v.preflight(ctx, wf, func(text string) { found.warn("codex", text) })
+	version, err := v.preflight(ctx, wf, func(text string) { found.Warn("codex", text) })
 	return strings.TrimSpace(wf.Settings.Codex.Command + " " + version), err
 }
 
 // checkDefaultCodex starts Codex as a workflow without settings does, for a front matter
 // that cannot be read.
-func (v *validateCommand) checkDefaultCodex(ctx context.Context, found *validation, wf workflow.Workflow) (string, error) {
+func (v *validateCommand) checkDefaultCodex(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
 	const why = "by the default codex.command, because the front matter cannot be read"
 	what, err := v.checkCodex(ctx, found, wf)
 	if err != nil {
@@ -254,7 +284,7 @@ func (v *validateCommand) checkDefaultCodex(ctx context.Context, found *validati
 
 // checkRepository asks the remote for its branches, and GitHub for its pull requests.
 // It returns what was found.
-func (v *validateCommand) checkRepository(ctx context.Context, _ *validation, wf workflow.Workflow) (string, error) {
+func (v *validateCommand) checkRepository(ctx context.Context, _ *validation.Report, wf workflow.Workflow) (string, error) {
 	folder, err := os.MkdirTemp(v.tempDir(), "symphony-validate-")
 	if err != nil {
 		return "", err
@@ -290,3 +320,16 @@ func (v *validateCommand) checkRepository(ctx context.Context, _ *validation, wf
 
 // quiet returns a logger that writes nothing.
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// shownPath returns a path as a person would write it: relative to the current folder if it
+// is below.
+func shownPath(path string) string {
+	folder, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if short, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(short) {
+		return short
+	}
+	return path
+}

@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/runner/validation"
 	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
@@ -39,7 +42,7 @@ func TestAServerThatNeverAnswersHidesNothing(t *testing.T) {
 	if !errors.Is(err, errUsage) {
 		t.Fatal(err)
 	}
-	var got validation
+	var got validation.Report
 	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil {
 		t.Fatalf("%v\n%s", err, &stdout)
 	}
@@ -52,7 +55,7 @@ func TestAServerThatNeverAnswersHidesNothing(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, results[name], want)
 		}
 	}
-	i := slices.IndexFunc(got.Findings, func(f finding) bool { return f.Check == "tracker" })
+	i := slices.IndexFunc(got.Findings, func(f validation.Finding) bool { return f.Check == "tracker" })
 	if i < 0 || !strings.Contains(got.Findings[i].Message, "it took longer than 200ms: check the network") {
 		t.Errorf("the timeout is not named:\n%s", &stdout)
 	}
@@ -106,6 +109,27 @@ func TestValidateOnlyReads(t *testing.T) {
 	}
 	if reads < 3 {
 		t.Errorf("%d requests: %q", reads, g.Log()[before:])
+	}
+}
+
+func TestValidateNamesEveryFolderThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("the superuser may write everywhere")
+	}
+	p := newProject(t, scripted(t, t.TempDir()), map[string]string{"A-1": task("Hang")})
+	folders := []string{p.dir, filepath.Join(p.dir, "issues")}
+	for _, folder := range folders {
+		if err := os.Chmod(folder, 0o555); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Chmod(folder, 0o755)
+	}
+	r := p.run("validate")
+	for _, check := range []string{"tracker", "state", "workspace"} {
+		if !regexp.MustCompile(`(?m)^problem +` + check + ` .*permission denied`).MatchString(r.stdout) {
+			t.Errorf("no problem of %s in:\n%s", check, r.stdout)
+		}
 	}
 }
 

@@ -11,11 +11,8 @@ import (
 	"path"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"unicode/utf8"
-
-	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
 // The categories of this package's errors, for errors.Is.
@@ -53,35 +50,6 @@ const (
 	maxPlan   = 64 << 20
 	maxResult = 8 << 20
 )
-
-// artifactName returns the name of the artifact that carries the result of a shard.
-func artifactName(owner schedule.Owner) string {
-	return fmt.Sprintf("symphony-result-%d-%d", owner.Attempt, owner.Shard)
-}
-
-// ArtifactFile returns which file of an artifact to copy into an exchange folder, as a path
-// in the artifact, and its largest size in bytes. The file is empty if the name is not that
-// of a plan or a result of the attempt.
-func ArtifactFile(name string, attempt int) (file string, limit int64) {
-	if name == fmt.Sprintf("symphony-plan-%d", attempt) {
-		return planName, maxPlan
-	}
-	number, isResult := strings.CutPrefix(name, fmt.Sprintf("symphony-result-%d-", attempt))
-	shard, err := strconv.Atoi(number)
-	if !isResult || err != nil || shard < 1 || shard > schedule.MaxShards || strconv.Itoa(shard) != number {
-		return "", 0
-	}
-	return path.Join(resultFolder(shard), resultName), maxResult
-}
-
-// ArtifactFolder returns into which folder of an exchange folder the artifact of a plan or
-// a result is unpacked.
-func ArtifactFolder(name string) string {
-	if strings.HasPrefix(name, "symphony-plan-") {
-		return ""
-	}
-	return filepath.Join(resultsFolder, name)
-}
 
 // resultFolder returns the name of the folder that holds the result of a shard.
 func resultFolder(shard int) string { return "result-" + strconv.Itoa(shard) }

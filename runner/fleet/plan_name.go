@@ -10,15 +10,15 @@ import (
 	"sync"
 )
 
-// PlanName names one plan among those of an attempt of a run. Whoever can push to the
-// repository can add a plan, and cannot add one that has the name of another.
+// PlanName identifies one plan among those of an attempt of a run. Everybody who can push
+// to the repository can add a plan, but none with the name of another plan.
 type PlanName struct {
 	Started int64  // when the plan was made, in milliseconds; 0: not known
 	Digest  string // SHA-256 of its file, in hexadecimal; empty: not known
 }
 
-// NamePlan returns the name of the plan with these files.
-func NamePlan(r Reference, files map[string][]byte) PlanName {
+// namePlan returns the name of the plan with these files.
+func namePlan(r Reference, files map[string][]byte) PlanName {
 	return PlanName{r.Started, digestOf(files[planName])}
 }
 
@@ -46,16 +46,16 @@ func ParsePlanName(text string) (PlanName, error) {
 	}
 	m := planNamePattern().FindStringSubmatch(text)
 	if m == nil {
-		return PlanName{}, fmt.Errorf("%.100q is no name of a plan, such as 1763845200000-HEX with 64 digits", text)
+		return PlanName{}, fmt.Errorf("%.100q is not the name of a plan, such as 1763845200000-HEX with 64 digits", text)
 	}
 	started, _ := strconv.ParseInt(m[1], 10, 64) // the pattern bounds the digits
 	return PlanName{started, m[2]}, nil
 }
 
-// SelectPlan returns the references of one fleet among those of an attempt: those of the plan
+// selectPlan returns the references of one fleet among those of an attempt: those of the plan
 // with the name, or of the only plan if the name is the zero value. They are empty if that
 // plan is not there. It fails with [ErrUnreadable] if there are several to choose from.
-func SelectPlan(all []Reference, name PlanName) (plan, results []Reference, err error) {
+func selectPlan(all []Reference, name PlanName) (plan, results []Reference, err error) {
 	for _, r := range all {
 		if r.Shard == 0 && (name.Started == 0 || r.Started == name.Started) {
 			plan = append(plan, r)

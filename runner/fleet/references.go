@@ -18,12 +18,12 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// ReferencesFolder begins the names of the references of all fleets, which carry plans and
+// referencesFolder begins the names of the references of all fleets, which carry plans and
 // results where there are no artifacts:
 //
 //	refs/symphony/fleet/<run>-<attempt>/<started>/plan
 //	refs/symphony/fleet/<run>-<attempt>/<started>/shard-<number>
-const ReferencesFolder = "refs/symphony/fleet"
+const referencesFolder = "refs/symphony/fleet"
 
 // Reference represents the name of a reference with the plan or a result.
 type Reference struct {
@@ -39,9 +39,9 @@ func referenceOf(o schedule.Owner) Reference {
 	return Reference{runInName(o.Run), o.Attempt, o.Started, o.Shard}
 }
 
-// AttemptReferences returns the folder of the references of an attempt of a run.
-func AttemptReferences(run string, attempt int) string {
-	return fmt.Sprintf("%s/%s-%d", ReferencesFolder, runInName(run), attempt)
+// attemptReferences returns the folder of the references of an attempt of a run.
+func attemptReferences(run string, attempt int) string {
+	return fmt.Sprintf("%s/%s-%d", referencesFolder, runInName(run), attempt)
 }
 
 // runInName returns a run as names of references spell it. An engine may give its runs names
@@ -60,16 +60,16 @@ func (r Reference) String() string {
 	if r.Shard > 0 {
 		name = "shard-" + strconv.Itoa(r.Shard)
 	}
-	return fmt.Sprintf("%s/%s-%d/%d/%s", ReferencesFolder, r.Run, r.Attempt, r.Started, name)
+	return fmt.Sprintf("%s/%s-%d/%d/%s", referencesFolder, r.Run, r.Attempt, r.Started, name)
 }
 
 var referenceName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^` + ReferencesFolder + `/([0-9]{1,20}|x[0-9a-f]{32})-([0-9]{1,9})/([0-9]{1,15})/(?:plan|shard-([0-9]{1,3}))$`)
+	return regexp.MustCompile(`^` + referencesFolder + `/([0-9]{1,20}|x[0-9a-f]{32})-([0-9]{1,9})/([0-9]{1,15})/(?:plan|shard-([0-9]{1,3}))$`)
 })
 
-// ParseReference returns the reference of a name. It reports false for a name that String
+// parseReference returns the reference of a name. It reports false for a name that String
 // does not return.
-func ParseReference(name string) (Reference, bool) {
+func parseReference(name string) (Reference, bool) {
 	m := referenceName().FindStringSubmatch(name)
 	if m == nil {
 		return Reference{}, false
@@ -81,9 +81,9 @@ func ParseReference(name string) (Reference, bool) {
 	return r, r.Shard <= schedule.MaxShards && r.String() == name
 }
 
-// FileLimit returns the largest size in bytes of a file of the reference, and 0 for a path
+// fileLimit returns the largest size in bytes of a file of the reference, and 0 for a path
 // that it does not have.
-func (r Reference) FileLimit(path string) int64 {
+func (r Reference) fileLimit(path string) int64 {
 	thread, isThread := strings.CutPrefix(path, threadsFolder+"/")
 	thread, isSealed := strings.CutSuffix(thread, threadSuffix)
 	switch {
@@ -100,8 +100,8 @@ func (r Reference) FileLimit(path string) int64 {
 // maxReferenceThreads bounds the packed threads of one reference, in bytes.
 const maxReferenceThreads = 64 << 20
 
-// PlanFiles returns the files of the reference of the plan in the exchange folder.
-func PlanFiles(exchange string) (Reference, map[string][]byte, error) {
+// planFiles returns the files of the reference of the plan in the exchange folder.
+func planFiles(exchange string) (Reference, map[string][]byte, error) {
 	p, err := ReadPlan(exchange)
 	if err != nil {
 		return Reference{}, nil, err
@@ -118,10 +118,10 @@ func PlanFiles(exchange string) (Reference, map[string][]byte, error) {
 	return referenceOf(p.Owner), map[string][]byte{planName: data}, nil
 }
 
-// ResultFiles returns the files of the reference of a shard's result in the exchange folder:
+// resultFiles returns the files of the reference of a shard's result in the exchange folder:
 // the result, and as many threads as fit into the reference. It fails with [ErrUnreadable]
 // or [ErrRefused] for a result that collect would not settle.
-func ResultFiles(exchange string, slice Slice) (Reference, map[string][]byte, error) {
+func resultFiles(exchange string, slice Slice) (Reference, map[string][]byte, error) {
 	self := slice.State.Self
 	fail := func(err error) (Reference, map[string][]byte, error) {
 		return Reference{}, nil, fmt.Errorf("hand over the result of shard %d: %w", self.Shard, err)
@@ -155,10 +155,10 @@ func ResultFiles(exchange string, slice Slice) (Reference, map[string][]byte, er
 	return referenceOf(self), files, nil
 }
 
-// StorePlan writes the files of a reference of a plan into the exchange folder, and returns
+// storePlan writes the files of a reference of a plan into the exchange folder, and returns
 // the plan. It fails with [ErrRefused] for a plan of another reference or another name, and
 // with another error if the folder has another plan.
-func StorePlan(exchange string, r Reference, name PlanName, files map[string][]byte) (Plan, error) {
+func storePlan(exchange string, r Reference, name PlanName, files map[string][]byte) (Plan, error) {
 	if got := digestOf(files[planName]); name.Digest != "" && got != name.Digest {
 		return Plan{}, fmt.Errorf("take the plan of %s: %w: its SHA-256 is %s, so it is not the plan that was pushed: plan again", r, ErrRefused, got)
 	}
@@ -176,9 +176,9 @@ func StorePlan(exchange string, r Reference, name PlanName, files map[string][]b
 	return p, writeInto(exchange, planName, files[planName])
 }
 
-// StoreResult writes the files of a reference of a result into the exchange folder, and
+// storeResult writes the files of a reference of a result into the exchange folder, and
 // replaces what the folder has of the shard. [ReadResults] checks them.
-func StoreResult(exchange string, r Reference, files map[string][]byte) error {
+func storeResult(exchange string, r Reference, files map[string][]byte) error {
 	folder := filepath.Join(exchange, resultsFolder, resultFolder(r.Shard))
 	err := os.RemoveAll(folder)
 	if err == nil {
@@ -193,7 +193,7 @@ func StoreResult(exchange string, r Reference, files map[string][]byte) error {
 	}
 	defer root.Close()
 	for name, data := range files {
-		if r.FileLimit(name) >= int64(len(data)) {
+		if r.fileLimit(name) >= int64(len(data)) {
 			err = errors.Join(err, writeFile(root, filepath.FromSlash(name), data))
 		}
 	}

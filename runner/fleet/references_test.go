@@ -25,13 +25,13 @@ func TestANameOfAReferenceIsParsedAsItWasWrittenAndIsValidForGit(t *testing.T) {
 			Shard:   rapid.IntRange(0, schedule.MaxShards).Draw(t, "shard"),
 		}
 		want := referenceOf(owner)
-		if got, ok := ParseReference(want.String()); !ok || got != want {
+		if got, ok := parseReference(want.String()); !ok || got != want {
 			t.Errorf("%s is read as %+v, %v", want, got, ok)
 		}
 		if _, err := git.ParseFileRef(want.String()); err != nil {
 			t.Error(err)
 		}
-		if folder := AttemptReferences(owner.Run, owner.Attempt); !strings.HasPrefix(want.String(), folder+"/") {
+		if folder := attemptReferences(owner.Run, owner.Attempt); !strings.HasPrefix(want.String(), folder+"/") {
 			t.Errorf("%s is not in %s", want, folder)
 		}
 	})
@@ -40,7 +40,7 @@ func TestANameOfAReferenceIsParsedAsItWasWrittenAndIsValidForGit(t *testing.T) {
 		"refs/symphony/fleet/7-1/5/shard-01", "refs/symphony/fleet/7-1/05/plan", "refs/symphony/fleet/7-01/5/plan", "refs/symphony/fleet/x7-1/5/plan", "refs/symphony/fleet/7/5/plan",
 		"refs/symphony/fleet/7-1/5/shard-1\n", "refs/symphony/fleet/-1/5/plan", "refs/heads/7-1/5/plan", "refs/symphony/fleet/7-1/-5/plan",
 	} {
-		if r, ok := ParseReference(name); ok {
+		if r, ok := parseReference(name); ok {
 			t.Errorf("%q is the reference %+v", name, r)
 		}
 	}
@@ -54,7 +54,7 @@ func TestAReferenceHasNoOtherFilesThanItsOwn(t *testing.T) {
 		"plan.json": {maxPlan, 0}, "result.json": {0, maxResult}, thread: {0, maxThread}, "threads/.." + threadSuffix: {0, 0}, "threads/a/b" + threadSuffix: {0, 0}, threadOf("1a") + threadSuffix: {0, 0},
 		"threads/../result.json": {0, 0}, "threads/" + thread: {0, 0}, "results/result-1/result.json": {0, 0}, "": {0, 0}, "../plan.json": {0, 0},
 	} {
-		if got := [2]int64{plan.FileLimit(path), shard.FileLimit(path)}; got != want {
+		if got := [2]int64{plan.fileLimit(path), shard.fileLimit(path)}; got != want {
 			t.Errorf("%q has the limits %v, want %v", path, got, want)
 		}
 	}
@@ -69,13 +69,13 @@ func TestThePlanAndTheResultsTravelOverReferences(t *testing.T) {
 	sealed := threadOf("2a") + threadSuffix
 	writeText(t, filepath.Join(here, "results", "result-2", "threads", sealed), "sealed")
 	writeText(t, filepath.Join(here, "results", "result-2", "threads", threadOf("1a")+threadSuffix), "of another shard")
-	ref, files, err := PlanFiles(here)
+	ref, files, err := planFiles(here)
 	if err != nil || ref != referenceOf(p.Owner) {
 		t.Fatalf("%+v: %v", ref, err)
 	}
 	planFiles := files
 	all := []Reference{{Run: ref.Run, Attempt: ref.Attempt, Started: 1}, {Run: ref.Run, Attempt: ref.Attempt, Started: 1, Shard: 1}, ref}
-	got, err := StorePlan(there, ref, PlanName{}, files)
+	got, err := storePlan(there, ref, PlanName{}, files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestThePlanAndTheResultsTravelOverReferences(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, slice := range p.Shards {
-		ref, files, err := ResultFiles(here, slice)
+		ref, files, err := resultFiles(here, slice)
 		if slice.Number == 3 {
 			if !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), "run symphony work --shard 3 first") {
 				t.Errorf("without a result: %v", err)
@@ -95,15 +95,15 @@ func TestThePlanAndTheResultsTravelOverReferences(t *testing.T) {
 		}
 		all = append(all, ref)
 		files["plan.json"] = []byte("not its own")
-		if err := StoreResult(there, ref, files); err != nil {
+		if err := storeResult(there, ref, files); err != nil {
 			t.Fatal(err)
 		}
 	}
-	name := NamePlan(ref, planFiles)
-	if plan, results, err := SelectPlan(all, name); err != nil || !slices.Equal(plan, []Reference{ref}) || !slices.Equal(results, all[3:]) {
+	name := namePlan(ref, planFiles)
+	if plan, results, err := selectPlan(all, name); err != nil || !slices.Equal(plan, []Reference{ref}) || !slices.Equal(results, all[3:]) {
 		t.Errorf("selected %+v, with %+v: %v", plan, results, err)
 	}
-	if plan, _, err := SelectPlan(all[1:2], PlanName{}); err != nil || len(plan) > 0 {
+	if plan, _, err := selectPlan(all[1:2], PlanName{}); err != nil || len(plan) > 0 {
 		t.Errorf("a result alone has the plan %+v: %v", plan, err)
 	}
 	results, refused := ReadResults(there, p)
@@ -124,16 +124,16 @@ func TestAPlanOfAnotherRunOrForAFolderInUseIsNotTaken(t *testing.T) {
 	t.Parallel()
 	here, there, p := t.TempDir(), t.TempDir(), samplePlan(1)
 	mustWritePlan(t, here, p)
-	ref, files, err := PlanFiles(here)
+	ref, files, err := planFiles(here)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := ref
 	other.Run = "1701"
-	if _, err := StorePlan(there, other, PlanName{}, files); !errors.Is(err, ErrRefused) {
+	if _, err := storePlan(there, other, PlanName{}, files); !errors.Is(err, ErrRefused) {
 		t.Errorf("of another run: %v", err)
 	}
-	if _, err := StorePlan(there, ref, PlanName{}, map[string][]byte{"plan.json": []byte("{}")}); !errors.Is(err, ErrUnreadable) {
+	if _, err := storePlan(there, ref, PlanName{}, map[string][]byte{"plan.json": []byte("{}")}); !errors.Is(err, ErrUnreadable) {
 		t.Errorf("damaged: %v", err)
 	}
 	later := samplePlan(1)
@@ -142,10 +142,10 @@ func TestAPlanOfAnotherRunOrForAFolderInUseIsNotTaken(t *testing.T) {
 		later.Shards[i].State.Self = later.ShardOwner(i + 1)
 	}
 	mustWritePlan(t, there, later)
-	if _, err := StorePlan(there, ref, PlanName{}, files); err == nil || !strings.Contains(err.Error(), "name an empty folder") {
+	if _, err := storePlan(there, ref, PlanName{}, files); err == nil || !strings.Contains(err.Error(), "name an empty folder") {
 		t.Errorf("into the folder of another plan: %v", err)
 	}
-	if _, err := StorePlan(here, ref, PlanName{}, files); err != nil {
+	if _, err := storePlan(here, ref, PlanName{}, files); err != nil {
 		t.Errorf("again: %v", err)
 	}
 }
@@ -154,32 +154,32 @@ func TestAPlanThatSomebodyElsePushedIsNotTaken(t *testing.T) {
 	t.Parallel()
 	here, there, p := t.TempDir(), t.TempDir(), samplePlan(1)
 	mustWritePlan(t, here, p)
-	ref, files, err := PlanFiles(here)
+	ref, files, err := planFiles(here)
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, forged := NamePlan(ref, files), ref
+	name, forged := namePlan(ref, files), ref
 	forged.Started = 999_999_999_999_999
 	result := forged
 	result.Shard = 1
 	all := []Reference{ref, forged, result}
-	if plan, results, err := SelectPlan(all, name); err != nil || !slices.Equal(plan, []Reference{ref}) || len(results) > 0 {
+	if plan, results, err := selectPlan(all, name); err != nil || !slices.Equal(plan, []Reference{ref}) || len(results) > 0 {
 		t.Errorf("with the name: %v with %v: %v", plan, results, err)
 	}
-	if plan, results, err := SelectPlan(all[:1], PlanName{}); err != nil || !slices.Equal(plan, []Reference{ref}) || len(results) > 0 {
+	if plan, results, err := selectPlan(all[:1], PlanName{}); err != nil || !slices.Equal(plan, []Reference{ref}) || len(results) > 0 {
 		t.Errorf("the only one: %v with %v: %v", plan, results, err)
 	}
-	if plan, _, err := SelectPlan(all, PlanName{}); !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), "name yours with --plan") || len(plan) > 0 {
+	if plan, _, err := selectPlan(all, PlanName{}); !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), "name yours with --plan") || len(plan) > 0 {
 		t.Errorf("without the name: %v: %v", plan, err)
 	}
-	if plan, _, err := SelectPlan(all[1:], name); err != nil || len(plan) > 0 {
+	if plan, _, err := selectPlan(all[1:], name); err != nil || len(plan) > 0 {
 		t.Errorf("of a plan that is gone: %v: %v", plan, err)
 	}
 	changed := map[string][]byte{planName: append(slices.Clone(files[planName]), '\n')}
-	if _, err := StorePlan(there, ref, name, changed); !errors.Is(err, ErrRefused) {
+	if _, err := storePlan(there, ref, name, changed); !errors.Is(err, ErrRefused) {
 		t.Errorf("in the place of the plan: %v", err)
 	}
-	if _, err := StorePlan(there, ref, name, files); err != nil {
+	if _, err := storePlan(there, ref, name, files); err != nil {
 		t.Error(err)
 	}
 	if again, err := ParsePlanName(name.String()); err != nil || again != name {

@@ -95,7 +95,7 @@ func TestNothingThatWasSaidLeavesItsQuotation(t *testing.T) {
 	}
 }
 
-func TestAnAgentIsToldHowToAsk(t *testing.T) {
+func TestThePromptSaysHowToAsk(t *testing.T) {
 	t.Parallel()
 	for _, asks := range []bool{false, true} {
 		if got := mustRender(t, Run{Asks: asks}); strings.Contains(got, "`ask`") != asks {

@@ -78,7 +78,7 @@ func TestATemplateOfKnownNamesAlwaysRenders(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		source := strings.ReplaceAll(template(2).Draw(t, "template"), "@", "")
-		tmpl, err := Parse(source)
+		tmpl, err := ParseAt(source, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestOneUnknownNameAnywhereFailsEveryRender(t *testing.T) {
 		source := template(2).Filter(func(s string) bool { return strings.Contains(s, "@") }).Draw(t, "template")
 		parts := strings.Split(source, "@")
 		at := rapid.IntRange(1, len(parts)-1).Draw(t, "which")
-		tmpl, err := Parse(strings.Join(parts[:at], "") + "un" + strings.Join(parts[at:], ""))
+		tmpl, err := ParseAt(strings.Join(parts[:at], "")+"un"+strings.Join(parts[at:], ""), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func FuzzRender(f *testing.F) {
 		f.Add(source, "title", "", 0)
 	}
 	f.Fuzz(func(t *testing.T, source, title, description string, attempt int) {
-		tmpl, err := Parse(source)
+		tmpl, err := ParseAt(source, 1)
 		if err != nil {
 			if !errors.Is(err, ErrParse) {
 				t.Fatalf("Parse: %v", err)
@@ -153,7 +153,7 @@ func BenchmarkRender(b *testing.B) {
 {% if issue.description == blank %}Nothing more is known.{% else %}{{ issue.description }}{% endif %}
 {% for blocker in issue.blocked_by %}- {{ forloop.index }}. {{ blocker.identifier }} is {{ blocker.state | default: "open" }}
 {% endfor %}`, 13)
-	tmpl, err := Parse(source)
+	tmpl, err := ParseAt(source, 1)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -163,7 +163,7 @@ func TestATemplateKnowsWhetherTheThreadAndTheWorkspaceAreThoseOfAnEarlierSession
 	}
 }
 
-func TestAResumedThreadIsToldSoBeforeThePrompt(t *testing.T) {
+func TestTheFirstPromptOfAResumedThreadSaysThatItIsResumed(t *testing.T) {
 	t.Parallel()
 	tmpl := mustParse(t, "The prompt.")
 	for kept, test := range map[bool]struct{ want, not string }{

@@ -41,9 +41,9 @@ func sample() tracker.Issue {
 
 func mustParse(t testing.TB, source string) *Template {
 	t.Helper()
-	tmpl, err := Parse(source)
+	tmpl, err := ParseAt(source, 1)
 	if err != nil {
-		t.Fatalf("Parse(%q): %v", source, err)
+		t.Fatalf("ParseAt(%q): %v", source, err)
 	}
 	return tmpl
 }
@@ -233,9 +233,9 @@ func TestASyntaxErrorFailsTheParse(t *testing.T) {
 		{strings.Repeat("{% if true %}", 200) + strings.Repeat("{% endif %}", 200), `more than 100 blocks`},
 		{strings.Repeat("x", maxChars+1), `shorten it`},
 	} {
-		_, err := Parse(tc.source)
+		_, err := ParseAt(tc.source, 1)
 		if !errors.Is(err, ErrParse) || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("Parse(%.80q):\n got: %v\nwant: %v with %s", tc.source, err, ErrParse, tc.want)
+			t.Errorf("ParseAt(%.80q):\n got: %v\nwant: %v with %s", tc.source, err, ErrParse, tc.want)
 		}
 	}
 }

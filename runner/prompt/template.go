@@ -40,8 +40,8 @@ type Template struct {
 	source string // rewritten for the engine
 	line   int    // of the file, on which the source begins
 	err    error  // returned by Check
-	// printsFeedback says that the template names the feedback, so that nothing else has to
-	// tell the agent of it.
+	// printsFeedback says that the template names the feedback itself, so that Render
+	// does not add it.
 	printsFeedback bool
 }
 
@@ -77,14 +77,11 @@ func (ps Problems) Unwrap() []error {
 	return list
 }
 
-// Parse reads a template; a blank source gives a minimal default. With a syntax error it
+// ParseAt reads a template; a blank source gives a minimal default. With a syntax error it
 // fails with all [Problems], of which one at least is an [ErrParse]. Unknown names and
 // filters alone are reported by [Template.Check] and [Template.Render], since SPEC §5.5
-// counts them as failures of a render. Errors count lines from the first line of source.
-func Parse(source string) (*Template, error) { return ParseAt(source, 1) }
-
-// ParseAt parses a template that begins on a line of a file, from whose first line errors
-// count. Line 0 counts as 1.
+// counts them as failures of a render. The template begins on this line of a file, from
+// whose first line errors count; line 0 counts as 1.
 func ParseAt(source string, line int) (*Template, error) {
 	line = max(line, 1)
 	if strings.TrimSpace(source) == "" {

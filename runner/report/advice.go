@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"sync"
@@ -11,7 +12,8 @@ import (
 // plainPlace matches the names of files and branches that a shell reads as they are.
 var plainPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,199}$`) })
 
-// goOn tells how to let a parked issue go on; talks says that the program reads comments.
+// goOn returns what a person does to let a parked issue go on. talks says that the
+// program reads comments.
 func goOn(talks bool) string {
 	if talks {
 		return schedule.GoOn
@@ -19,10 +21,10 @@ func goOn(talks bool) string {
 	return schedule.GoOnByEdit
 }
 
-// goOnOr returns the text of goOn and the command that does the same; state is that of
-// [Tick].
-func goOnOr(talks bool, state, id string) block {
-	line := StateCommand(state, "retry "+id)
+// goOnOr returns the text of goOn and the command that does the same; program and
+// state are Program and State of [Tick].
+func goOnOr(talks bool, program, state, id string) block {
+	line := StateCommand(program, state, "retry "+id)
 	if line == "" {
 		return paragraph{own(goOn(talks))}
 	}
@@ -30,8 +32,8 @@ func goOnOr(talks bool, state, id string) block {
 }
 
 // inText returns [goOnOr] as running text.
-func inText(talks bool, state, id string) string {
-	if line := StateCommand(state, "retry "+id); line != "" {
+func inText(talks bool, program, state, id string) string {
+	if line := StateCommand(program, state, "retry "+id); line != "" {
 		return goOn(talks) + " Or run: " + line
 	}
 	return goOn(talks)
@@ -39,9 +41,10 @@ func inText(talks bool, state, id string) string {
 
 // StateCommand returns the command that people run to change the state, ready to be
 // copied; empty if no command reaches the state, as in the cache of a job. NAME or PATH
-// stands for a place that a shell might not read as one word.
-func StateCommand(state, words string) string {
-	command := "symphony state " + words
+// stands for a place that a shell might not read as one word. program starts this program;
+// empty is symphony.
+func StateCommand(program, state, words string) string {
+	command := cmp.Or(program, "symphony") + " state " + words
 	kind, place, _ := strings.Cut(state, ":")
 	switch {
 	case state == "":

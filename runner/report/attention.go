@@ -14,7 +14,7 @@ import (
 // how many warnings.
 const maxParked, maxErrors = 20, 20
 
-// maxOpen is how many lines of a section that is not urgent stand open on a page.
+// maxOpen is how many lines a section that is not urgent may have before a page folds it.
 const maxOpen = 8
 
 // attention adds what a person must do.
@@ -46,7 +46,7 @@ func (v view) attention(d *document) {
 		body.add(l)
 	}
 	if len(parked) > 0 {
-		body.add(goOnOr(v.Talks, v.State, retryName(parked)))
+		body.add(goOnOr(v.Talks, v.Program, v.State, retryName(parked)))
 	}
 	v.keptWork(&body)
 	if len(body) == 0 {
@@ -103,10 +103,10 @@ func (v view) parked() []schedule.Verdict {
 	return parked
 }
 
-// pausedUntil says how long a pause keeps issues from being started.
+// pausedUntil returns how long a pause keeps issues from being started, in words.
 func (v view) pausedUntil() string { return "Nothing starts until " + instant(v.Pause.Until, v.Ended) }
 
-// parkedReason says why an issue is parked, and what it has cost. If its work was
+// parkedReason returns why an issue is parked, and what it has cost. If its work was
 // refused, the reasons of that are the refusal and not in the text.
 func (v view) parkedReason(verdict schedule.Verdict) (text, refusal string) {
 	claim, refusal := v.Claims[verdict.Issue.ID], v.Deliveries[verdict.Issue.ID].Refused

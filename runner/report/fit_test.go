@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
 func TestFitShowsWhatIsMeantToBeSeen(t *testing.T) {
@@ -69,7 +70,45 @@ func fragments() *rapid.Generator[string] {
 	return rapid.Map(rapid.SliceOfN(piece, 0, 6), func(pieces []string) string { return strings.Join(pieces, "") })
 }
 
-func TestFitKeepsItsWord(t *testing.T) {
+func TestACauseHasNoCategories(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[string]string{
+		"turn: turn_failed: other: no such model: name another":                                                  "no such model: name another",
+		"turn: turn_failed: no such model":                                                                       "no such model",
+		"turn: turn_failed: limit (HTTP 429): wait":                                                              "limit (HTTP 429): wait",
+		"workflow /a b/W.md: invalid_workflow_config:   line 2: tracker.kind: is missing":                        "line 2: tracker.kind: is missing",
+		"5 failures in a row (budget.max_attempts_per_issue), the last: turn: turn_failed: other: no such model": "no such model",
+		"1 failure in a row (budget.max_attempts_per_issue), the last: git: push failed":                         "git: push failed",
+		"asks: 2 failures in a row (budget.max_attempts_per_issue), the last: x":                                 "asks: 2 failures in a row (budget.max_attempts_per_issue), the last: x",
+		"workflow: the file is gone":                                                                             "workflow: the file is gone",
+		"asks: Which colour?":                                                                                    "asks: Which colour?",
+		"stalled: silent for 5m":                                                                                 "stalled: silent for 5m",
+		"make the folder: turn_failed: no":                                                                       "make the folder: turn_failed: no",
+		"turn_failed: ":                                                                                          "turn_failed: ",
+		"turn_failed":                                                                                            "turn_failed",
+		": turn_failed: x":                                                                                       ": turn_failed: x",
+		"":                                                                                                       "",
+	} {
+		if got := report.Cause(reason); got != want {
+			t.Errorf("Cause(%q) = %q, want %q", reason, got, want)
+		}
+	}
+}
+
+func TestAReportShowsTheCauseWhereThereIsNoRoomForTheCategoriesBeforeIt(t *testing.T) {
+	t.Parallel()
+	why := "turn: turn_failed: other: command \"cat license.key\" failed with exit code 1: see the log; another turn may succeed"
+	of := report.Of(tick(func(t *report.Tick) {
+		t.Rows = []report.Row{with(row("ABC-7", "Title", schedule.IssueFailed, waits("x", end)), func(r *report.Row) { r.Why = why })}
+	}))
+	for width, want := range map[int]string{40: `command "cat license.key" failed`, 60: "turn: turn_failed: other: command", 200: why} {
+		if text := of.Text(width); !strings.Contains(text, "\n    "+want) {
+			t.Errorf("%d columns do not begin with %q:\n%s", width, want, text)
+		}
+	}
+}
+
+func TestFitReturnsOneHarmlessLineForAnyText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		checkFit(t, fragments().Draw(t, "text"), rapid.IntRange(-1, 90).Draw(t, "columns"))

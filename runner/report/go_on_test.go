@@ -29,8 +29,8 @@ func parkedEverywhere(talks bool) map[string]string {
 	return map[string]string{
 		"summary": report.Of(t).Markdown(links), "text": report.Of(t).Text(80), "annotation": errors[0].Text,
 		"state page": report.State(s, end).Markdown(links), "state show": report.State(s, end).Text(80),
-		"explain": report.Verdict(v, talks, "").Text(80), "explain spent rounds": report.Verdict(spent, talks, "").Text(80),
-		"explain a stop": report.Verdict(stopped, talks, "").Text(80),
+		"explain": report.Verdict(v, talks, "", "").Text(80), "explain spent rounds": report.Verdict(spent, talks, "", "").Text(80),
+		"explain a stop": report.Verdict(stopped, talks, "", "").Text(80),
 	}
 }
 

@@ -96,7 +96,7 @@ func TestJSONReadsAsInTheGoldenFiles(t *testing.T) {
 		"tick-fleet":      report.Of(fleet()),
 		"state-full":      report.State(states()["full"], end),
 		"state-empty":     report.State(states()["empty"], end),
-		"verdict":         report.Verdict(verdicts()[3], true, ""),
+		"verdict":         report.Verdict(verdicts()[3], true, "", ""),
 	} {
 		text, err := json.MarshalIndent(document, "", "  ")
 		if err != nil {
@@ -110,7 +110,7 @@ func TestVerdictsReadAsInTheGoldenFile(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for _, v := range verdicts() {
-		fmt.Fprintf(&b, "-- %s %s %s\n%s", v.Phase, v.Action, v.Why.Reason, report.Verdict(v, true, "").Text(80))
+		fmt.Fprintf(&b, "-- %s %s %s\n%s", v.Phase, v.Action, v.Why.Reason, report.Verdict(v, true, "", "").Text(80))
 	}
 	compare(t, filepath.Join("testdata", "verdicts.txt"), b.String())
 }

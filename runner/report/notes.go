@@ -55,7 +55,7 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 		if refusal != "" {
 			text += ": " + inOneLine(refusal)
 		}
-		advice := " " + inText(v.Talks, v.State, retryName([]schedule.Verdict{verdict}))
+		advice := " " + inText(v.Talks, v.Program, v.State, retryName([]schedule.Verdict{verdict}))
 		note(&errors, called+" is parked", sentence(Fit(text, 2*itemWidth-Columns(advice)-1))+advice)
 	}
 	for _, row := range v.Rows {

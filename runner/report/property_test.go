@@ -28,7 +28,7 @@ func TestTextOfAStateAndAVerdictStaysOnItsPage(t *testing.T) {
 		state := anyState().Draw(t, "state")
 		columns := rapid.IntRange(40, 250).Draw(t, "width")
 		checkPage(t, report.State(state, anyTime().Draw(t, "now")).Text(columns), columns)
-		checkPage(t, report.Verdict(anyVerdict().Draw(t, "verdict"), rapid.Bool().Draw(t, "talks"), rapid.SampledFrom([]string{"", "branch:symphony-state", "cache:/c", "branch:$(x)"}).Draw(t, "state")).Text(columns), columns)
+		checkPage(t, report.Verdict(anyVerdict().Draw(t, "verdict"), rapid.Bool().Draw(t, "talks"), "", rapid.SampledFrom([]string{"", "branch:symphony-state", "cache:/c", "branch:$(x)"}).Draw(t, "state")).Text(columns), columns)
 	})
 }
 

@@ -168,14 +168,14 @@ func (v StateView) parked(d *document, l Links, page bool) {
 	for _, c := range claims {
 		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Since), number(c.Sessions), number(c.Tokens), cell(c.Why))
 	}
-	if page { // a phone shows what is to the left
+	if page { // a phone shows only the columns to the left
 		t.move(len(t.columns)-1, 1)
 	}
 	id := "ID"
 	if len(claims) == 1 {
 		id = argument(name(claims[0].Identifier, claims[0].ID))
 	}
-	d.add(section{heading: "Parked", detail: "waits for a person", body: document{t, goOnOr(v.talks(), l.state(), id)}})
+	d.add(section{heading: "Parked", detail: "waits for a person", body: document{t, goOnOr(v.talks(), "", l.state(), id)}})
 }
 
 // talks reports whether the people of an issue were reached, so that the program reads

@@ -135,6 +135,7 @@ func TestTheSummaryTellsTheBranchAndTheChecksOfAPullRequest(t *testing.T) {
 // is.
 func TestTheCommandsOfAReportReachItsState(t *testing.T) {
 	t.Parallel()
+	const program = "/opt/our/symphony"
 	for state, option := range map[string]string{
 		"":                                     "",
 		"branch:symphony-state":                " --state branch:symphony-state",
@@ -148,15 +149,15 @@ func TestTheCommandsOfAReportReachItsState(t *testing.T) {
 		"branch:" + strings.Repeat("long", 99): " --state branch:NAME",
 	} {
 		parked := tick(func(t *report.Tick) {
-			t.State, t.Parked = state, []tracker.ID{"ABC-9"}
+			t.Program, t.State, t.Parked = program, state, []tracker.ID{"ABC-9"}
 			addClaim(t, schedule.Claim{Identifier: "ABC-9", Phase: schedule.Parked, Why: question}, schedule.IsParked, question)
 		})
 		errors, _, _ := report.Of(parked).Notes()
 		isParked, isPaused := verdict("ABC-9", "", schedule.Parked, "", schedule.IsParked, question), verdict("ABC-9", "", "", "", schedule.Paused, "paused")
 		for place, text := range map[string]string{
-			"summary": report.Of(parked).Markdown(links), "text": report.Of(parked).Text(160), "annotation": errors[0].Text, "explain": report.Verdict(isParked, true, state).Text(400),
+			"summary": report.Of(parked).Markdown(links), "text": report.Of(parked).Text(160), "annotation": errors[0].Text, "explain": report.Verdict(isParked, true, program, state).Text(400),
 		} {
-			has := strings.Contains(text, "symphony state retry ABC-9"+option)
+			has := strings.Contains(text, program+" state retry ABC-9"+option)
 			if option == "none" {
 				has = !strings.Contains(text, "symphony state")
 			} else if option == "" {
@@ -166,8 +167,8 @@ func TestTheCommandsOfAReportReachItsState(t *testing.T) {
 				t.Errorf("%s, with the state %q:\n%s", place, state, text)
 			}
 		}
-		resume := report.Verdict(isPaused, true, state).Text(400)
-		if option != "none" && !strings.Contains(resume, "symphony state resume"+option) || option == "none" && !strings.Contains(resume, "/symphony resume in a comment") {
+		resume := report.Verdict(isPaused, true, program, state).Text(400)
+		if option != "none" && !strings.Contains(resume, program+" state resume"+option) || option == "none" && !strings.Contains(resume, "/symphony resume in a comment") {
 			t.Errorf("with the state %q: %s", state, resume)
 		}
 	}

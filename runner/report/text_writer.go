@@ -94,6 +94,15 @@ func (w *textWriter) prose(lead, text string, n int) {
 	}
 }
 
+// reason writes a reason as running text. If it needs more than n lines, its categories give
+// way to the cause.
+func (w *textWriter) reason(lead, text string, n int) {
+	if len(wrap(text, w.width-Columns(lead), n+1)) > n {
+		text = Cause(text)
+	}
+	w.prose(lead, text, n)
+}
+
 // writeText writes the verdict and its detail, and the totals below them.
 func (h headline) writeText(w *textWriter) {
 	lead := h.lead
@@ -242,13 +251,13 @@ func (t table) writeText(w *textWriter) {
 	for i, cells := range lines {
 		w.line(tableLine(t.columns, cells, widths))
 		for _, text := range below[i] {
-			w.prose("    ", w.plain(text), maxSentence)
+			w.reason("    ", w.plain(text), maxSentence)
 		}
 		if i == 0 {
 			continue
 		}
 		for _, remark := range rows[i-1].remarks {
-			w.prose("    ", remark.text, remark.lines)
+			w.reason("    ", remark.text, remark.lines)
 			if remark.command != "" {
 				w.command("      ", remark.command)
 			}

@@ -21,6 +21,7 @@ type Tick struct {
 	// waits for the next run.
 	Scheduled bool
 	State     string // where the state is, as --state takes it; empty for the default of every command
+	Program   string // the words of a shell that start this program; empty for symphony
 
 	Ordered   bool   // a command of a person was taken that may be for another run
 	Noted     bool   // the state has to be saved, so that no later run reports the same again
@@ -46,7 +47,7 @@ type Tick struct {
 	Acted    int               // decisions that were performed, without observations, and claims taken over; the latter alone in a dry run
 	Parked   []tracker.ID      // issues that were parked in this tick, in that order
 	Stopped  string            // why the tick ended early, a [schedule.Reason]; empty when it did not
-	Notices  []string          // what people should know and is no failure
+	Notices  []string          // what people should know that is not a failure
 	Warnings []string          // failures that did not stop the tick
 	Errors   []string          // what a person must fix
 
@@ -121,7 +122,8 @@ type Log struct {
 	Command  string // of a shell, which shows it; empty for none
 }
 
-// whatHappened holds what may happen to a pull request; what comes later counts more.
+// whatHappened lists what a tick can do to a pull request. If it did several of these,
+// the last one in the list is reported.
 var whatHappened = []string{"", "unchanged", "updated", "opened"}
 
 // knowsTurns reports whether Turns holds how many turns the sessions had.

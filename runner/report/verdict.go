@@ -14,6 +14,7 @@ import (
 type VerdictView struct {
 	verdict  schedule.Verdict
 	talks    bool
+	program  string
 	state    string
 	standing Standing
 	ignored  []string
@@ -23,8 +24,8 @@ type VerdictView struct {
 // Standing describes the plan around a verdict. The zero value describes nothing.
 type Standing struct {
 	Active []string // the active states of the workflow
-	// Place is the issue's place among the Of candidates that could start if there were
-	// enough Slots, the first one's being 1; 0 if it is none of them.
+	// Place is the position of the issue, from 1, among the Of candidates that could
+	// start if there were enough Slots. It is 0 if the issue is not one of them.
 	Place, Of, Slots int
 }
 
@@ -69,8 +70,8 @@ func (v VerdictView) WorkedOnIn(page string) VerdictView {
 	return v
 }
 
-// rank says which place the issue has among the candidates; it is empty for one that is no
-// candidate, or the only one.
+// rank returns the position of the issue among the candidates in words. It is empty if
+// the issue is not a candidate, or the only one.
 func (v VerdictView) rank() string {
 	s := v.standing
 	if s.Place == 0 || s.Of < 2 {
@@ -95,9 +96,10 @@ func ordinal(n int) string {
 	return fmt.Sprintf("%d%s", n, suffix)
 }
 
-// Verdict returns a view of a verdict. talks and state are Talks and State of the [Tick].
-func Verdict(v schedule.Verdict, talks bool, state string) VerdictView {
-	return VerdictView{verdict: v, talks: talks, state: state}
+// Verdict returns a view of a verdict. talks, program and state are Talks, Program
+// and State of the [Tick].
+func Verdict(v schedule.Verdict, talks bool, program, state string) VerdictView {
+	return VerdictView{verdict: v, talks: talks, program: program, state: state}
 }
 
 // Text returns the verdict in a sentence, what would change it in another, and what was said
@@ -136,7 +138,7 @@ func (v VerdictView) MarshalJSON() ([]byte, error) {
 	}{verdictOf(v.verdict), v.nextStep(), s.Place, s.Of, s.Slots, v.ignored, v.run})
 }
 
-// finding says what would be done about the issue, and why.
+// finding returns what would be done about the issue, and why.
 func (v VerdictView) finding() string {
 	id, reason := name(v.verdict.Issue.Identifier, v.verdict.Issue.ID), v.verdict.Why.Reason
 	why := v.verdict.Why.String()
@@ -203,8 +205,7 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.Reopened:        "It is looked at again in the same tick.",
 }
 
-// nextStep says what would change the verdict; it is empty for an issue that
-// starts.
+// nextStep returns what would change the verdict. It is empty for an issue that starts.
 func (v VerdictView) nextStep() string {
 	id := argument(name(v.verdict.Issue.Identifier, v.verdict.Issue.ID))
 	reason := v.verdict.Why.Reason
@@ -213,15 +214,15 @@ func (v VerdictView) nextStep() string {
 		return ""
 	case reason == "":
 		return "The next tick starts it if a slot is free."
-	case reason == schedule.NotDue && StateCommand(v.state, "") == "":
+	case reason == schedule.NotDue && StateCommand(v.program, v.state, "") == "":
 		return "To have it due at once, write /symphony retry in a comment on it."
 	case reason == schedule.NotDue:
-		return "To have it due at once, run: " + StateCommand(v.state, "retry "+id)
+		return "To have it due at once, run: " + StateCommand(v.program, v.state, "retry "+id)
 	case reason == schedule.Paused:
-		return nextSteps[reason] + cmp.Or(StateCommand(v.state, "resume"), "/symphony resume in a comment on it")
+		return nextSteps[reason] + cmp.Or(StateCommand(v.program, v.state, "resume"), "/symphony resume in a comment on it")
 	case reason == schedule.IsParked, reason == schedule.IssueBudget, reason == schedule.RoundsSpent,
 		reason == schedule.Commanded && v.verdict.Action != schedule.Free:
-		return inText(v.talks, v.state, id)
+		return inText(v.talks, v.program, v.state, id)
 	}
 	step := nextSteps[reason]
 	if active := v.standing.Active; len(active) > 0 && (reason == schedule.NotActive || reason == schedule.Terminal) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -264,7 +265,7 @@ func (v *view) stateJSON(now time.Time) stateJSON {
 		Counts:      countsJSON{Running: len(v.Running), Retrying: len(v.Waiting), Parked: len(v.Parked), Completed: len(v.Completed)},
 		Running:     make([]runningJSON, 0, len(v.Running)), Retrying: make([]retryingJSON, 0, len(v.Waiting)),
 		Totals: totalsJSON{tokensOf(v.raw.Spent.Usage), inSeconds(v.runningFor(now))}, RateLimits: v.Limits,
-		Elsewhere: make([]elsewhereJSON, 0, len(v.Elsewhere)),
+		Elsewhere: make([]elsewhereJSON, 0, len(v.raw.Elsewhere)),
 		Parked:    make([]parkedJSON, 0, len(v.Parked)), Deliveries: make([]deliveryJSON, 0, len(v.Delivered)),
 		Completed: append([]string{}, v.Completed...), Events: make([]runEventJSON, 0, len(v.Events)), Trouble: make([]troubleJSON, 0, len(v.Trouble)),
 		Today: todayJSON{totalsJSON{tokensOf(v.raw.Today.Usage), inSeconds(v.raw.Today.Time + v.uncounted(now))}, v.raw.Today.Date, v.raw.Today.Sessions},
@@ -277,14 +278,14 @@ func (v *view) stateJSON(now time.Time) stateJSON {
 	for _, i := range v.Waiting {
 		doc.Retrying = append(doc.Retrying, retryingJSON{i.names(), i.retryJSON(), i.claimJSON()})
 	}
-	for _, e := range v.Elsewhere {
+	for _, e := range v.Elsewhere() {
 		doc.Elsewhere = append(doc.Elsewhere, elsewhereJSON{issueJSON{e.ID, e.Name, e.URL}, e.State, stamp(e.Since), e.Place})
 	}
 	for _, i := range v.Parked {
 		doc.Parked = append(doc.Parked, parkedJSON{i.names(), i.parkJSON(v.GoOn()), i.claimJSON()})
 	}
 	for _, i := range v.Delivered {
-		doc.Deliveries = append(doc.Deliveries, deliveryJSON{i.names(), i.Delivery.json()})
+		doc.Deliveries = append(doc.Deliveries, deliveryJSON{i.names(), i.Delivery().json()})
 	}
 	for _, e := range v.Events {
 		doc.Events = append(doc.Events, runEventJSON{e.json(), e.ID, e.Name})
@@ -303,35 +304,35 @@ func (v *view) detailJSON(i *issue, base string) detailJSON {
 	doc := detailJSON{
 		Identifier: i.Name, ID: i.ID, Status: "delivered", Workspace: workspaceJSON{v.workspaceOf(i)},
 		Attempts: attemptsJSON{Restarts: max(i.claim.Sessions-1, 0), Current: i.claim.Attempt},
-		Logs:     logsJSON{Sessions: []logJSON{}}, Events: make([]eventJSON, 0, len(i.Events)),
-		claimJSON: i.claimJSON(), URL: i.URL, State: i.State,
+		Logs:     logsJSON{Sessions: []logJSON{}}, Events: []eventJSON{},
+		claimJSON: i.claimJSON(), URL: i.URL(), State: i.State(),
 	}
 	switch {
 	case i.session != nil:
 		session := i.sessionJSON()
 		doc.Status, doc.Running = "running", &session
 		if i.claim.Phase == schedule.Stopping {
-			doc.LastError = i.Why
+			doc.LastError = i.Why()
 		}
 	case i.claim.Phase == schedule.Waiting:
 		retry := i.retryJSON()
-		doc.Status, doc.Retry, doc.LastError = "retrying", &retry, i.Why
+		doc.Status, doc.Retry, doc.LastError = "retrying", &retry, i.Why()
 	case i.claim.Phase == schedule.Parked:
 		park := i.parkJSON(v.GoOn())
-		doc.Status, doc.Parked, doc.LastError = "parked", &park, i.Why
+		doc.Status, doc.Parked, doc.LastError = "parked", &park, i.Why()
 	}
-	if i.Delivery != nil {
-		delivered := i.Delivery.json()
+	if d := i.Delivery(); d != nil {
+		delivered := d.json()
 		doc.Delivery = &delivered
 	}
-	path := i.Log
+	path := i.Log()
 	if name := v.logOf(i); path == "" && name != "" {
 		path = filepath.Join(v.raw.Logs, filepath.FromSlash(name))
 	}
 	if path != "" {
 		doc.Logs.Sessions = append(doc.Logs.Sessions, logJSON{"latest", path, base + i.Path})
 	}
-	for _, e := range i.Events {
+	for _, e := range i.Events() {
 		doc.Events = append(doc.Events, e.json())
 	}
 	return doc
@@ -345,6 +346,12 @@ func (v *view) workspaceOf(i *issue) string {
 	return filepath.Join(v.raw.Root, workspace.Key(i.claim.Identifier))
 }
 
+// retryCommand returns the command that lets a parked issue go on; empty if none reaches the
+// state.
+func (v *view) retryCommand(id string) string {
+	return v.line(report.StateCommand(v.raw.Program, v.raw.State, "retry "+id), maxLine)
+}
+
 // GoOn returns how people let a parked issue go on.
 func (v *view) GoOn() string {
 	if v.raw.Talks {
@@ -356,26 +363,26 @@ func (v *view) GoOn() string {
 // issuePath returns the path of the page of an issue.
 func issuePath(name string) string { return "/issues/" + url.PathEscape(name) }
 
-func (i *issue) names() issueJSON { return issueJSON{i.ID, i.Name, i.URL} }
+func (i *issue) names() issueJSON { return issueJSON{i.ID, i.Name, i.URL()} }
 
 func (i *issue) claimJSON() claimJSON {
-	return claimJSON{i.Title, string(i.claim.Phase), i.claim.Tokens, i.claim.Sessions}
+	return claimJSON{i.Title(), string(i.claim.Phase), i.claim.Tokens, i.claim.Sessions}
 }
 
 func (i *issue) sessionJSON() sessionJSON {
 	return sessionJSON{
-		State: i.State, SessionID: i.Session, Turns: i.claim.Turns, LastEvent: i.Event, LastMessage: i.Summary,
+		State: i.State(), SessionID: i.Session(), Turns: i.claim.Turns, LastEvent: i.Event(), LastMessage: i.Summary(),
 		StartedAt: stamp(i.session.Started), LastEventAt: stamp(i.heard()), Tokens: tokensOf(i.claim.Live),
-		Attempt: i.claim.Attempt, Status: string(i.session.Status), PID: i.session.PID, Doing: i.Doing,
+		Attempt: i.claim.Attempt, Status: string(i.session.Status), PID: i.session.PID, Doing: i.Doing(),
 	}
 }
 
 func (i *issue) retryJSON() retryJSON {
-	return retryJSON{Attempt: i.claim.Attempt, DueAt: stamp(i.claim.Due), Error: i.Why, State: i.State}
+	return retryJSON{Attempt: i.claim.Attempt, DueAt: stamp(i.claim.Due), Error: i.Why(), State: i.State()}
 }
 
 func (i *issue) parkJSON(goOn string) parkJSON {
-	return parkJSON{State: i.State, Attempt: i.claim.Attempt, Error: i.Why, ParkedAt: stamp(i.claim.Since), Question: i.Question, GoOn: goOn}
+	return parkJSON{State: i.State(), Attempt: i.claim.Attempt, Error: i.Why(), ParkedAt: stamp(i.claim.Since), Question: i.Question(), GoOn: goOn}
 }
 
 func (d *delivery) json() deliveredJSON {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // This file has the fields and methods that the templates read.
@@ -93,8 +92,8 @@ type shownView struct {
 	part int    // of its list; 1 is the first
 }
 
-// RetryID stands for an issue in a command.
-func (v shownView) RetryID() string { return "ID" }
+// Retry returns the command that lets an issue go on, for which ID stands.
+func (v shownView) Retry() string { return v.retryCommand("ID") }
 
 // rows is the part of a list that a page shows.
 type rows struct {
@@ -159,74 +158,3 @@ func recent(events []event, issueOf func(event) *issue) []happened {
 
 // Words returns the kind of an event in words.
 func (e event) Words() string { return strings.ReplaceAll(e.Kind, "_", " ") }
-
-func (i *issue) Claim() schedule.Claim { return i.claim }
-func (i *issue) HasClaim() bool        { return i.claim.Phase != "" }
-func (i *issue) Running() bool         { return i.session != nil }
-func (i *issue) IsWaiting() bool       { return i.claim.Phase == schedule.Waiting }
-func (i *issue) Stopping() bool        { return i.claim.Phase == schedule.Stopping }
-func (i *issue) IsParked() bool        { return i.claim.Phase == schedule.Parked }
-
-// Reason returns why the issue is where it is. It leaves out the text of a question, which
-// the page shows by itself.
-func (i *issue) Reason() string {
-	if asked := strings.Join(strings.Fields(i.Question), " "); asked != "" && strings.Contains(i.Why, strings.TrimSuffix(untrusted.Truncate(asked, 80), "…")) {
-		return "The agent asks:"
-	}
-	return i.Why
-}
-
-// Started returns when the session of the issue began; zero without one.
-func (i *issue) Started() time.Time {
-	if i.session == nil {
-		return time.Time{}
-	}
-	return i.session.Started
-}
-
-// Status returns the phase of the attempt in words; empty without one.
-func (i *issue) Status() string {
-	if i.session == nil {
-		return ""
-	}
-	return i.session.PhaseWords()
-}
-
-// PID returns the process id of the agent, empty for none.
-func (i *issue) PID() string {
-	if i.session == nil || i.session.PID == 0 {
-		return ""
-	}
-	return strconv.Itoa(i.session.PID)
-}
-
-// PhaseWord returns the phase of the issue in words.
-func (i *issue) PhaseWord() string {
-	switch i.claim.Phase {
-	case schedule.Running:
-		return "Running"
-	case schedule.Stopping:
-		return "Stopping"
-	case schedule.Waiting:
-		return "Waiting"
-	case schedule.Parked:
-		return "Parked for a person"
-	}
-	return "Delivered"
-}
-
-// PhaseClass returns the CSS class of the phase.
-func (i *issue) PhaseClass() string {
-	switch {
-	case i.IsParked():
-		return "call"
-	case i.Running():
-		return "good"
-	}
-	return "calm"
-}
-
-// Recent returns the latest events of the issue, the latest first.
-func (i *issue) Recent() []happened {
-	return recent(i.Events, func(event) *issue { return nil })
-}

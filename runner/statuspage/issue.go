@@ -1,6 +1,7 @@
 package statuspage
 
 import (
+	"cmp"
 	"html/template"
 	"io"
 	"net/http"
@@ -25,6 +26,7 @@ const (
 type issuePage struct {
 	page
 	Name       string
+	Program    string // see [progress.Progress]
 	Sections   []section
 	Transcript []template.HTML
 	Omitted    bool // the beginning of the transcript is not there
@@ -39,13 +41,13 @@ type aboutIssue struct {
 // Issue returns the issue, for templates that need it by itself.
 func (a aboutIssue) Issue() *issue { return a.issue }
 
-// RetryID returns the name of the issue in a command that people copy, "ID" if a shell
-// might read it as more than a word.
-func (a aboutIssue) RetryID() string {
+// Retry returns the command that lets the issue go on. ID stands for a name that a shell might
+// read as more than a word.
+func (a aboutIssue) Retry() string {
 	if workspace.Key(a.Name) == a.Name && !strings.HasPrefix(a.Name, "-") {
-		return a.Name
+		return a.View.retryCommand(a.Name)
 	}
-	return "ID"
+	return a.View.retryCommand("ID")
 }
 
 // GoOn returns how to let the issue go on if it is parked.
@@ -57,11 +59,11 @@ func (a aboutIssue) Workspace() string { return a.View.workspaceOf(a.issue) }
 // issuePageOf returns the page of an issue, without its transcript.
 func issuePageOf(v *view, i *issue) issuePage {
 	title := i.Name
-	if i.Title != "" {
-		title += " " + i.Title
+	if more := i.Title(); more != "" {
+		title += " " + more
 	}
 	return issuePage{
-		page: page{Title: title + " · Symphony", Where: v.where(), Live: i.Path + "/events"}, Name: i.Name,
+		page: page{Title: title + " · Symphony", Where: v.where(), Live: i.Path + "/events"}, Name: i.Name, Program: v.line(cmp.Or(v.raw.Program, "symphony"), maxLine),
 		Sections: sectionsOf(aboutIssue{i, v}, "about", "history"),
 	}
 }
@@ -82,7 +84,7 @@ func (s *Server) serveIssue(w http.ResponseWriter, r *http.Request, snap *snapsh
 	writePage(w, http.StatusOK, render("issue-page", p))
 }
 
-// serveIssueEvents tells the page of an issue what changes.
+// serveIssueEvents sends an open page of an issue what changes.
 func (s *Server) serveIssueEvents(w http.ResponseWriter, r *http.Request) {
 	var sent changes
 	log := follower{redactor: s.redactor}

@@ -143,5 +143,8 @@
     if (time) time.title = new Date(time.dateTime).toLocaleString();
   });
   document.addEventListener('visibilitychange', onVisible);
-  requestAnimationFrame(() => requestAnimationFrame(onVisible)); // after the first paint, which it would delay
+  new PerformanceObserver((_, paint) => {
+    paint.disconnect();
+    onVisible(); // not before: it would delay the first paint
+  }).observe({ type: 'paint', buffered: true });
 })();

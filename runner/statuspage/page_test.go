@@ -96,6 +96,27 @@ func TestAPageSaysHowToLetAParkedIssueGoOn(t *testing.T) {
 	}
 }
 
+func TestTheCommandsOfAPageStartThisProgramAndReachItsState(t *testing.T) {
+	t.Parallel()
+	p := sample()
+	p.Program, p.State = "/opt/our/symphony", "file:state.json"
+	for path, want := range map[string][]string{
+		"/":            {"<code>/opt/our/symphony state retry ID --state file:state.json</code>"},
+		"/issues/GH-3": {"<code>/opt/our/symphony state retry GH-3 --state file:state.json</code>", "<code>/opt/our/symphony log GH-3</code>"},
+	} {
+		page := ask(t, &p, http.MethodGet, path).Body.String()
+		for _, command := range want {
+			if !strings.Contains(page, command) {
+				t.Errorf("%s has no %s:\n%s", path, command, page)
+			}
+		}
+	}
+	p.State = "cache:/nobody/reaches/it"
+	if page := ask(t, &p, http.MethodGet, "/").Body.String(); strings.Contains(page, "state retry") {
+		t.Errorf("a command that does not reach the state:\n%s", page)
+	}
+}
+
 func TestAQuestionIsShownOnceAndItsReasonIfItIsAnother(t *testing.T) {
 	t.Parallel()
 	for why, want := range map[string]int{"the agent asks: Which bank? Old or new?": 0, "stopped by kim": 1} {
@@ -208,7 +229,7 @@ func TestALongListIsShownInParts(t *testing.T) {
 	}
 }
 
-func TestRateLimitsAreToldAsPeopleReadThem(t *testing.T) {
+func TestRateLimitsAreShownInWords(t *testing.T) {
 	t.Parallel()
 	p := sample()
 	p.Limits = []byte(`{"primary":{"usedPercent":43.4,"windowDurationMins":300,"resetsAt":1795348800},"secondary":{"usedPercent":7,"windowDurationMins":10080}}`)

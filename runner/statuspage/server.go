@@ -98,8 +98,9 @@ func (s *Server) Handler() http.Handler {
 	return withHeaders(s.localOnly(mux))
 }
 
-// shown calls serve with the latest snapshot. Until there is one it answers that there is
-// none (SPEC §13.3): an empty one would say that nothing runs.
+// shown returns a handler that calls serve with the latest snapshot. Before the first one
+// it answers that the state is not read yet (SPEC §13.3): an empty snapshot would say
+// that nothing runs.
 func (s *Server) shown(serve func(http.ResponseWriter, *http.Request, *snapshot)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		snap := s.latest.Load()
@@ -146,17 +147,19 @@ func isEmptyObject(body io.Reader) bool {
 // the local one), or the browser says that they come from another site. A link that
 // somebody follows is no such request.
 func (s *Server) localOnly(next http.Handler) http.Handler {
-	const code = "forbidden"
+	refuse := func(w http.ResponseWriter, r *http.Request, message string) {
+		explain(w, http.StatusForbidden, "forbidden", message, wantsPage(r)) // whatever was asked for
+	}
 	cross := http.NewCrossOriginProtection()
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, http.StatusForbidden, code, "this request comes from a page of another origin")
+		refuse(w, r, "this request comes from a page of another origin")
 	}))
 	return cross.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch site := r.Header.Get("Sec-Fetch-Site"); {
 		case !isLoopback(r.Host):
-			s.fail(w, r, http.StatusForbidden, code, "this server answers on localhost only")
+			refuse(w, r, "this server answers on localhost only"+localAddress(r))
 		case (site == "cross-site" || site == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate":
-			s.fail(w, r, http.StatusForbidden, code, "this request comes from a page of another origin")
+			refuse(w, r, "this request comes from a page of another origin")
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -173,9 +176,27 @@ func isLoopback(hostport string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
+// localAddress returns where a browser finds the server, as the end of a sentence; empty if
+// the connection does not say.
+func localAddress(r *http.Request) string {
+	address, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if address == nil {
+		return ""
+	}
+	return ": open http://" + address.String() + "/"
+}
+
+// wantsPage reports whether a request is that of a browser which shows its answer to somebody.
+func wantsPage(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
+
 // fail answers with an error: in JSON, except to somebody who looks at a page.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, code, message string) {
-	if !strings.HasPrefix(r.URL.Path, "/api") && strings.Contains(r.Header.Get("Accept"), "text/html") {
+	explain(w, status, code, message, !strings.HasPrefix(r.URL.Path, "/api") && wantsPage(r))
+}
+
+// explain answers with an error, as a page or in JSON.
+func explain(w http.ResponseWriter, status int, code, message string, asPage bool) {
+	if asPage {
 		title := http.StatusText(status)
 		if status == http.StatusServiceUnavailable {
 			w.Header().Set("Refresh", "1")
@@ -186,7 +207,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, code, 
 	writeJSON(w, status, errorJSON{Error: errorDetail{Code: code, Message: message}})
 }
 
-// problemPage tells somebody why there is no other page.
+// problemPage answers with a page that says why the requested page is not shown.
 type problemPage struct {
 	page
 	Message string
@@ -195,5 +216,5 @@ type problemPage struct {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v) // a client that hangs up is no failure
+	json.NewEncoder(w).Encode(v) // a client that hangs up is not a failure
 }

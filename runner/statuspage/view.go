@@ -27,16 +27,17 @@ const (
 	maxQuestion = 8 << 10
 )
 
-// view is a progress in which all text is fit to be shown and holds no secret. It does
-// not change, and it says nothing that changes with the time alone.
+// view is a progress as pages and documents show it: all text is fit to be shown and holds
+// no secret. It does not change, and it says nothing that changes with the time alone. The
+// texts of an issue are made fit when they are asked for: a page shows few of many issues.
 type view struct {
-	raw progress.Progress // for numbers and times alone
+	raw      progress.Progress // its texts are not fit to be shown
+	redactor *redact.Redactor
 
 	Workflow, Tracker string
 	Trouble           []trouble
 	Pause             string // why; empty for none
 	Running           []*issue
-	Elsewhere         []elsewhere
 	Waiting           []*issue
 	Parked            []*issue
 	Delivered         []*issue // the latest first; those that have a claim too are the same values
@@ -45,23 +46,6 @@ type view struct {
 	Limits            json.RawMessage
 
 	byName map[string]*issue // and by id
-}
-
-// issue is an issue with a claim or a delivery.
-type issue struct {
-	claim   schedule.Claim    // for numbers and times; zero for an issue without a claim
-	session *progress.Session // for the same; nil for an issue without a session
-
-	ID, Name, Title string
-	Path            string // of its page
-	URL             string // empty unless it is a web address
-	State, Why      string
-	Doing, Summary  string
-	Event, Session  string
-	Log             string
-	Question        string
-	Events          []event
-	Delivery        *delivery // nil for none
 }
 
 // maxElsewhere bounds how many claims of other processes a page shows.
@@ -75,15 +59,6 @@ type elsewhere struct {
 	Since                  time.Time
 }
 
-type delivery struct {
-	Branch, Base, Head, Refused string
-	URL                         string // of the pull request; empty unless it is a web address
-	Patch                       string // its path, if there is one in place of a pull request
-	Number                      int
-	At                          time.Time
-	Pushing                     bool
-}
-
 type event struct {
 	At         time.Time
 	ID         string
@@ -95,54 +70,40 @@ type trouble struct{ Source, Text string }
 
 // viewOf returns the view of a progress.
 func viewOf(p progress.Progress, r *redact.Redactor) *view {
-	line := func(s string, n int) string { return clean(r, s, n) }
-	v := &view{
-		raw: p, Workflow: line(p.Workflow, maxLine), Tracker: line(p.Tracker, maxName), Pause: line(p.Pause.Why, maxLine),
-		Limits: cleanJSON(r, p.Limits), byName: map[string]*issue{},
-	}
+	v := &view{raw: p, redactor: r, byName: map[string]*issue{}}
+	v.Workflow, v.Tracker, v.Pause = v.line(p.Workflow, maxLine), v.line(p.Tracker, maxName), v.line(p.Pause.Why, maxLine)
+	v.Limits, v.Events = cleanJSON(r, p.Limits), v.events(p.Events)
 	for _, t := range p.Trouble {
-		v.Trouble = append(v.Trouble, trouble{string(t.Source), line(t.Text, maxLine)})
+		v.Trouble = append(v.Trouble, trouble{string(t.Source), v.line(t.Text, maxLine)})
 	}
-	events := func(all []progress.Event) []event {
-		list := make([]event, 0, len(all))
-		for _, e := range all {
-			list = append(list, event{e.At, line(string(e.ID), maxName), line(cmp.Or(e.Identifier, string(e.ID)), maxName), line(e.Kind, maxName), line(e.Text, maxLine)})
-		}
-		return list
+	for _, id := range p.Completed {
+		v.Completed = append(v.Completed, v.line(string(id), maxName))
 	}
-	v.Events = events(p.Events)
-	byID := map[tracker.ID]*issue{}
+	v.addIssues()
+	return v
+}
+
+// addIssues fills the lists of issues, and gives each issue its page.
+func (v *view) addIssues() {
 	var all []*issue
+	byID := map[tracker.ID]*issue{}
 	add := func(list *[]*issue, c schedule.Claim) *issue {
-		i := &issue{
-			claim: c, ID: line(string(c.ID), maxName), Name: line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName),
-			Title: line(c.Title, maxTitle), URL: webAddress(r, c.URL), State: line(c.State, maxName), Why: line(c.Why, maxLine),
-			Question: cleanLines(r, p.Asked[c.ID], maxQuestion),
-		}
+		i := &issue{view: v, claim: c, ID: v.line(string(c.ID), maxName), Name: v.line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName)}
 		*list, all = append(*list, i), append(all, i)
 		byID[c.ID] = i
 		return i
 	}
-	for n := range p.Sessions {
-		s := &p.Sessions[n]
-		i := add(&v.Running, s.Claim)
-		i.session, i.Doing, i.Summary, i.Event = s, line(s.Doing, maxLine), line(s.Summary, maxLine), line(s.Event, maxName)
-		i.Session, i.Log, i.Events = line(s.ID, maxName), line(s.Log, maxLine), events(s.Events)
+	for n := range v.raw.Sessions {
+		add(&v.Running, v.raw.Sessions[n].Claim).session = &v.raw.Sessions[n]
 	}
-	for _, c := range p.Elsewhere {
-		v.Elsewhere = append(v.Elsewhere, elsewhere{
-			ID: line(string(c.ID), maxName), Name: line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName), Title: line(c.Title, maxTitle),
-			State: line(c.State, maxName), URL: webAddress(r, c.URL), Place: line(progress.Place(c.Owner), maxName), Since: c.Since,
-		})
-	}
-	for _, c := range p.Waiting {
+	for _, c := range v.raw.Waiting {
 		add(&v.Waiting, c)
 	}
-	for _, c := range p.Parked {
+	for _, c := range v.raw.Parked {
 		add(&v.Parked, c)
 	}
-	for _, id := range latestFirst(p.Deliveries) {
-		d := p.Deliveries[id]
+	for _, id := range latestFirst(v.raw.Deliveries) {
+		d := v.raw.Deliveries[id]
 		if d.IsOnlyLost() {
 			continue
 		}
@@ -150,17 +111,8 @@ func viewOf(p progress.Progress, r *redact.Redactor) *view {
 		if i == nil {
 			i = add(new([]*issue), schedule.Claim{ID: id, Identifier: d.Identifier})
 		}
-		i.Delivery = &delivery{
-			Branch: line(d.Branch, maxName), Base: line(d.Base, maxName), Head: line(d.Head, maxName), Refused: line(d.Refused, maxLine),
-			URL: webAddress(r, d.URL), Number: d.Number, At: d.At, Pushing: d.Pushing != "",
-		}
-		if i.Delivery.URL == "" {
-			i.Delivery.Patch = line(d.URL, maxLine)
-		}
+		i.delivery = &d
 		v.Delivered = append(v.Delivered, i)
-	}
-	for _, id := range p.Completed {
-		v.Completed = append(v.Completed, line(string(id), maxName))
 	}
 	for _, i := range all {
 		v.byName[strings.ToLower(i.ID)] = i
@@ -173,14 +125,18 @@ func viewOf(p progress.Progress, r *redact.Redactor) *view {
 		if v.find(i.Name) != i { // another one has this name
 			i.Path = issuePath(i.ID)
 		}
-		for _, e := range v.Events {
-			if e.ID == i.ID {
-				i.Events = append(i.Events, e)
-			}
-		}
-		slices.SortStableFunc(i.Events, func(a, b event) int { return a.At.Compare(b.At) })
 	}
-	return v
+}
+
+// events returns events with texts that are fit to be shown.
+func (v *view) events(all []progress.Event) []event {
+	list := make([]event, 0, len(all))
+	for _, e := range all {
+		list = append(list, event{
+			e.At, v.line(string(e.ID), maxName), v.line(cmp.Or(e.Identifier, string(e.ID)), maxName), v.line(e.Kind, maxName), v.line(e.Text, maxLine),
+		})
+	}
+	return list
 }
 
 // latestFirst returns the issues of deliveries, the one that was pushed last first.
@@ -191,21 +147,26 @@ func latestFirst(deliveries map[tracker.ID]schedule.Delivery) []tracker.ID {
 	})
 }
 
-// ShownElsewhere returns the claims of other processes that the page shows, and
-// MoreElsewhere how many it leaves out.
-func (v *view) ShownElsewhere() []elsewhere { return v.Elsewhere[:min(len(v.Elsewhere), maxElsewhere)] }
-func (v *view) MoreElsewhere() int          { return len(v.Elsewhere) - len(v.ShownElsewhere()) }
+// Elsewhere returns the claims of other processes. ShownElsewhere returns those that the
+// page shows, and MoreElsewhere how many it leaves out.
+func (v *view) Elsewhere() []elsewhere      { return v.elsewhere(len(v.raw.Elsewhere)) }
+func (v *view) ShownElsewhere() []elsewhere { return v.elsewhere(maxElsewhere) }
+func (v *view) MoreElsewhere() int          { return max(len(v.raw.Elsewhere)-maxElsewhere, 0) }
+
+// elsewhere returns the first n claims of other processes, fewer if there are fewer.
+func (v *view) elsewhere(n int) []elsewhere {
+	list := make([]elsewhere, 0, n)
+	for _, c := range v.raw.Elsewhere[:min(n, len(v.raw.Elsewhere))] {
+		list = append(list, elsewhere{
+			ID: v.line(string(c.ID), maxName), Name: v.line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName), Title: v.line(c.Title, maxTitle),
+			State: v.line(c.State, maxName), URL: webAddress(v.redactor, c.URL), Place: v.line(progress.Place(c.Owner), maxName), Since: c.Since,
+		})
+	}
+	return list
+}
 
 // find returns an issue by its identifier or id; nil if there is none.
 func (v *view) find(name string) *issue { return v.byName[strings.ToLower(name)] }
-
-// heard returns when the session of an issue sent its last event; zero before the first.
-func (i *issue) heard() time.Time {
-	if n := len(i.session.Events); n > 0 {
-		return i.session.Events[n-1].At
-	}
-	return i.claim.Heard
-}
 
 // runningFor returns the time of all sessions of the run, those in progress included.
 func (v *view) runningFor(now time.Time) time.Duration { return v.raw.Spent.Time + v.uncounted(now) }
@@ -218,6 +179,9 @@ func (v *view) uncounted(now time.Time) time.Duration {
 	}
 	return sum
 }
+
+// line returns a text as [clean] does.
+func (v *view) line(s string, n int) string { return clean(v.redactor, s, n) }
 
 // clean returns a text as one line of at most n columns, without secrets. What is
 // invisible is removed first, because it may stand inside a secret; and secrets are hidden
@@ -247,7 +211,7 @@ func cleanLines(r *redact.Redactor, s string, n int) string {
 	return untrusted.Cut(r.String(untrusted.Lines(r.String(s))), n, "")
 }
 
-// cleanJSON returns JSON without secrets, nil if it is none without them.
+// cleanJSON returns JSON without secrets, or nil if it is not valid JSON without them.
 func cleanJSON(r *redact.Redactor, raw []byte) json.RawMessage {
 	var compact bytes.Buffer
 	if json.Compact(&compact, r.Bytes(raw)) != nil {

@@ -79,7 +79,7 @@ type section struct {
 	// rows returns the heading, if there is room for one, and n rows, which are those
 	// that matter most.
 	rows func(n int) []string // for n of 1 or more
-	noun string               // of the items; empty if nobody misses those that are not shown
+	noun string               // of the items, for the line "and n more"; empty for no such line
 }
 
 // want returns the lines with which the section shows everything.
@@ -194,11 +194,12 @@ const separator = " · "
 // trouble returns what keeps work from starting.
 func (p *painter) trouble() []string {
 	var lines []string
-	add := func(style style, lead, text string) {
-		for i, line := range p.wrap(text, p.columns-width(lead)) {
-			if i == maxTrouble {
-				break
-			}
+	add := func(style style, lead, until, why string) {
+		wrapped := p.wrap(until+why, p.columns-width(lead))
+		if len(wrapped) > maxTrouble {
+			wrapped = p.wrap(until+report.Cause(p.clean(why)), p.columns-width(lead))
+		}
+		for i, line := range wrapped[:min(len(wrapped), maxTrouble)] {
 			if i > 0 {
 				lead = strings.Repeat(" ", width(lead))
 			}
@@ -206,23 +207,23 @@ func (p *painter) trouble() []string {
 		}
 	}
 	for _, t := range p.Progress.Trouble {
-		add(styleBad, "✗ "+string(t.Source)+": ", t.Text)
+		add(styleBad, "✗ "+string(t.Source)+": ", "", t.Text)
 	}
 	if pause := p.Progress.Pause; pause.Why != "" {
-		lead, text := "‖ paused: ", pause.Why
+		lead, until := "‖ paused: ", ""
 		switch {
 		case pause.Until.After(p.Now):
-			text = "until " + p.clock(pause.Until) + ": " + text
+			until = "until " + p.clock(pause.Until) + ": "
 		case !pause.Until.IsZero():
 			lead = "‖ one session tries first whether this is fixed: "
 		}
-		add(styleWarn, lead, text)
+		add(styleWarn, lead, until, pause.Why)
 	}
 	return lines
 }
 
-// footer returns what a key does, as fully as the width allows: whoever reads half of it
-// does not know what the next key does.
+// footer returns the longest form that fits of the line that says what a key does. It
+// never cuts a form, because half of it does not say what the next key does.
 func (p *painter) footer() []string {
 	if !p.Ending {
 		return []string{p.line(styleDim, p.fullest("q or Ctrl-C ends the run", "q ends the run", "q ends"))}
@@ -285,7 +286,7 @@ func (p *painter) sessionRows(n int) []string {
 		{head: "PHASE", most: 18, drop: 4},
 		{head: "AGE", right: true, drop: 5},
 		{head: "TOKENS", right: true, drop: 2},
-		{head: "NOW", least: 24, stretch: true},
+		{head: "NOW", least: 24, stretch: true, shorten: report.Cause},
 	}}
 	for _, s := range choose(p.Progress.Sessions, n, rank) {
 		now := p.clean(s.Doing)
@@ -309,7 +310,7 @@ func (p *painter) waitingRows(n int) []string {
 		{head: "TITLE", least: 12, most: 40, drop: 3, stretch: true},
 		{head: "ATTEMPT", right: true, drop: 1},
 		{head: "NEXT", most: 12},
-		{head: "WHY", least: 24, stretch: true},
+		{head: "WHY", least: 24, stretch: true, shorten: report.Cause},
 	}}
 	for _, c := range choose(p.Progress.Waiting, n, rank) {
 		next := p.in(c.Due)
@@ -365,7 +366,7 @@ func (p *painter) parkedRows(n int) []string {
 		{head: "PARKED", most: 24},
 		{head: "STATE", most: 14, drop: 1},
 		{head: "TITLE", least: 12, most: 40, drop: 2, stretch: true},
-		{head: "WAITS FOR A PERSON", least: 24, stretch: true},
+		{head: "WAITS FOR A PERSON", least: 24, stretch: true, shorten: report.Cause},
 	}}
 	for _, c := range p.Progress.Parked[:n] {
 		why := c.Why
@@ -398,13 +399,19 @@ func (p *painter) eventRows(n int) []string {
 	t := table{columns: []column{
 		{head: "EVENTS", drop: 1},
 		{head: "", most: 24},
-		{head: "", least: 16, stretch: true},
+		{head: "", least: 16, stretch: true, shorten: shortEvent},
 	}}
 	events := p.Progress.Events
 	for _, e := range events[len(events)-n:] {
 		t.add(p.clock(e.At), p.clean(e.Identifier), p.clean(titled(e.Kind, e.Text)))
 	}
 	return t.lines(p)
+}
+
+// shortEvent returns an event of a failure with its cause alone.
+func shortEvent(text string) string {
+	kind, why, _ := strings.Cut(text, ": ")
+	return titled(kind, report.Cause(why))
 }
 
 // choose returns n items in their order: those of the lowest ranks, of equal ranks the

@@ -132,6 +132,46 @@ func TestAClaimThatIsDueSaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
+func TestTheCauseIsShownWhereThereIsNoRoomForTheCategoriesBeforeIt(t *testing.T) {
+	t.Parallel()
+	const why = "turn: turn_failed: other: no such model: name another one"
+	f := busy()
+	waiting, parked := claim("GH-4", "Title", why, time.Minute), claim("GH-5", "Title", why, 0)
+	f.Progress.Waiting, f.Progress.Parked, f.Progress.Asked = []schedule.Claim{waiting}, []schedule.Claim{parked}, nil
+	f.Progress.Events = []progress.Event{{At: now, Identifier: "GH-6", Kind: "failed", Text: why}, {At: now, Identifier: "GH-6", Kind: "dispatched"}}
+	for columns := 40; columns <= 160; columns++ {
+		text := f.Render(columns, 60)
+		if columns >= 50 && !strings.Contains(text, "  failed: no such m") && !strings.Contains(text, "failed: "+why) {
+			t.Errorf("%d columns show no event with the cause:\n%s", columns, text)
+		}
+		for _, id := range []string{"GH-4", "GH-5"} {
+			if row := regexp.MustCompile(id + `\b.*`).FindString(text); !strings.Contains(row, "no such m") || columns >= 150 && !strings.Contains(row, why) {
+				t.Errorf("%d columns: %s", columns, row)
+			}
+		}
+	}
+}
+
+func TestANarrowFrameShowsWhatIsWrongWithTheWorkflowAndWhyAnIssueIsParked(t *testing.T) {
+	t.Parallel()
+	const failures = "5 failures in a row (budget.max_attempts_per_issue), the last: turn: turn_failed: other: no such model: name another one"
+	f := busy()
+	f.Progress.Trouble = []progress.Trouble{{
+		Source: progress.Workflow,
+		Text:   "workflow /home/somebody/src/acme/a-shop-of-its-own/WORKFLOW.md: invalid_workflow_config:\n  line 3: agent.max_turns: 0 is below 1; write 1 or more\n  line 9: a second one",
+	}}
+	f.Progress.Pause = schedule.Pause{Why: "turn: turn_failed: usage_limit_exceeded_on_this_account: " + strings.Repeat("buy more credits ", 6), Until: now.Add(time.Hour)}
+	f.Progress.Parked, f.Progress.Asked = []schedule.Claim{claim("GH-5", "Title", failures, 0)}, nil
+	for columns := 40; columns <= 160; columns++ {
+		text := strings.Join(strings.Fields(regexp.MustCompile(`\x1b\[[0-9;]*m`).ReplaceAllString(f.Render(columns, 60), "")), " ")
+		for _, want := range []string{`✗ workflow: .*line 3: agent.max_turns: 0 is below`, `paused: until .*buy more`, `GH-5 .*no such m`} {
+			if !regexp.MustCompile(want).MatchString(text) {
+				t.Errorf("%d columns do not show %q:\n%s", columns, want, text)
+			}
+		}
+	}
+}
+
 // nasty is text that must not get through to a terminal, or not like this.
 var nasty = []string{
 	"\x1b[2J\x1b[1;1Hpwned \x1b]0;title\x07\x1b]8;;http://evil.example\x1b\\link\x1b[?1049l",

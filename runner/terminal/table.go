@@ -5,11 +5,12 @@ import "strings"
 // column describes a column of a table.
 type column struct {
 	head    string
-	right   bool // numbers
-	least   int  // width below which a column that stretches is of no use
-	most    int  // width; 0 is no bound
-	drop    int  // order in which columns go where there is no room, 1 first; 0 stays
-	stretch bool // takes the room that is left
+	right   bool                // numbers
+	least   int                 // width below which a column that stretches is of no use
+	most    int                 // width; 0 means no bound
+	drop    int                 // order in which columns are dropped where there is no room, 1 first; 0 is never dropped
+	stretch bool                // takes the room that is left
+	shorten func(string) string // what is shown of a cell that has no room; nil for its beginning
 }
 
 // table is rows of clean text. Its last column says what is going on: it is the last to
@@ -126,7 +127,11 @@ func (t *table) line(cells []string, widths []int, total int, styled bool) strin
 		if widths[i] <= 0 || used+widths[i] > total {
 			continue
 		}
-		text := fit(cells[i], widths[i])
+		text := cells[i]
+		if c.shorten != nil && width(text) > widths[i] {
+			text = c.shorten(text)
+		}
+		text = fit(text, widths[i])
 		pad := strings.Repeat(" ", widths[i]-width(text))
 		if c.right {
 			b.WriteString(pad)

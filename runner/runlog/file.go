@@ -1,4 +1,4 @@
-package main
+package runlog
 
 import (
 	"errors"
@@ -10,19 +10,19 @@ import (
 	"syscall"
 )
 
-// maxLogFile bounds each of the two files of a log, in bytes.
-const maxLogFile = 10 << 20
+// maxFile bounds each of the two files of a log, in bytes.
+const maxFile = 10 << 20
 
-// unbounded is what a log says that could not begin a new file.
-const unbounded = "the log goes on in its present file, without a bound, because it cannot begin a new one; remove what is in the way"
+// Unbounded is the line that a log gets if it could not begin a new file.
+const Unbounded = "the log goes on in its present file, without a bound, because it cannot begin a new one; remove what is in the way"
 
-// logFile is the whole log of a run that shows a display: DIR/symphony.log. A line that
+// File is the whole log of a run that shows a display: DIR/symphony.log. A line that
 // would make it too large begins a new one, and the old one becomes DIR/symphony.log.1.
 //
 // Several processes may write one log. Each line is one write at the end of the file, so
 // none overwrites another one, and who holds the lock of the file may replace it. The
 // others see by the name that it was replaced.
-type logFile struct {
+type File struct {
 	name string
 
 	mu      sync.Mutex
@@ -33,9 +33,9 @@ type logFile struct {
 	retryAt int64       // the size from which a new file is begun
 }
 
-// openLogFile opens the log in a folder, which it makes if it is missing. The folder too
-// is no link.
-func openLogFile(folder string) (*logFile, error) {
+// OpenFile opens the log in a folder, which it makes if it is missing. The folder too is
+// not a link.
+func OpenFile(folder string) (*File, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func openLogFile(folder string) (*logFile, error) {
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is a link: remove it", folder)
 	}
-	l := &logFile{name: filepath.Join(folder, "symphony.log")}
+	l := &File{name: filepath.Join(folder, "symphony.log")}
 	if err := l.open(); err != nil {
 		return nil, err
 	}
@@ -53,14 +53,14 @@ func openLogFile(folder string) (*logFile, error) {
 
 // open opens the file in place of the one that is open. It may come with a repository that
 // somebody else wrote, so a link is not followed, and only a regular file is written to.
-func (l *logFile) open() error {
+func (l *File) open() error {
 	f, err := os.OpenFile(l.name, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file: remove it", l.name)
+		err = fmt.Errorf("%s is not a regular file: remove it", l.name)
 	}
 	if err != nil {
 		f.Close()
@@ -69,12 +69,12 @@ func (l *logFile) open() error {
 	if l.f != nil {
 		l.f.Close() // nothing is buffered
 	}
-	l.f, l.info, l.retryAt = f, info, maxLogFile
+	l.f, l.info, l.retryAt = f, info, maxFile
 	return nil
 }
 
-// path returns the name of the file; empty for none.
-func (l *logFile) path() string {
+// Path returns the name of the file; empty for none.
+func (l *File) Path() string {
 	if l == nil {
 		return ""
 	}
@@ -82,12 +82,12 @@ func (l *logFile) path() string {
 }
 
 // Write implements [io.Writer]. It is called once for each line.
-func (l *logFile) Write(text []byte) (int, error) {
+func (l *File) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.choose(int64(len(text))); err != nil && l.stuck == nil {
 		l.stuck = err
-		slog.New(slog.NewTextHandler(l.f, nil)).Warn(unbounded, "error", err)
+		slog.New(slog.NewTextHandler(l.f, nil)).Warn(Unbounded, "error", err)
 	}
 	n, err := l.f.Write(text)
 	if l.err == nil {
@@ -96,10 +96,10 @@ func (l *logFile) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// choose opens the file for the next line of this length: another one if the name stands for
-// another one, or a new one if the present one would be too large. After an error the
-// present one stays open. l.mu must be held.
-func (l *logFile) choose(length int64) error {
+// choose opens the file for the next line of this length: the file that has the name now,
+// or a new one if the present one would become too large. After an error the present one
+// stays open. l.mu must be held.
+func (l *File) choose(length int64) error {
 	now, err := os.Lstat(l.name)
 	switch {
 	case err != nil || !os.SameFile(now, l.info): // another process has replaced it, or a person has removed it
@@ -107,12 +107,12 @@ func (l *logFile) choose(length int64) error {
 	case now.Size() == 0 || now.Size()+length <= l.retryAt:
 		return nil
 	}
-	l.retryAt = now.Size() + length + maxLogFile/10
+	l.retryAt = now.Size() + length + maxFile/10
 	return l.replace()
 }
 
 // replace begins a new file, unless another process is about to. l.mu must be held.
-func (l *logFile) replace() error {
+func (l *File) replace() error {
 	err := syscall.Flock(int(l.f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil
@@ -128,8 +128,8 @@ func (l *logFile) replace() error {
 	return l.open()
 }
 
-// stuckAt returns why the log could not begin a new file; nil if it could.
-func (l *logFile) stuckAt() error {
+// StuckAt returns why the log could not begin a new file; nil if it could.
+func (l *File) StuckAt() error {
 	if l == nil {
 		return nil
 	}
@@ -138,8 +138,8 @@ func (l *logFile) stuckAt() error {
 	return l.stuck
 }
 
-// failure returns why lines were lost; nil when none was.
-func (l *logFile) failure() error {
+// Failure returns why lines were lost; nil when none was.
+func (l *File) Failure() error {
 	if l == nil {
 		return nil
 	}

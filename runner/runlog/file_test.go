@@ -1,4 +1,4 @@
-package main
+package runlog
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ func TestALogFileStaysBoundedAndKeepsTheOneBefore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), ".symphony")
 	line := strings.Repeat("x", 1<<20-1) + "\n"
 	for range 2 { // a second run continues the file
-		l, err := openLogFile(dir)
+		l, err := OpenFile(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,16 +40,16 @@ func TestALogFileStaysBoundedAndKeepsTheOneBefore(t *testing.T) {
 
 func TestALogFileSaysThatLinesAreLost(t *testing.T) {
 	t.Parallel()
-	l, err := openLogFile(t.TempDir())
+	l, err := OpenFile(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Write([]byte("kept\n")); err != nil || l.failure() != nil {
-		t.Fatal(err, l.failure())
+	if _, err := l.Write([]byte("kept\n")); err != nil || l.Failure() != nil {
+		t.Fatal(err, l.Failure())
 	}
 	l.f.Close() // as a disk that fails
-	if _, err := l.Write([]byte("lost\n")); err == nil || l.failure() == nil {
-		t.Errorf("the write says %v, and later %v", err, l.failure())
+	if _, err := l.Write([]byte("lost\n")); err == nil || l.Failure() == nil {
+		t.Errorf("the write says %v, and later %v", err, l.Failure())
 	}
 }
 
@@ -65,7 +65,7 @@ func TestALogFileIsNeverWrittenThroughALinkOrToWhatIsNoFile(t *testing.T) {
 		if err := plant(dir, filepath.Join(dir, "symphony.log")); err != nil {
 			t.Fatal(err)
 		}
-		if l, err := openLogFile(dir); err == nil {
+		if l, err := OpenFile(dir); err == nil {
 			t.Errorf("%s: opened", name)
 			l.f.Close()
 		}
@@ -82,7 +82,7 @@ func TestALogFileIsNeverMadeInAFolderThatIsALink(t *testing.T) {
 	if err := os.Symlink(outside, folder); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := openLogFile(folder); err == nil {
+	if l, err := OpenFile(folder); err == nil {
 		l.f.Close()
 		t.Error("opened")
 	} else if !strings.Contains(err.Error(), folder+" is a link") {
@@ -95,7 +95,7 @@ func TestALogFileIsNeverMadeInAFolderThatIsALink(t *testing.T) {
 
 // logLines writes lines of a megabyte, numbered from first to last, and alternates between
 // the logs.
-func logLines(t *testing.T, first, last int, logs ...*logFile) {
+func logLines(t *testing.T, first, last int, logs ...*File) {
 	t.Helper()
 	for n := first; n <= last; n++ {
 		if _, err := fmt.Fprintf(logs[n%len(logs)], "%02d%s\n", n, strings.Repeat("x", 1<<20-3)); err != nil {
@@ -122,10 +122,10 @@ func loggedIn(t *testing.T, path string) (numbers string) {
 	return strings.TrimSpace(numbers)
 }
 
-func openLogs(t *testing.T, dir string, n int) (logs []*logFile) {
+func openLogs(t *testing.T, dir string, n int) (logs []*File) {
 	t.Helper()
 	for range n {
-		l, err := openLogFile(dir)
+		l, err := OpenFile(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,15 +144,15 @@ func TestALogThatCannotBeginANewFileGoesOnAndSaysSoOnce(t *testing.T) {
 	}
 	l := openLogs(t, dir, 1)[0]
 	logLines(t, 1, 10, l)
-	if l.stuckAt() != nil {
-		t.Error(l.stuckAt())
+	if l.StuckAt() != nil {
+		t.Error(l.StuckAt())
 	}
 	logLines(t, 11, 13, l)
 	if got := loggedIn(t, name); got != "01 02 03 04 05 06 07 08 09 10 ! 11 12 13" {
 		t.Error(got)
 	}
-	if text, err := os.ReadFile(name); err != nil || !strings.Contains(string(text), unbounded) || l.failure() != nil || l.stuckAt() == nil {
-		t.Errorf("%v, %v, %v", err, l.failure(), l.stuckAt())
+	if text, err := os.ReadFile(name); err != nil || !strings.Contains(string(text), Unbounded) || l.Failure() != nil || l.StuckAt() == nil {
+		t.Errorf("%v, %v, %v", err, l.Failure(), l.StuckAt())
 	}
 	if err := os.RemoveAll(name + ".1"); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package main
+package runlog
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ const (
 	roomyBacklog = 64 << 10
 )
 
-// errUnread is the error of a backlog that was given up before all was written.
+// errUnread is the error of a backlog that was given up before everything was written.
 var errUnread = errors.New("nobody reads it")
 
 // backlog is a log in front of a writer that may be slow, as a pager or a terminal that
@@ -72,7 +72,11 @@ func (b *backlog) drain() {
 		}
 		lines := b.waiting
 		if b.lost > 0 {
-			lines = fmt.Appendf(lines, "[… %s of the log are lost, because nobody read it …]\n", count(b.lost, "line"))
+			noun := "lines"
+			if b.lost == 1 {
+				noun = "line"
+			}
+			lines = fmt.Appendf(lines, "[… %d %s of the log are lost, because nobody read it …]\n", b.lost, noun)
 		}
 		b.waiting, b.lost, b.busy = nil, 0, true
 		b.mu.Unlock()

@@ -1,7 +1,6 @@
-package main
+package lookup
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,9 +8,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/file"
 	"github.com/symphony-runner/symphony/tracker/github"
+	"github.com/symphony-runner/symphony/tracker/linear"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
@@ -32,7 +32,8 @@ func stateOfNames() *schedule.State {
 
 func TestANameMeansOneIssueOfTheState(t *testing.T) {
 	t.Parallel()
-	valid := workflow.Workflow{Settings: workflow.Settings{Tracker: workflow.Tracker{Kind: "github", Config: &github.Config{Repo: "acme/shop"}}}}
+	own := []tracker.Config{&github.Config{Repo: "acme/shop"}}
+	every := []tracker.Config{file.Kind().New(), github.Kind().New(), linear.Kind().New()}
 	for name, want := range map[string]string{
 		"GH-11": "GH-11", "gh-11": "GH-11", "11": "GH-11", "#11": "GH-11", " #11 ": "GH-11",
 		"https://github.com/acme/shop/issues/11": "GH-11", "https://github.com/acme/shop/issues/11#issuecomment-3": "GH-11",
@@ -41,17 +42,17 @@ func TestANameMeansOneIssueOfTheState(t *testing.T) {
 		"GH-9": "GH-9", "GH-7": "GH-7", "patches/GH-7.patch": "GH-7",
 		"1": "", "GH-1": "", "GH-1111": "", "": "", "#": "", "https://github.com/acme/other/pull/12": "",
 	} {
-		for kind, wf := range map[string]workflow.Workflow{"valid": valid, "invalid": {Path: "/x"}} {
-			n, ok := matchIssue(wf, name, namesIn(stateOfNames()))
+		for kind, configs := range map[string][]tracker.Config{"valid": own, "invalid": every} {
+			n, ok := Match(configs, name, InState(stateOfNames()))
 			if n.Identifier != want || ok != (want != "") {
 				t.Errorf("%s workflow: %q means %q, want %q", kind, name, n.Identifier, want)
 			}
 		}
 	}
-	if n, _ := matchIssue(valid, "acme/shop#12", namesIn(stateOfNames())); n.Identifier != "GH-11" {
+	if n, _ := Match(own, "acme/shop#12", InState(stateOfNames())); n.Identifier != "GH-11" {
 		t.Errorf("acme/shop#12 means %q", n.Identifier)
 	}
-	if n, _ := matchIssue(valid, "acme/other#11", namesIn(stateOfNames())); n.Identifier != "" {
+	if n, _ := Match(own, "acme/other#11", InState(stateOfNames())); n.Identifier != "" {
 		t.Errorf("an issue of another repository means %q", n.Identifier)
 	}
 }
@@ -59,17 +60,17 @@ func TestANameMeansOneIssueOfTheState(t *testing.T) {
 func TestAnUnknownNameIsAnsweredInOneCleanLine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var known []namedIssue
+		var known []Issue
 		for range rapid.IntRange(0, 40).Draw(t, "known") {
-			known = append(known, namedIssue{Identifier: rapid.String().Draw(t, "identifier")})
+			known = append(known, Issue{Identifier: rapid.String().Draw(t, "identifier")})
 		}
-		err := unknownIssueError("no claim of", rapid.OneOf(rapid.String(), rapid.Just("GH-\U000E01EF11")).Draw(t, "name"), "claims", known)
-		if text := err.Error(); !errors.Is(err, errUsage) || strings.Contains(text, "\n") || untrusted.Lines(text) != text {
+		err := Unknown("no claim of", rapid.OneOf(rapid.String(), rapid.Just("GH-\U000E01EF11")).Draw(t, "name"), "claims", known)
+		if text := err.Error(); strings.Contains(text, "\n") || untrusted.Lines(text) != text {
 			t.Fatalf("%q", text)
 		}
 	})
 	for name, want := range map[string]string{"GH11": "GH-11", "gj-11": "GH-11", "GH-12": "", "GH-1": "", "keep-the-crat": "keep-the-cart"} {
-		text := fmt.Sprint(unknownIssueError("no claim of", name, "claims", []namedIssue{{Identifier: "GH-11"}, {Identifier: "keep-the-cart"}}))
+		text := fmt.Sprint(Unknown("no claim of", name, "claims", []Issue{{Identifier: "GH-11"}, {Identifier: "keep-the-cart"}}))
 		if strings.Contains(text, "did you mean "+want+"?") != (want != "") || !strings.Contains(text, "claims: GH-11, keep-the-cart") {
 			t.Errorf("%s: %s", name, text)
 		}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"testing"
+)
+
+func TestPrintedCommandsStartThisProgram(t *testing.T) {
+	t.Parallel()
+	ours, others, empty := t.TempDir(), t.TempDir(), t.TempDir()
+	self := filepath.Join(t.TempDir(), "it's ours")
+	if err := os.WriteFile(self, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(ours, "symphony")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(others, "symphony"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(empty, "symphony"), nil, 0o644); err != nil { // not executable
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		environ []string
+		want    string
+	}{
+		"it is on PATH":                      {[]string{"PATH=" + empty + ":" + ours + ":" + others}, "symphony"},
+		"another one comes before it":        {[]string{"PATH=" + others + ":" + ours}, quoteIfNeeded(self)},
+		"it is not on PATH":                  {[]string{"PATH=" + empty}, quoteIfNeeded(self)},
+		"there is no PATH":                   {nil, quoteIfNeeded(self)},
+		"people run it elsewhere than a job": {[]string{"GITHUB_ACTIONS=true"}, "symphony"},
+	} {
+		a := &app{process: process{environ: test.environ}}
+		a.detectActions()
+		if got := a.commandOf(self); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestACommandOfGoRunNamesItsVersionUnlessItIsACheckout(t *testing.T) {
+	t.Parallel()
+	const path = "example.com/symphony/cmd/symphony"
+	for want, info := range map[string]debug.BuildInfo{
+		"go run " + path:             {Path: path, Main: debug.Module{Version: "(devel)"}},
+		"go run " + path + "@v1.2.3": {Path: path, Main: debug.Module{Version: "v1.2.3", Sum: "h1:x"}},
+	} {
+		if got := goRun(&info); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// checkPlaces returns an error for a flag or a setting that names a place where this run
+// cannot write. Otherwise that would be found when sessions have ended, or one by one by
+// them. It creates nothing.
+func (t *tickCommand) checkPlaces(wf workflow.Workflow) error {
+	if err := checkFile(t.reportFile); err != nil {
+		return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, t.option("report"), err)
+	}
+	if err := checkFolder(t.logs); err != nil {
+		return fmt.Errorf("%w: %s: %w; name a folder that can be written", errUsage, t.option("logs"), err)
+	}
+	if t.dryRun {
+		return nil
+	}
+	if t.part.open == nil {
+		if err := checkReplaced(t.statePath()); err != nil {
+			return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, t.stateOption(), err)
+		}
+	}
+	if t.part.readsOnly {
+		return nil
+	}
+	s := wf.Settings
+	if err := checkFolder(s.Workspace.Root); err != nil {
+		return fmt.Errorf("workspace.root of %s: %w: %w; name a folder that can be written", filepath.Base(wf.Path), workspace.ErrRoot, err)
+	}
+	if err := checkFolder(s.Delivery.Folder); err != nil {
+		return fmt.Errorf("delivery.folder of %s: %w: %w; name a folder that can be written", filepath.Base(wf.Path), workflow.ErrInvalid, err)
+	}
+	return nil
+}
+
+// checkFile returns an error if no file can be written at this path; nil for an empty one.
+// The folder may be missing, because it is made.
+func checkFile(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		const write = 0o2
+		if err := syscall.Access(path, write); err != nil {
+			return &fs.PathError{Op: "write", Path: path, Err: err}
+		}
+		return nil
+	}
+	return checkReplaced(path)
+}
+
+// checkReplaced returns an error if no new file can be put in the place of the one at this
+// path; nil for an empty path.
+func checkReplaced(path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a folder", path)
+	}
+	return checkFolder(filepath.Dir(path))
+}
+
+// checkFolder returns an error if no file can be written into the folder of this path, which
+// may be missing; nil for an empty path.
+func checkFolder(path string) error {
+	if path == "" {
+		return nil
+	}
+	return workspace.CheckWritable(path)
+}
+
+// statePath returns the path of the file that --state names; empty if it names none.
+func (a *app) statePath() string {
+	if kind, path, _ := strings.Cut(a.state, ":"); kind == "file" || kind == "cache" {
+		return path
+	}
+	return ""
+}

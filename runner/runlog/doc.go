@@ -1,0 +1,19 @@
+// Package runlog writes the log of a run where people read it. What a line says is decided by
+// who logs it; this package decides how the lines get there and how many there may be.
+//
+// [File] is the log beside a live display: a file of a bounded size, which several processes
+// may write.
+//
+// [Sessions] shows in a plain log what sessions do while they do it, as a shard of a fleet
+// does, where nobody has a display. It follows the event logs of the sessions, and shows what
+// package transcript makes of them.
+//
+// # Invariants
+//
+// No session and no tick waits for the reader of a log. What nobody reads waits in memory, up
+// to a limit, and the log says how many lines are lost.
+//
+// What sessions do is hostile text: each line of it is one line without control characters
+// and secrets, behind a prefix, so none is a command of the runner of Actions. A session
+// that floods its log is cut, and the log says where the rest is.
+package runlog

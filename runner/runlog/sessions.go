@@ -1,0 +1,236 @@
+package runlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/transcript"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+const (
+	// maxLines and maxBytes bound what Sessions shows of a session, besides its
+	// beginning and its end.
+	maxLines, maxBytes = 1000, 128 << 10
+	// quietTime is how long Sessions shows nothing of a session before it says what the
+	// agent is doing.
+	quietTime = 15 * time.Second
+	// endTime bounds how long the end of a run waits until the log is read.
+	endTime = 2 * time.Second
+	// maxPrefix bounds the identifier before a line, maxText any other text of an
+	// issue or an outcome, in runes.
+	maxPrefix, maxText = 40, 500
+)
+
+// readEvery is the time between two reads of an event log that is being written.
+const readEvery = 200 * time.Millisecond
+
+// Options says how a log shows sessions.
+type Options struct {
+	Texts  bool                // also what agents read and think
+	Redact func(string) string // removes secrets
+}
+
+// Sessions shows in a log that people read what sessions do while they do it. Each line
+// begins with the issue. It reads the event logs as "symphony log -f" does, in goroutines
+// of its own, so no session waits for somebody who reads the log slowly.
+type Sessions struct {
+	Options
+	backlog *backlog // takes the lines of the run at once, and those of sessions when it has room
+
+	ctx    context.Context // done after the run
+	cancel context.CancelFunc
+	shows  sync.WaitGroup // the sessions that are being shown
+}
+
+// Session is a session that begins.
+type Session struct {
+	Identifier, Title string // of the issue
+	Number, Attempt   int    // from 1
+	Branch            string // that it works on; empty for none
+	Workspace         string // path of its folder
+	File              string // path of the event log, which is made a moment later; empty for none
+	Rest              string // where all that it does can be read, for people
+}
+
+// NewSessions returns a log of sessions in front of w. What else is written to w has to be
+// written to it, and waits for nobody. The caller has to close it.
+func NewSessions(w io.Writer, o Options) *Sessions {
+	l := &Sessions{Options: o, backlog: newBacklog(w)}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	return l
+}
+
+// Write writes other lines of the log, without waiting for its reader.
+func (l *Sessions) Write(lines []byte) (int, error) { return l.backlog.Write(lines) }
+
+// Begin starts to show a session. When onEnd is called, the rest of the session is shown, and
+// how it ended: in one line, with lines that explain it.
+func (l *Sessions) Begin(start Session) (onEnd func(result string, details []string)) {
+	over, end := context.WithCancel(l.ctx)
+	s := &session{Sessions: l, start: start, over: over, reader: transcript.Reader{Redact: l.Redact}}
+	s.prefix = s.reader.OneLine(start.Identifier, maxPrefix) + " | "
+	l.shows.Go(s.showAll)
+	return func(result string, details []string) {
+		s.result, s.details = result, details
+		end()
+	}
+}
+
+// Close waits until all that was written is shown, but at most endTime if nobody reads it. It
+// returns why lines are lost. What is written later passes unchanged.
+func (l *Sessions) Close() error {
+	l.cancel() // of sessions whose end the run did not see
+	defer time.AfterFunc(endTime, l.backlog.giveUp).Stop()
+	l.shows.Wait()
+	return l.backlog.settle()
+}
+
+// session is one session in a log.
+type session struct {
+	*Sessions
+	start  Session
+	prefix string // of each line
+
+	over    context.Context // done after the session
+	result  string          // how it ended, set before over is done; empty if the run did not see its end
+	details []string
+
+	reader       transcript.Reader
+	lines, bytes int       // shown of the event log
+	lastShown    time.Time // when the latest line was shown
+	doingShown   bool      // the latest line says what the agent is doing
+	err          error     // of the log
+}
+
+// showAll shows the session from its beginning to its end.
+func (s *session) showAll() {
+	s.print(s.beginning())
+	s.follow()
+	<-s.over.Done()
+	if s.result != "" {
+		s.print(s.ending()...)
+	}
+}
+
+// beginning returns the line with which the session begins.
+func (s *session) beginning() string {
+	place := "branch " + s.start.Branch
+	if s.start.Branch == "" {
+		place = "workspace " + s.start.Workspace
+	}
+	if !s.Texts {
+		place += ", shown without outputs"
+	}
+	return s.clean(fmt.Sprintf("session %d begins: %s (attempt %d, %s)", s.start.Number, s.start.Title, s.start.Attempt, place))
+}
+
+// ending returns the lines that say how the session ended.
+func (s *session) ending() []string {
+	lines := []string{"session ended: " + s.clean(s.result)}
+	for _, detail := range s.details {
+		lines = append(lines, "  "+s.clean(detail))
+	}
+	return lines
+}
+
+// clean returns a text that does not come from the event log as one line without secrets.
+func (s *session) clean(text string) string { return s.reader.OneLine(text, maxText) }
+
+// follow shows what the event log has and what is added to it, until the session is over,
+// too much was shown, or the log cannot be read or written.
+func (s *session) follow() {
+	log, err := s.open()
+	if err != nil {
+		return // the session warns of a log that could not be made
+	}
+	defer log.Close()
+	chunk := make([]byte, 64<<10)
+	for {
+		over := s.over.Err() != nil // asked before the read, which then has all that the session wrote
+		n, err := log.Read(chunk)
+		for _, e := range s.reader.Feed(chunk[:n]) {
+			if !s.show(transcript.LogLines(e, s.Texts)) {
+				return
+			}
+		}
+		switch {
+		case n > 0 && err == nil:
+		case !errors.Is(err, io.EOF), over, !s.showDoing():
+			return
+		default:
+			s.wait()
+		}
+	}
+}
+
+// open opens the event log. It waits until the session has made the file.
+func (s *session) open() (*os.File, error) {
+	issue, name := filepath.Split(s.start.File)
+	folder, key := filepath.Split(filepath.Clean(issue))
+	for {
+		over := s.over.Err() != nil
+		log, err := transcript.Open(folder, filepath.Join(key, name))
+		if !errors.Is(err, fs.ErrNotExist) || over {
+			return log, err
+		}
+		s.wait()
+	}
+}
+
+// wait waits for more of the event log.
+func (s *session) wait() {
+	select {
+	case <-s.over.Done():
+	case <-time.After(readEvery):
+	}
+}
+
+// showDoing shows once what the agent is doing, if nothing was shown for a while. It reports
+// whether more can be shown.
+func (s *session) showDoing() bool {
+	if s.doingShown || time.Since(s.lastShown) < quietTime {
+		return true
+	}
+	doing := s.reader.Doing()
+	if doing == "" {
+		return true
+	}
+	more := s.show([]string{untrusted.Truncate("… "+doing, maxText)})
+	s.doingShown = true
+	return more
+}
+
+// show shows lines of the event log, and reports whether more can be shown.
+func (s *session) show(lines []string) bool {
+	if len(lines) == 0 {
+		return true
+	}
+	s.lines += len(lines)
+	for _, line := range lines {
+		s.bytes += len(s.prefix) + len(line) + 1
+	}
+	if s.lines > maxLines || s.bytes > maxBytes {
+		s.print(s.clean("[… too much to show here: the rest is in " + s.start.Rest + " …]"))
+		return false
+	}
+	s.print(lines...)
+	return s.err == nil
+}
+
+// print writes lines in one call, unless an earlier call failed.
+func (s *session) print(lines ...string) {
+	s.backlog.awaitRoom()
+	if s.err == nil {
+		_, s.err = io.WriteString(s.backlog, s.prefix+strings.Join(lines, "\n"+s.prefix)+"\n")
+	}
+	s.lastShown, s.doingShown = time.Now(), false
+}

@@ -1,0 +1,151 @@
+package scaffold
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/symphony-runner/symphony/tracker/github/client"
+)
+
+// Question is something that has to be known for a setup. It is asked at a terminal, or
+// answered by a flag.
+type Question struct {
+	Name    string   // of the flag
+	Text    string   // as it is asked
+	Usage   string   // of the flag
+	Choices []string // answers that completion suggests; nil for none
+
+	needed   func(Setup) bool // nil: always
+	standard func(Setup) string
+	take     func(s *Setup, answer string) error
+}
+
+// Needed reports whether the question has to be answered, after the answers before it.
+func (q Question) Needed(s Setup) bool { return q.needed == nil || q.needed(s) }
+
+// Default returns the default answer; empty if there is none.
+func (q Question) Default(s Setup) string { return q.standard(s) }
+
+// Take puts an answer into the setup, or returns what is wrong with it. A choice may be
+// written in capitals, and with other signs between its words: GitHub, pull request.
+func (q Question) Take(s *Setup, answer string) error {
+	plain := strings.NewReplacer(" ", "_", "-", "_").Replace(answer)
+	for _, choice := range q.Choices {
+		if strings.EqualFold(plain, choice) {
+			return q.take(s, choice)
+		}
+	}
+	return q.take(s, answer)
+}
+
+// Questions returns what has to be known, in the order in which it is asked: a default
+// depends on the answers before it.
+func Questions() []Question {
+	return []Question{
+		{
+			Name: "tracker", Text: "Where are the issues: github, linear or file (a folder)?", Choices: []string{"github", "linear", "file"},
+			Usage:    "where the `issues` are: github, linear or file",
+			standard: func(Setup) string { return "github" },
+			take: func(s *Setup, answer string) error {
+				s.Tracker = answer
+				return oneOf(answer, "github", "linear", "file")
+			},
+		},
+		{
+			Name: "project", Text: "Which project of Linear: its address, or the end of it?",
+			Usage:    "the `project` of Linear: its address, or the end of it after the last dash",
+			needed:   Setup.Linear,
+			standard: func(Setup) string { return "" },
+			take: func(s *Setup, answer string) (err error) {
+				slug, ok := parseProject(answer)
+				if !ok {
+					return errors.New("want the address of a project, such as https://linear.app/acme/project/shop-0c79b11b75ea")
+				}
+				s.Project = slug
+				return nil
+			},
+		},
+		{
+			Name: "schedule", Text: "How often does Actions look for work: 15m, 1h, 6h, a cron expression, or none to run on this machine?", Choices: []string{"15m", "1h", "6h", "24h", "none"},
+			Usage:  "`when` Actions runs it: a time between two runs such as 15m or 6h, a cron expression, or none",
+			needed: func(s Setup) bool { return s.Tracker != "file" },
+			standard: func(s Setup) string {
+				if s.Linear() {
+					return "15m"
+				}
+				return "1h"
+			},
+			take: func(s *Setup, answer string) (err error) {
+				cron, ok := parseSchedule(answer)
+				if !ok {
+					return errors.New("want a time from 5m to 24h that divides the hour or the day, a cron expression of five fields in numbers, or none")
+				}
+				s.Cron = cron
+				return nil
+			},
+		},
+		{
+			Name: "delivery", Text: "How is finished work delivered: pull_request, branch or patch?", Choices: []string{"pull_request", "branch", "patch"},
+			Usage: "`how` finished work is delivered: pull_request, branch, or patch (files, on this machine)",
+			standard: func(s Setup) string {
+				if s.Tracker == "file" {
+					return "branch"
+				}
+				return "pull_request"
+			},
+			take: func(s *Setup, answer string) error {
+				if answer == "patch" && !s.Local() {
+					return errors.New("patches are files on the machine that runs it, and one of Actions is thrown away: want pull_request or branch, or --schedule none")
+				}
+				s.Delivery = answer
+				return oneOf(answer, "pull_request", "branch", "patch")
+			},
+		},
+		{
+			Name: "repository", Text: "Which repository: OWNER/NAME, or its address?",
+			Usage:  "the `repository` on GitHub: OWNER/NAME, or its address (default the origin of this checkout)",
+			needed: func(s Setup) bool { return s.Tracker != "file" || s.PullRequests() },
+			standard: func(s Setup) string {
+				if s.Repository == "" || s.Server == client.DefaultServer {
+					return s.Repository
+				}
+				return s.Server + "/" + s.Repository
+			},
+			take: func(s *Setup, answer string) error {
+				server, name, ok := client.ParseRepository(answer)
+				if answer == "" && s.GitHub() && !s.Local() {
+					return nil // it is the one in which Actions runs
+				}
+				if host := client.HostOf(cmp.Or(server, answer)); isForeign(host) {
+					return fmt.Errorf("%s does not speak GitHub's API: want a repository on a server that does, or --tracker file --delivery patch in a checkout of this one", host)
+				}
+				if !ok {
+					return errors.New("want OWNER/NAME, or https://HOST/OWNER/NAME")
+				}
+				s.Server, s.Repository = server, name
+				return nil
+			},
+		},
+	}
+}
+
+// isForeign reports whether a host is known for repositories, but not for GitHub's API. A
+// server of a company's own is known by its name, if it has the usual one.
+func isForeign(host string) bool {
+	host, _, _ = strings.Cut(host, ":")
+	name, _, _ := strings.Cut(host, ".")
+	return name == "gitlab" || name == "bitbucket" || host == "dev.azure.com" || strings.HasSuffix(host, ".visualstudio.com")
+}
+
+// oneOf returns an error unless an answer is one of some words.
+func oneOf(answer string, words ...string) error {
+	for _, word := range words {
+		if answer == word {
+			return nil
+		}
+	}
+	last := len(words) - 1
+	return fmt.Errorf("want %s or %s", strings.Join(words[:last], ", "), words[last])
+}

@@ -1,0 +1,165 @@
+package statuspage
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// issue is an issue with a claim or a delivery. Its methods return what templates and
+// documents show of it.
+type issue struct {
+	view     *view
+	claim    schedule.Claim     // zero for an issue without a claim
+	session  *progress.Session  // nil for an issue without a session
+	delivery *schedule.Delivery // nil for none
+
+	ID, Name string
+	Path     string // of its page
+}
+
+// delivery is where the work on an issue was published.
+type delivery struct {
+	Branch, Base, Head, Refused string
+	URL                         string // of the pull request; empty unless it is a web address
+	Patch                       string // its path, if there is one in place of a pull request
+	Number                      int
+	At                          time.Time
+	Pushing                     bool
+}
+
+// noSession stands for the session of an issue that has none.
+var noSession progress.Session
+
+// inProgress returns the session of the issue, an empty one if there is none.
+func (i *issue) inProgress() *progress.Session { return cmp.Or(i.session, &noSession) }
+
+func (i *issue) Claim() schedule.Claim { return i.claim }
+func (i *issue) HasClaim() bool        { return i.claim.Phase != "" }
+func (i *issue) Running() bool         { return i.session != nil }
+func (i *issue) IsWaiting() bool       { return i.claim.Phase == schedule.Waiting }
+func (i *issue) Stopping() bool        { return i.claim.Phase == schedule.Stopping }
+func (i *issue) IsParked() bool        { return i.claim.Phase == schedule.Parked }
+
+func (i *issue) Title() string { return i.view.line(i.claim.Title, maxTitle) }
+func (i *issue) State() string { return i.view.line(i.claim.State, maxName) }
+func (i *issue) Why() string   { return i.view.line(i.claim.Why, maxLine) }
+
+// URL returns the address of the issue in its tracker, empty unless it is a web address.
+func (i *issue) URL() string { return webAddress(i.view.redactor, i.claim.URL) }
+
+// Question returns what the agent asks, in several lines; empty for nothing.
+func (i *issue) Question() string {
+	return cleanLines(i.view.redactor, i.view.raw.Asked[i.claim.ID], maxQuestion)
+}
+
+// Reason returns why the issue is where it is. It leaves out the text of a question, which
+// the page shows by itself.
+func (i *issue) Reason() string {
+	why := i.Why()
+	if asked := strings.Join(strings.Fields(i.Question()), " "); asked != "" && strings.Contains(why, strings.TrimSuffix(untrusted.Truncate(asked, 80), "…")) {
+		return "The agent asks:"
+	}
+	return why
+}
+
+// The texts of the session of the issue; empty without one.
+
+func (i *issue) Doing() string   { return i.view.line(i.inProgress().Doing, maxLine) }
+func (i *issue) Summary() string { return i.view.line(i.inProgress().Summary, maxLine) }
+func (i *issue) Event() string   { return i.view.line(i.inProgress().Event, maxName) }
+func (i *issue) Session() string { return i.view.line(i.inProgress().ID, maxName) }
+func (i *issue) Log() string     { return i.view.line(i.inProgress().Log, maxLine) }
+
+// Started returns when the session of the issue began; zero without one.
+func (i *issue) Started() time.Time { return i.inProgress().Started }
+
+// Status returns the phase of the attempt in words; empty without one.
+func (i *issue) Status() string {
+	if i.session == nil {
+		return ""
+	}
+	return i.session.PhaseWords()
+}
+
+// PID returns the process id of the agent, empty for none.
+func (i *issue) PID() string {
+	if pid := i.inProgress().PID; pid != 0 {
+		return strconv.Itoa(pid)
+	}
+	return ""
+}
+
+// heard returns when the session of the issue sent its last event; zero before the first.
+func (i *issue) heard() time.Time {
+	if n := len(i.session.Events); n > 0 {
+		return i.session.Events[n-1].At
+	}
+	return i.claim.Heard
+}
+
+// PhaseWord returns the phase of the issue in words.
+func (i *issue) PhaseWord() string {
+	switch i.claim.Phase {
+	case schedule.Running:
+		return "Running"
+	case schedule.Stopping:
+		return "Stopping"
+	case schedule.Waiting:
+		return "Waiting"
+	case schedule.Parked:
+		return "Parked for a person"
+	}
+	return "Delivered"
+}
+
+// PhaseClass returns the CSS class of the phase.
+func (i *issue) PhaseClass() string {
+	switch {
+	case i.IsParked():
+		return "call"
+	case i.Running():
+		return "good"
+	}
+	return "calm"
+}
+
+// Events returns what happened to the issue, the oldest first.
+func (i *issue) Events() []event {
+	all := i.view.events(i.inProgress().Events)
+	for _, e := range i.view.Events {
+		if e.ID == i.ID {
+			all = append(all, e)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b event) int { return a.At.Compare(b.At) })
+	return all
+}
+
+// Recent returns the latest events of the issue, the latest first.
+func (i *issue) Recent() []happened {
+	return recent(i.Events(), func(event) *issue { return nil })
+}
+
+// Delivery returns where the work on the issue was published, nil for nowhere.
+func (i *issue) Delivery() *delivery {
+	d := i.delivery
+	if d == nil {
+		return nil
+	}
+	line := i.view.line
+	shown := &delivery{
+		Branch: line(d.Branch, maxName), Base: line(d.Base, maxName), Head: line(d.Head, maxName), Refused: line(d.Refused, maxLine),
+		URL: webAddress(i.view.redactor, d.URL), Number: d.Number, At: d.At, Pushing: d.Pushing != "",
+	}
+	if shown.URL == "" {
+		shown.Patch = line(d.URL, maxLine)
+	}
+	return shown
+}

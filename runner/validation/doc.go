@@ -1,0 +1,14 @@
+// Package validation is the report of "symphony validate": which checks were made, and what
+// they found. The command makes the checks, because they need the adapters, the environment
+// and the network; this package decides what a finding is, where it is and how it reads.
+//
+// [Report.Run] makes a check. What the check learns goes into the report at once, from
+// any goroutine: [Report.Warn], [Report.Setting] for a problem of the front matter,
+// [Report.Malformed] for a record of the tracker that cannot be converted to an issue,
+// and [Report.Log] for the warnings of an adapter. The error of a check is one problem
+// for each of its lines, and one with a place for each problem of a prompt.
+//
+// The report encodes to the JSON that --log-format json prints, which programs read: a field
+// is added, never renamed. Every text is one line of a bounded length, without secrets and
+// control characters, because a WORKFLOW.md and an issue may come from a stranger.
+package validation
