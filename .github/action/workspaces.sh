@@ -4,12 +4,14 @@
 # in the checkout is the same. Both are on one disk as a rule: then moving costs nothing.
 #
 #   workspaces.sh restore   puts what the cache had where sessions look for it, unless there is something already
-#   workspaces.sh gather    puts the workspaces where the cache looks for them; output: there, true or false
+#   workspaces.sh gather    puts the workspaces where the cache looks for them, but not the largest if they are too
+#                           large together; output: there, true or false
 #   workspaces.sh return    puts them back
 set -euo pipefail
 . "${0%/*}/common.sh"
 
 place=$PWD/$KEPT
+aside=$ROOT.not-cached
 if [ "$ROOT" = "$place" ]; then
   moves=false
 else
@@ -35,8 +37,18 @@ move() { # from, to
   mv "$1" "$2"
 }
 
+put_back() { # what was set aside, by a job that was killed too
+  filled "$aside" || return 0
+  mkdir -p "$ROOT"
+  for each in "$aside"/*; do
+    [ -e "$ROOT/${each##*/}" ] || mv "$each" "$ROOT"
+  done
+  rm -rf "$aside"
+}
+
 case $1 in
 restore)
+  put_back
   if ! filled "$place" || [ "$moves" = false ]; then
     exit 0
   elif filled "$ROOT"; then
@@ -55,9 +67,14 @@ gather)
   fi
   regain "$ROOT"
   # GitHub keeps 10 GB for a repository. To pack a file of zeros without end takes until the end of the job.
-  if [ "$(kilobytes "$ROOT")" -gt $((10 << 20)) ]; then
+  while [ "$(kilobytes "$ROOT")" -gt $((10 << 20)) ]; do
     largest=$(for each in "$ROOT"/*; do echo "$(kilobytes "$each") ${each##*/}"; done | sort -rn | head -n 1)
-    warn "Workspaces are not cached" "The workspaces have more than 10 GB, that of ${largest#* } $((${largest%% *} >> 20)) GB. Remove it, or set the input cache-workspaces to false."
+    mkdir -p "$aside"
+    mv "$ROOT/${largest#* }" "$aside"
+    warn "A workspace is not cached" "The workspaces have more than 10 GB, that of ${largest#* } $((${largest%% *} >> 20)) GB: it is not kept for the next run. Remove large files from it, or set the input cache-workspaces to false."
+  done
+  if ! filled "$ROOT"; then
+    put_back
     echo "there=false" >>"$GITHUB_OUTPUT"
     exit 0
   fi
@@ -70,5 +87,6 @@ gather)
   ;;
 return)
   [ "$moves" = false ] || move "$place" "$ROOT"
+  put_back
   ;;
 esac

@@ -362,22 +362,64 @@ func TestAFolderThatAnAgentLocksKeepsNoWorkspaceFromTheCache(t *testing.T) {
 	}
 }
 
-func TestAFileOfZerosWithoutEndIsNotCached(t *testing.T) {
+func TestAFileOfZerosWithoutEndKeepsOnlyItsOwnWorkspaceFromTheCache(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	kept := filepath.Join(m.dir, ".symphony", "workspaces")
+	for name, root := range map[string]string{"beside the cache": filepath.Join(m.home, "root"), "in the cache": kept} {
+		env := []string{"KEPT=.symphony/workspaces", "ROOT=" + root}
+		small, large := filepath.Join(root, "A-1", "file"), filepath.Join(root, "A-2", "file")
+		m.writeFile(small, "ours")
+		m.writeFile(large, "")
+		if err := os.Truncate(large, 20<<30); err != nil {
+			t.Skip(err) // a file system without holes
+		}
+		code, said := m.runScript("workspaces.sh", env, "gather")
+		if code != 0 || !strings.Contains(said, "::warning title=A workspace is not cached::The workspaces have more than 10 GB, that of A-2 20 GB") || !strings.HasSuffix(m.logged("output"), "there=true\n") {
+			t.Errorf("%s: exit status %d:\n%s\n%s", name, code, said, m.logged("output"))
+		}
+		if readText(t, filepath.Join(kept, "A-1", "file")) != "ours" {
+			t.Errorf("%s: the other workspace is not cached", name)
+		}
+		if _, err := os.Lstat(filepath.Join(kept, "A-2")); err == nil {
+			t.Errorf("%s: the large workspace is cached", name)
+		}
+		if code, said := m.runScript("workspaces.sh", env, "return"); code != 0 || readText(t, small) != "ours" {
+			t.Errorf("%s: exit status %d:\n%s", name, code, said)
+		}
+		if err := os.Remove(large); err != nil {
+			t.Errorf("%s: the large workspace was not put back: %v", name, err)
+		}
+	}
+}
+
+func TestWorkspacesThatAreAllTooLargeAreLeftWhereTheyAre(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	root := filepath.Join(m.home, "root")
-	m.writeFile(filepath.Join(root, "A-1", "file"), "ours")
-	large := filepath.Join(root, "A-2", "file")
+	large := filepath.Join(root, "A-1", "file")
 	m.writeFile(large, "")
 	if err := os.Truncate(large, 20<<30); err != nil {
 		t.Skip(err) // a file system without holes
 	}
 	code, said := m.runScript("workspaces.sh", []string{"KEPT=.symphony/workspaces", "ROOT=" + root}, "gather")
-	if code != 0 || !strings.Contains(said, "::warning title=Workspaces are not cached::The workspaces have more than 10 GB, that of A-2 20 GB.") || !strings.HasSuffix(m.logged("output"), "there=false\n") {
+	if code != 0 || !strings.HasSuffix(m.logged("output"), "there=false\n") {
 		t.Errorf("exit status %d:\n%s\n%s", code, said, m.logged("output"))
 	}
-	if readText(t, filepath.Join(root, "A-1", "file")) != "ours" {
-		t.Error("the workspaces were moved")
+	if _, err := os.Lstat(large); err != nil {
+		t.Errorf("the workspace is gone: %v", err)
+	}
+}
+
+func TestAWorkspaceThatAKilledJobSetAsideIsPutBack(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	root := filepath.Join(m.home, "root")
+	m.writeFile(filepath.Join(root+".not-cached", "A-2", "file"), "large")
+	m.write(".symphony/workspaces/A-1/file", "of the cache")
+	code, said := m.runScript("workspaces.sh", []string{"KEPT=.symphony/workspaces", "ROOT=" + root}, "restore")
+	if code != 0 || readText(t, filepath.Join(root, "A-2", "file")) != "large" {
+		t.Errorf("exit status %d:\n%s", code, said)
 	}
 }
 
