@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"os"
 	"os/signal"
 	"sync"
@@ -28,16 +29,24 @@ func newInterrupts(parent context.Context) (context.Context, *interrupts) {
 }
 
 // watch interrupts at each signal. The signal after the second one ends the process at
-// once.
+// once. SIGHUP, which says that the terminal is gone, ends the run, but never kills it:
+// the kernel and the shell both send it. It stays ignored where nohup ignores it.
 func (i *interrupts) watch() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	i.mu.Lock()
 	i.release = func() { signal.Stop(signals) }
 	i.mu.Unlock()
 	go func() {
-		for range signals {
-			go i.interrupt() // a terminal that takes nothing may hold it up
+		for sig := range signals {
+			if sig == syscall.SIGHUP {
+				go i.hangUp()
+			} else {
+				go i.interrupt() // a terminal that takes nothing may hold it up
+			}
 		}
 	}()
 }
@@ -51,8 +60,18 @@ func (i *interrupts) onEach(ended, killed func()) {
 }
 
 // interrupt ends or kills the run. It returns how often it was called.
-func (i *interrupts) interrupt() int {
+func (i *interrupts) interrupt() int { return i.interruptUpTo(math.MaxInt) }
+
+// hangUp ends the run, unless it is being ended.
+func (i *interrupts) hangUp() { i.interruptUpTo(1) }
+
+// interruptUpTo interrupts, unless most interruptions were counted. It returns their number.
+func (i *interrupts) interruptUpTo(most int) int {
 	i.mu.Lock()
+	if i.count >= most {
+		defer i.mu.Unlock()
+		return i.count
+	}
 	i.count++
 	count, onEnd, onceKilled, release := i.count, i.onEnd, i.onceKilled, i.release
 	i.mu.Unlock()

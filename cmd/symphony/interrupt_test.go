@@ -37,6 +37,25 @@ func TestTheFirstInterruptionEndsAndTheSecondOneKills(t *testing.T) {
 	}
 }
 
+func TestAHangUpEndsAndNeverKills(t *testing.T) {
+	t.Parallel()
+	ctx, i := newInterrupts(t.Context())
+	for range 3 {
+		i.hangUp()
+	}
+	select {
+	case <-i.killed:
+		t.Error("it kills")
+	default:
+	}
+	if ctx.Err() == nil {
+		t.Error("it does not end the run")
+	}
+	if count := i.interrupt(); count != 2 {
+		t.Errorf("the interruption after it is counted as %d, want 2", count)
+	}
+}
+
 // TestATerminalThatTakesNothingHoldsUpNoFurtherInterruption has the first two wait for a
 // terminal: the third signal finds the handler of the system.
 func TestATerminalThatTakesNothingHoldsUpNoFurtherInterruption(t *testing.T) {

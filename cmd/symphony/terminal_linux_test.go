@@ -237,6 +237,51 @@ func TestASecondCtrlCKillsAndKeepsTheClaims(t *testing.T) {
 	}
 }
 
+func TestAClosedWindowEndsTheRunGracefully(t *testing.T) {
+	t.Parallel()
+	p := crowd(t, 1)
+	w := p.open(80, 24, "--once")
+	w.awaits("part one")
+	if err := w.tty.Close(); err != nil { // the kernel sends SIGHUP
+		t.Fatal(err)
+	}
+	w.cmd.Process.Signal(syscall.SIGHUP) // so does the shell
+	w.cmd.Wait()
+	if got := w.cmd.ProcessState.ExitCode(); got != exitInterrupted {
+		t.Errorf("%v, want exit status %d", w.cmd.ProcessState, exitInterrupted)
+	}
+	p.noProcessLeft()
+	if c := p.claims()["A-1"]; c.Phase != schedule.Waiting || c.Thread == "" {
+		t.Errorf("the claim: %+v", c)
+	}
+	if log := p.read(".symphony/symphony.log"); !strings.Contains(log, "msg=stopped") {
+		t.Errorf("the log file:\n%s", log)
+	}
+}
+
+func TestARunUnderNohupOutlivesItsWindow(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, scripted(t, t.TempDir()), nil)
+	begun, closed := filepath.Join(p.dir, "begun"), filepath.Join(p.dir, "closed")
+	p.write("issues/A-1.md", task("Run `touch "+begun+"; until [ -e "+closed+" ]; do :; done`", "Move this issue to `Review`"))
+	cmd := p.command(t.Context(), "--once")
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Args = append([]string{"bash", "-c", `trap "" HUP; exec -a symphony "$0" "$@"`, cmd.Path}, cmd.Args[1:]...) // as nohup does
+	cmd.Path = bash
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the agent", func() bool { _, err := os.Stat(begun); return err == nil })
+	cmd.Process.Signal(syscall.SIGHUP)
+	p.write("closed", "")
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the run under nohup: %v", err)
+	}
+}
+
 func TestTheKeyQEndsTheRun(t *testing.T) {
 	t.Parallel()
 	p := crowd(t, 1)
