@@ -87,6 +87,7 @@ type Options struct {
 	Delivered                    bool          // the host publishes an agent's work; its tools then change no files, branches or pull requests
 	Workspaces                   string        // the folder in which agents write; empty if it is not known
 	Checkout                     string        // a folder that is thrown away when the run ends, as the checkout of an Actions job; empty for none
+	StartsNothing                bool          // the host starts no session, as in a dry run; missing rights to write are then a warning
 }
 
 // Problem describes what is wrong with a setting.

@@ -198,7 +198,7 @@ func (a *app) localIssues(ctx context.Context, wanted int) []cobra.Completion {
 		}
 	}
 	if wanted == startedOrToDo && wf.Settings.Tracker.Kind == "file" {
-		if adapter, err := a.openTracker(wf, quiet()); err == nil {
+		if adapter, err := a.openTracker(wf, quiet(), true); err == nil {
 			issues, _ := adapter.IssuesByState(ctx, wf.Settings.Policy.ActiveStates) // none without an answer
 			for _, issue := range issues {
 				found.add(issue.Identifier, issue.Title)

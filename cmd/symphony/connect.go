@@ -26,12 +26,13 @@ func trackers() []tracker.Kind {
 }
 
 // openTracker opens the tracker that a workflow names, without a request.
-func (a *app) openTracker(wf workflow.Workflow, log *slog.Logger) (tracker.Adapter, error) {
+func (a *app) openTracker(wf workflow.Workflow, log *slog.Logger, startsNothing bool) (tracker.Adapter, error) {
 	a.addWorkflowSecrets(wf)
 	s := wf.Settings
 	o := tracker.Options{
 		ActiveStates: s.Policy.ActiveStates, TerminalStates: s.Policy.TerminalStates,
 		RequiredLabels: s.Policy.RequiredLabels, Poll: s.Poll, Workspaces: s.Workspace.Root,
+		StartsNothing: startsNothing,
 	}
 	if s.Repository != nil {
 		o.Delivered, o.BranchPrefix = s.Delivery.Kind != workflow.KindNone, s.Repository.BranchPrefix
@@ -60,16 +61,20 @@ func trackerRepository(wf workflow.Workflow) string {
 // connect opens the tracker, the workspaces and the repository that a workflow names. A
 // dry run has only the tracker: it must not make a folder.
 func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logger, dryRun bool) (runner.Connection, error) {
-	adapter, err := a.openTracker(wf, log)
+	adapter, err := a.openTracker(wf, log, dryRun)
 	if err != nil {
 		return runner.Connection{}, err
 	}
 	env, folders := a.childEnv(wf), a.workspaceConfig(wf)
+	warnings := slices.Concat(missingInHooks(env, wf.Settings), env.Missing("codex.env", wf.Settings.Codex.Env))
 	var workspaces *workspace.Root
 	var repository *runner.Repository
 	var publisher *publish.Publisher
 	if dryRun {
-		if err = workspace.Check(folders, env); err == nil && wf.Settings.Repository != nil {
+		if err = workspace.Check(folders, env); mayNotWrite(err) {
+			warnings, err = append(warnings, err.Error()), nil
+		}
+		if err == nil && wf.Settings.Repository != nil {
 			publisher, err = a.publisher(wf, log)
 		}
 	} else if err = makeDataFolder(wf.Path); err == nil {
@@ -86,10 +91,7 @@ func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logge
 	if repository != nil {
 		publisher = repository.Publisher
 	}
-	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Repository: repository, Discussion: a.discussion(wf, adapter, publisher), Warnings: slices.Concat(
-		missingInHooks(env, wf.Settings),
-		env.Missing("codex.env", wf.Settings.Codex.Env),
-	)}, nil
+	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Repository: repository, Discussion: a.discussion(wf, adapter, publisher), Warnings: warnings}, nil
 }
 
 // missingInHooks returns a warning for each variable of hooks.env that hooks will not see.

@@ -84,7 +84,7 @@ func (e *explainCommand) find(ctx context.Context, wf workflow.Workflow, name st
 			return tick.Verdicts[i], nil
 		}
 	}
-	adapter, err := e.openTracker(wf, log)
+	adapter, err := e.openTracker(wf, log, true)
 	if err != nil {
 		return schedule.Verdict{}, err
 	}

@@ -22,7 +22,7 @@ func (a *app) leftResults(wf workflow.Workflow) func(context.Context, schedule.O
 		return nil
 	}
 	return func(ctx context.Context, owner schedule.Owner) ([]fleet.Result, error) {
-		exchange, err := os.MkdirTemp(a.tempDir(), "symphony-left-")
+		exchange, err := a.makeTempFolder("symphony-left-")
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -41,6 +42,21 @@ func (t *tickCommand) checkPlaces(wf workflow.Workflow) error {
 		return fmt.Errorf("delivery.folder of %s: %w: %w; name a folder that can be written", filepath.Base(wf.Path), workflow.ErrInvalid, err)
 	}
 	return nil
+}
+
+// mayNotWrite reports whether an error says that a place is there, and this process may not
+// write to it. One that only reads can go on.
+func mayNotWrite(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+}
+
+// makeTempFolder makes a folder for temporary files whose name begins with prefix.
+func (a *app) makeTempFolder(prefix string) (string, error) {
+	folder, err := os.MkdirTemp(a.tempDir(), prefix)
+	if err != nil {
+		return "", fmt.Errorf("make a temporary folder: %w; let TMPDIR name another folder, such as /tmp", err)
+	}
+	return folder, nil
 }
 
 // checkFile returns an error if no file can be written at this path; nil for an empty one.

@@ -30,7 +30,7 @@ func (a *app) account() attempt.Account {
 // preflight checks whether sessions can work, in a workspace of its own and without
 // hooks, and returns Codex's version. It starts no turn and asks no model.
 func (a *app) preflight(ctx context.Context, wf workflow.Workflow, warn func(string)) (codexVersion string, err error) {
-	folder, err := os.MkdirTemp(a.tempDir(), "symphony-preflight-")
+	folder, err := a.makeTempFolder("symphony-preflight-")
 	if err != nil {
 		return "", err
 	}

@@ -56,7 +56,7 @@ func (p *promptCommand) Run(ctx context.Context, name string, args []string) err
 	}
 	var repository *runner.Repository
 	if wf.Settings.Repository != nil {
-		folder, err := os.MkdirTemp(p.tempDir(), "symphony-prompt-")
+		folder, err := p.makeTempFolder("symphony-prompt-")
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,6 +53,38 @@ func TestWhatOnlyLooksChangesNothingOnDisk(t *testing.T) {
 				t.Errorf("before and after (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestWhatOnlyLooksNeedsNoRightToWrite(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("the superuser may write everywhere")
+	}
+	p := newProject(t, scripted(t, t.TempDir()), map[string]string{"A-1": task("Hang")})
+	p.write("workspaces/kept", "")
+	for _, name := range []string{"", "issues", "workspaces"} {
+		folder := filepath.Join(p.dir, name)
+		if err := os.Chmod(folder, 0o555); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Chmod(folder, 0o755)
+	}
+	const startable = "A-1 would be started now."
+	if got := p.ok("explain", "A-1").stdout; !strings.Contains(got, startable) {
+		t.Errorf("explain says %q, without %q", got, startable)
+	}
+	if got := p.ok("prompt", "A-1").stdout; !strings.Contains(got, "A-1") {
+		t.Errorf("the prompt is %q", got)
+	}
+	plan := p.ok("--once", "--dry-run").stdout
+	for _, want := range []string{"Would start 1 of 1 candidate", "issues cannot be written", "workspaces cannot be written"} {
+		if !strings.Contains(strings.Join(strings.Fields(plan), " "), want) {
+			t.Errorf("no %q in the plan:\n%s", want, plan)
+		}
+	}
+	if r := p.run("--once"); r.code == 0 {
+		t.Errorf("a tick runs there:\n%s", r.stdout)
 	}
 }
 

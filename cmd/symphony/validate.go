@@ -177,7 +177,7 @@ func (v *validateCommand) checkVariables(found *validation.Report, in workflow.I
 // checkTracker reads the issues in active states, which fails unless the credential, the
 // scope and the network work.
 func (v *validateCommand) checkTracker(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
-	adapter, err := v.openTracker(wf, found.Log("tracker"))
+	adapter, err := v.openTracker(wf, found.Log("tracker"), false)
 	if err != nil {
 		return "", err
 	}
@@ -285,7 +285,7 @@ func (v *validateCommand) checkDefaultCodex(ctx context.Context, found *validati
 // checkRepository asks the remote for its branches, and GitHub for its pull requests.
 // It returns what was found.
 func (v *validateCommand) checkRepository(ctx context.Context, _ *validation.Report, wf workflow.Workflow) (string, error) {
-	folder, err := os.MkdirTemp(v.tempDir(), "symphony-validate-")
+	folder, err := v.makeTempFolder("symphony-validate-")
 	if err != nil {
 		return "", err
 	}

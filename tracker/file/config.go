@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -56,8 +57,12 @@ func (c *Config) Open(o tracker.Options, _ *http.Client, _ *slog.Logger) (tracke
 		return tracker.Adapter{}, fmt.Errorf("file tracker: %w: %s is in workspace.root, where an agent could write issues and comments of people: move one of the two",
 			tracker.ErrInvalidConfig, c.Path)
 	}
-	f := &folder{path: c.Path}
-	return tracker.Adapter{Reader: f, Writer: &writer{f, o}, Conversation: f, Find: f.find, Check: f.checkWritable, Tools: []tracker.Tool{f.updateTool()}, Warnings: warnings(c.Path, o.Checkout)}, nil
+	f := &folder{path: c.Path, startsNothing: o.StartsNothing}
+	a := tracker.Adapter{Reader: f, Writer: &writer{f, o}, Conversation: f, Find: f.find, Check: f.checkWritable, Tools: []tracker.Tool{f.updateTool()}, Warnings: warnings(c.Path, o.Checkout)}
+	if err := f.checkWritable(context.Background()); err != nil && o.StartsNothing {
+		a.Warnings = append(a.Warnings, err.Error())
+	}
+	return a, nil
 }
 
 // warnings returns a warning about a folder that is thrown away with the job: every

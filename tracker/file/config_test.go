@@ -88,6 +88,16 @@ func TestNothingIsStartedFromAFolderThatCannotBeWritten(t *testing.T) {
 	if issues, err := adapter.IssuesByID(t.Context(), []tracker.ID{"A-1"}); err != nil || len(issues) != 1 {
 		t.Errorf("it cannot be looked at: %v, %v", issues, err)
 	}
+	adapter, err = (&Config{Path: dir}).Open(tracker.Options{StartsNothing: true}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if issues, err := adapter.IssuesByState(t.Context(), []string{"Todo"}); err != nil || len(issues) != 1 {
+		t.Errorf("a host that starts nothing cannot list it: %v, %v", issues, err)
+	}
+	if text := strings.Join(adapter.Warnings, "\n"); !strings.Contains(text, "let the user of this program write there") {
+		t.Errorf("such a host is warned: %q", text)
+	}
 }
 
 func TestAFolderInTheCheckoutIsWarnedOf(t *testing.T) {
