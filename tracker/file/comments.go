@@ -99,7 +99,7 @@ func (d document) withReplies(list []comment) []comment {
 			continue
 		}
 		all[len(all)-1].end = end
-		at := c.end - len(reply)
+		at := bytes.LastIndexByte(d.body[:c.end-len(reply)], '\n') + 1 // a heading has to begin its line
 		all = append(all, comment{heading: at, start: at, end: c.end, timeAt: at, author: unnamedAuthor, unnamed: true})
 	}
 	return all

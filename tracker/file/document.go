@@ -163,11 +163,15 @@ func (d document) commentOf(key string) string {
 // appendComment returns the body with the comment, and the marker if there is one,
 // below the others.
 func appendComment(doc document, at, author, comment, marker string) []byte {
+	body := bytes.Clone(doc.body)
+	if bytes.HasSuffix(body, []byte("\r")) {
+		body = append(body, '\n') // half a line end, to which another one would add a line
+	}
 	var text strings.Builder
-	if len(doc.body) > 0 || !bytes.HasSuffix(doc.closing, []byte("\n")) {
+	if len(body) > 0 || !bytes.HasSuffix(doc.closing, []byte("\n")) {
 		text.WriteString("\n")
 	}
-	if len(doc.body) > 0 && !bytes.HasSuffix(doc.body, []byte("\n")) {
+	if len(body) > 0 && !bytes.HasSuffix(body, []byte("\n")) {
 		text.WriteString("\n")
 	}
 	if !commentsHeading().Match(doc.body) {
@@ -177,7 +181,7 @@ func appendComment(doc document, at, author, comment, marker string) []byte {
 	if marker != "" {
 		fmt.Fprintf(&text, "\n%s\n", marker)
 	}
-	return append(bytes.Clone(doc.body), doc.lines(text.String())...)
+	return append(body, doc.lines(text.String())...)
 }
 
 // valueLine returns a pattern that matches a line that gives a key one value: the key,
