@@ -381,9 +381,12 @@ const sessionLog = `{"t_ms":0,"dir":">","msg":{"id":1,"method":"turn/start","par
 {"t_ms":4000,"dir":"<","msg":{"method":"item/completed","params":{"threadId":"t","turnId":"u","item":{"type":"fileChange","id":"f1","status":"completed","changes":[{"path":"cart/total.go","kind":{"type":"update"},"diff":"@@ -1,2 +1,2 @@\n func Total() int {\n-\treturn 3\n+\treturn 4\n"}]}}}}
 `
 
-// writeLog appends lines to an event log.
+// writeLog appends lines to an event log, and makes its folder.
 func writeLog(t testing.TB, path, lines string) {
 	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = f.WriteString(lines)

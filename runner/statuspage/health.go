@@ -140,20 +140,30 @@ const maxRecent = 50
 // happened is an event on a page.
 type happened struct {
 	event
-	Issue *issue // with a page to link to; nil for none
+	Path string // of the page of its issue; empty for no link
 }
 
 // Recent returns the latest events of the run, the latest first.
-func (v *view) Recent() []happened {
-	return recent(v.Events, func(e event) *issue { return v.find(e.ID) })
-}
+func (v *view) Recent() []happened { return recent(v.Events, v.pathOf) }
 
-func recent(events []event, issueOf func(event) *issue) []happened {
+func recent(events []event, pathOf func(event) string) []happened {
 	var all []happened
 	for i := len(events) - 1; i >= 0 && len(all) < maxRecent; i-- {
-		all = append(all, happened{events[i], issueOf(events[i])})
+		all = append(all, happened{events[i], pathOf(events[i])})
 	}
 	return all
+}
+
+// pathOf returns the path of the page of the issue of an event, which may be a former one;
+// empty for an event of no issue.
+func (v *view) pathOf(e event) string {
+	if i := v.find(e.ID); i != nil {
+		return i.Path
+	}
+	if e.Name == "" {
+		return ""
+	}
+	return issuePath(e.Name)
 }
 
 // Words returns the kind of an event in words.

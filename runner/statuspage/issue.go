@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
+	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -53,8 +55,14 @@ func (a aboutIssue) Retry() string {
 // GoOn returns how to let the issue go on if it is parked.
 func (a aboutIssue) GoOn() string { return a.View.GoOn() }
 
-// Workspace returns the path of the workspace of the issue.
-func (a aboutIssue) Workspace() string { return a.View.workspaceOf(a.issue) }
+// Workspace returns the path of the workspace of the issue; empty for a former one, whose
+// workspace may be gone.
+func (a aboutIssue) Workspace() string {
+	if a.IsFormer() {
+		return ""
+	}
+	return a.View.workspaceOf(a.issue)
+}
 
 // issuePageOf returns the page of an issue, without its transcript.
 func issuePageOf(v *view, i *issue) issuePage {
@@ -70,7 +78,7 @@ func issuePageOf(v *view, i *issue) issuePage {
 
 func (s *Server) serveIssue(w http.ResponseWriter, r *http.Request, snap *snapshot) {
 	v, name := snap.view(), r.PathValue("issue")
-	i := v.find(name)
+	i := v.findPage(name)
 	if i == nil {
 		s.fail(w, r, http.StatusNotFound, "issue_not_found", unknownIssue(clean(s.redactor, name, maxName)))
 		return
@@ -84,17 +92,48 @@ func (s *Server) serveIssue(w http.ResponseWriter, r *http.Request, snap *snapsh
 	writePage(w, http.StatusOK, render("issue-page", p))
 }
 
+// findPage returns the issue of a page by its identifier or id: one that find returns, one that
+// another process works on, or a former one, of which there are only events, or the log of its
+// last session. It returns nil if there is none.
+func (v *view) findPage(name string) *issue {
+	if i := v.find(name); i != nil {
+		return i
+	}
+	isNamed := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+	}
+	for _, c := range v.raw.Elsewhere {
+		if i := v.issueOf(c); isNamed(i.Name, i.ID) {
+			return i
+		}
+	}
+	for _, e := range v.raw.Events {
+		if i := v.issueOf(schedule.Claim{ID: e.ID, Identifier: e.Identifier}); isNamed(i.Name, i.ID) {
+			return i
+		}
+	}
+	if i := v.issueOf(schedule.Claim{ID: tracker.ID(name), Identifier: name}); v.logOf(i) != "" {
+		return i
+	}
+	return nil
+}
+
 // serveIssueEvents sends an open page of an issue what changes.
 func (s *Server) serveIssueEvents(w http.ResponseWriter, r *http.Request) {
 	var sent changes
+	var known schedule.Claim
 	log := follower{redactor: s.redactor}
 	defer log.close()
 	s.stream(w, r, func(snap *snapshot) *update {
 		v := snap.view()
-		i := v.find(r.PathValue("issue"))
+		i := v.findPage(r.PathValue("issue"))
 		if i == nil {
-			return nil // it was released: the page keeps what it has
+			return nil // nothing is left of it: the page keeps what it has
 		}
+		if i.IsFormer() {
+			i.claim.Title, i.claim.URL = known.Title, known.URL
+		}
+		known = i.claim
 		p := issuePageOf(v, i)
 		log.folder = v.raw.Logs
 		name := log.name

@@ -46,6 +46,7 @@ func (i *issue) Running() bool         { return i.session != nil }
 func (i *issue) IsWaiting() bool       { return i.claim.Phase == schedule.Waiting }
 func (i *issue) Stopping() bool        { return i.claim.Phase == schedule.Stopping }
 func (i *issue) IsParked() bool        { return i.claim.Phase == schedule.Parked }
+func (i *issue) IsFormer() bool        { return !i.HasClaim() && i.delivery == nil }
 
 func (i *issue) Title() string { return i.view.line(i.claim.Title, maxTitle) }
 func (i *issue) State() string { return i.view.line(i.claim.State, maxName) }
@@ -108,6 +109,9 @@ func (i *issue) heard() time.Time {
 func (i *issue) PhaseWord() string {
 	switch i.claim.Phase {
 	case schedule.Running:
+		if i.session == nil {
+			return "Running elsewhere"
+		}
 		return "Running"
 	case schedule.Stopping:
 		return "Stopping"
@@ -115,6 +119,9 @@ func (i *issue) PhaseWord() string {
 		return "Waiting"
 	case schedule.Parked:
 		return "Parked for a person"
+	}
+	if i.IsFormer() {
+		return "Released"
 	}
 	return "Delivered"
 }
@@ -144,7 +151,7 @@ func (i *issue) Events() []event {
 
 // Recent returns the latest events of the issue, the latest first.
 func (i *issue) Recent() []happened {
-	return recent(i.Events(), func(event) *issue { return nil })
+	return recent(i.Events(), func(event) string { return "" })
 }
 
 // Delivery returns where the work on the issue was published, nil for nowhere.

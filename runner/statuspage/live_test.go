@@ -268,9 +268,6 @@ func TestThePageOfAnIssueThatDoesNotRunShowsItsLastSession(t *testing.T) {
 	p.Logs = t.TempDir()
 	for n, text := range []string{"the first session", "the last session"} {
 		name := filepath.Join(p.Logs, transcript.Name("GH-3", noon.Add(time.Duration(n)*time.Hour), n+1))
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
 		writeLog(t, name, `{"t_ms":1,"dir":"<","msg":{"method":"item/completed","params":{"item":{"type":"agentMessage","id":"m","text":"`+text+`"}}}}`+"\n")
 	}
 	page := ask(t, &p, http.MethodGet, "/issues/GH-3").Body.String()

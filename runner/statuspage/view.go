@@ -88,7 +88,7 @@ func (v *view) addIssues() {
 	var all []*issue
 	byID := map[tracker.ID]*issue{}
 	add := func(list *[]*issue, c schedule.Claim) *issue {
-		i := &issue{view: v, claim: c, ID: v.line(string(c.ID), maxName), Name: v.line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName)}
+		i := v.issueOf(c)
 		*list, all = append(*list, i), append(all, i)
 		byID[c.ID] = i
 		return i
@@ -121,11 +121,17 @@ func (v *view) addIssues() {
 		if name := strings.ToLower(i.Name); v.byName[name] == nil {
 			v.byName[name] = i
 		}
-		i.Path = issuePath(i.Name)
 		if v.find(i.Name) != i { // another one has this name
 			i.Path = issuePath(i.ID)
 		}
 	}
+}
+
+// issueOf returns the issue of a claim. Its page is that of its name.
+func (v *view) issueOf(c schedule.Claim) *issue {
+	i := &issue{view: v, claim: c, ID: v.line(string(c.ID), maxName), Name: v.line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName)}
+	i.Path = issuePath(i.Name)
+	return i
 }
 
 // events returns events with texts that are fit to be shown.
