@@ -138,6 +138,9 @@ func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 			if errors.Is(err, ErrSlowStart) != (test.silent == "initialize") {
 				t.Errorf("%s: %v", test.silent, err)
 			}
+			if cause, advice := strings.Index(err.Error(), "no answer in"), strings.Index(err.Error(), "login shell"); advice >= 0 && advice < cause {
+				t.Errorf("%s: the advice stands before the cause: %v", test.silent, err)
+			}
 			if took := time.Since(start); took != test.want {
 				t.Errorf("%s: after %v, want %v", test.silent, took, test.want)
 			}

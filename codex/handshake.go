@@ -31,7 +31,7 @@ func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
 		return nil
 	})
 	if errors.Is(err, ErrResponseTimeout) {
-		err = fmt.Errorf("%w: what the login shell does comes first; its part is shown by `time bash -lc true`: %w", ErrSlowStart, err)
+		err = fmt.Errorf("%w: %w; what the login shell does comes first: `time bash -lc true` shows its part", ErrSlowStart, err)
 	}
 	if err != nil {
 		return serverInfo{}, err
