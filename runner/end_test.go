@@ -47,6 +47,11 @@ func TestAnInterruptedRunKeepsItsClaimsWithoutACharge(t *testing.T) {
 		if log := f.log.String(); !strings.Contains(log, "msg=stopped issue_id=A-1") || !strings.Contains(log, `reason="the run was interrupted"`) || strings.Contains(log, "reason=\"stopped: ") {
 			t.Errorf("the log does not say in words why the session was stopped:\n%s", log)
 		}
+		// A session may take seconds to end: until then nothing else says that the interruption was heard.
+		log, _, _ := strings.Cut(f.log.String(), "msg=stopped issue_id=A-1")
+		if !strings.Contains(log, "interrupted: ending the sessions") || !strings.Contains(log, "interrupt again to kill them") || !strings.Contains(log, "sessions=1") {
+			t.Errorf("the log does not say what is being ended:\n%s", log)
+		}
 	})
 }
 
