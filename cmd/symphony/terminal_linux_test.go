@@ -43,7 +43,14 @@ func (p *project) open(columns, rows int, args ...string) *window {
 // changes.
 func (p *project) openWith(env []string, columns, rows int, args ...string) *window {
 	p.t.Helper()
-	w := &window{t: p.t, cmd: p.command(p.t.Context(), args...), screen: vt.NewEmulator(columns, rows), read: make(chan struct{})}
+	return p.openCommand(p.command(p.t.Context(), args...), env, columns, rows)
+}
+
+// openCommand runs a command in a terminal, with an environment for a display that env
+// changes.
+func (p *project) openCommand(cmd *exec.Cmd, env []string, columns, rows int) *window {
+	p.t.Helper()
+	w := &window{t: p.t, cmd: cmd, screen: vt.NewEmulator(columns, rows), read: make(chan struct{})}
 	w.cmd.Env = append(append(w.cmd.Env, "TERM=xterm-256color", "CI=", "NO_COLOR="), env...)
 	w.cmd.SysProcAttr = nil // pty sets it
 	w.screen.SetCallbacks(vt.Callbacks{CursorVisibility: func(visible bool) { w.cursorHidden = !visible }})
@@ -318,6 +325,33 @@ func TestCtrlZLeavesTheTerminalToTheShell(t *testing.T) {
 	if n := strings.Count(w.history(), "A-1 turn 1 started"); n != 1 {
 		t.Errorf("%d times in\n%s", n, w.history())
 	}
+}
+
+func TestTheDisplayIsBackWhenABackgroundJobIsBroughtBack(t *testing.T) {
+	t.Parallel()
+	p := crowd(t, 1)
+	shell := p.command(t.Context(), "--once")
+	program := shell.Path
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip(err)
+	}
+	shell.Path, shell.Args = bash, []string{"bash", "--norc", "-i"}
+	w := p.openCommand(shell, []string{"PS1=ready$ "}, 80, 24)
+	w.awaits("ready$")
+	w.types("(exec -a symphony " + shellQuote(program) + " --once)\n")
+	w.awaits("part one")
+	w.types(ctrlZ)
+	w.awaits("Stopped")
+	w.types("bg; echo now in the $(echo background)\n")
+	w.awaits("now in the background")
+	w.types("fg\n")
+	w.awaits("1 of 1 slots", "q or Ctrl-C ends the run")
+	w.types("q")
+	w.awaits("stopped: interrupted", "ready$")
+	w.types("exit 0\n")
+	w.cmd.Wait()
+	p.noProcessLeft()
 }
 
 func TestTheTerminalIsGivenBackBeforeADump(t *testing.T) {

@@ -139,25 +139,46 @@ func (d *Display) Close() {
 }
 
 // obey gives the terminal back before it does what a signal says: SIGTSTP suspends the
-// program until the user returns, SIGQUIT ends it with a dump of its goroutines.
+// program until the user returns, SIGQUIT ends it with a dump of its goroutines. If the
+// program continues in the background, the display is back once it is in the foreground,
+// of which no signal tells.
 func (d *Display) obey() {
 	defer close(d.done)
-	for sig := range d.signals {
-		d.leave()
-		if sig == syscall.SIGQUIT {
-			signal.Reset(syscall.SIGQUIT)
-			_ = syscall.Kill(syscall.Getpid(), syscall.SIGQUIT)
-			continue
+	inBackground := false
+	for {
+		var look <-chan time.Time
+		if inBackground {
+			look = time.After(redraw)
 		}
-		continued := make(chan os.Signal, 1)
-		signal.Notify(continued, syscall.SIGCONT)
-		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
-		<-continued
-		signal.Stop(continued)
-		if isForeground(int(d.o.Screen.Fd())) { // otherwise it continues in the background
+		select {
+		case sig, ok := <-d.signals:
+			if !ok {
+				return
+			}
+			d.leave()
+			if sig == syscall.SIGQUIT {
+				signal.Reset(syscall.SIGQUIT)
+				_ = syscall.Kill(syscall.Getpid(), syscall.SIGQUIT)
+				continue
+			}
+			suspend()
+			inBackground = true // until it is found to be in the foreground
+		case <-look:
+		}
+		if inBackground && Possible(d.o.Screen) {
+			inBackground = false
 			d.enter()
 		}
 	}
+}
+
+// suspend stops the process until it is continued.
+func suspend() {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+	<-continued
 }
 
 // enter takes over the terminal.
