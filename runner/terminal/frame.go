@@ -53,11 +53,7 @@ func (f Frame) Render(columns, rows int) string {
 	}
 	p.goOn = p.howToGoOn()
 	rest := rows - len(top) - len(bottom)
-	trouble := p.trouble()
-	if most := max(1, rest/3); len(trouble) > most {
-		trouble = trouble[:most]
-	}
-	top = append(top, trouble[:min(len(trouble), rest)]...)
+	top = append(top, p.trouble(min(max(1, rest/3), rest))...)
 	rest = rows - len(top) - len(bottom)
 
 	sections := p.sections()
@@ -191,33 +187,68 @@ func (p *painter) header(n int) []string {
 
 const separator = " · "
 
-// trouble returns what keeps work from starting.
-func (p *painter) trouble() []string {
-	var lines []string
-	add := func(style style, lead, until, why string) {
-		wrapped := p.wrap(until+why, p.columns-width(lead))
-		if len(wrapped) > maxTrouble {
-			wrapped = p.wrap(until+report.Cause(p.clean(why)), p.columns-width(lead))
-		}
-		for i, line := range wrapped[:min(len(wrapped), maxTrouble)] {
-			if i > 0 {
-				lead = strings.Repeat(" ", width(lead))
-			}
-			lines = append(lines, p.line(style, lead+line))
-		}
-	}
+// notice is a part of what keeps work from starting.
+type notice struct {
+	style      style
+	lead       string // of the first line; its width indents the others
+	until, why string
+}
+
+// notices returns what keeps work from starting.
+func (p *painter) notices() []notice {
+	var notices []notice
 	for _, t := range p.Progress.Trouble {
-		add(styleBad, "✗ "+string(t.Source)+": ", "", t.Text)
+		notices = append(notices, notice{style: styleBad, lead: "✗ " + string(t.Source) + ": ", why: t.Text})
 	}
 	if pause := p.Progress.Pause; pause.Why != "" {
-		lead, until := "‖ paused: ", ""
+		n := notice{style: styleWarn, lead: "‖ paused: ", why: pause.Why}
 		switch {
 		case pause.Until.After(p.Now):
-			until = "until " + p.clock(pause.Until) + ": "
+			n.until = "until " + p.clock(pause.Until) + ": "
 		case !pause.Until.IsZero():
-			lead = "‖ one session tries first whether this is fixed: "
+			n.lead = "‖ one session tries first whether this is fixed: "
 		}
-		add(styleWarn, lead, until, pause.Why)
+		notices = append(notices, n)
+	}
+	return notices
+}
+
+// trouble returns what keeps work from starting in at most n lines: the first line of each
+// part, then the rest of the first ones.
+func (p *painter) trouble(n int) []string {
+	notices := p.notices()
+	granted := make([]int, len(notices))
+	for _, most := range []int{1, maxTrouble} {
+		for i := range notices {
+			more := min(len(p.noticeLines(notices[i], most))-granted[i], n)
+			granted[i] += more
+			n -= more
+		}
+	}
+	var lines []string
+	for i, most := range granted {
+		if most > 0 {
+			lines = append(lines, p.noticeLines(notices[i], most)...)
+		}
+	}
+	return lines
+}
+
+// noticeLines returns a part of the trouble in at most n lines, which is 1 or more.
+func (p *painter) noticeLines(o notice, n int) []string {
+	columns := p.columns - width(o.lead)
+	lines := p.wrap(o.until+o.why, columns)
+	if len(lines) > n {
+		lines = p.wrap(o.until+report.Cause(p.clean(o.why)), columns)
+	}
+	lines = clip(lines, n, columns)
+	indent := strings.Repeat(" ", width(o.lead))
+	for i, line := range lines {
+		lead := indent
+		if i == 0 {
+			lead = o.lead
+		}
+		lines[i] = p.line(o.style, lead+line)
 	}
 	return lines
 }
@@ -282,8 +313,8 @@ func (p *painter) sessionRows(n int) []string {
 	t := table{columns: []column{
 		{head: "ISSUE", most: 24},
 		{head: "STATE", most: 14, drop: 1},
-		{head: "TITLE", least: 12, most: 40, drop: 3, stretch: true},
-		{head: "PHASE", most: 18, drop: 4},
+		{head: "TITLE", least: 12, drop: 3, stretch: true},
+		{head: "PHASE", least: 18, drop: 4, stretch: true},
 		{head: "AGE", right: true, drop: 5},
 		{head: "TOKENS", right: true, drop: 2},
 		{head: "NOW", least: 24, stretch: true, shorten: report.Cause},
@@ -307,7 +338,7 @@ func (p *painter) waitingRows(n int) []string {
 	t := table{columns: []column{
 		{head: "WAITING", most: 24},
 		{head: "STATE", most: 14, drop: 2},
-		{head: "TITLE", least: 12, most: 40, drop: 3, stretch: true},
+		{head: "TITLE", least: 12, drop: 3, stretch: true},
 		{head: "ATTEMPT", right: true, drop: 1},
 		{head: "NEXT", most: 12},
 		{head: "WHY", least: 24, stretch: true, shorten: report.Cause},
@@ -349,7 +380,7 @@ func (p *painter) elsewhereRows(n int) []string {
 	t := table{columns: []column{
 		{head: "ELSEWHERE", most: 24},
 		{head: "STATE", most: 14, drop: 2},
-		{head: "TITLE", least: 12, most: 40, drop: 1, stretch: true},
+		{head: "TITLE", least: 12, drop: 1, stretch: true},
 		{head: "SINCE", right: true, drop: 3},
 		{head: "IN", least: 20, stretch: true},
 	}}
@@ -365,7 +396,7 @@ func (p *painter) parkedRows(n int) []string {
 	t := table{columns: []column{
 		{head: "PARKED", most: 24},
 		{head: "STATE", most: 14, drop: 1},
-		{head: "TITLE", least: 12, most: 40, drop: 2, stretch: true},
+		{head: "TITLE", least: 12, drop: 2, stretch: true},
 		{head: "WAITS FOR A PERSON", least: 24, stretch: true, shorten: report.Cause},
 	}}
 	for _, c := range p.Progress.Parked[:n] {
@@ -387,11 +418,11 @@ func (p *painter) howToGoOn() []string {
 	if p.Progress.Talks {
 		how = schedule.GoOn
 	}
-	lines := p.wrap("→ "+how, p.columns)
+	lines := clip(p.wrap("→ "+how, p.columns), maxGoOn, p.columns)
 	for i, line := range lines {
 		lines[i] = p.line(styleWarn, line)
 	}
-	return lines[:min(len(lines), maxGoOn)]
+	return lines
 }
 
 // eventRows returns the n latest events.

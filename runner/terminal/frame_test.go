@@ -172,6 +172,49 @@ func TestANarrowFrameShowsWhatIsWrongWithTheWorkflowAndWhyAnIssueIsParked(t *tes
 	}
 }
 
+func TestWhatKeepsWorkFromStartingEndsWithAnEllipsisWhereItIsCut(t *testing.T) {
+	t.Parallel()
+	f := busy()
+	f.Progress.Trouble = []progress.Trouble{{Source: progress.Tracker, Text: strings.Repeat("word ", 80) + "end"}}
+	for columns := 16; columns <= 200; columns++ {
+		for _, rows := range []int{5, 12, 24, 60} {
+			_, rest, _ := strings.Cut(plain(f.Render(columns, rows)), "✗ tracker: ")
+			lines := regexp.MustCompile(`^.*(\n {11}.*)*`).FindString(rest)
+			if !strings.HasSuffix(lines, "end") && !strings.HasSuffix(lines, "…") {
+				t.Errorf("%d × %d: %s", columns, rows, lines)
+			}
+		}
+	}
+	if drawn := plain(f.Render(24, 60)); !regexp.MustCompile(`\n→ .*\n.*\n.*…\n`).MatchString(drawn) {
+		t.Errorf("how to go on is cut without an ellipsis:\n%s", drawn)
+	}
+}
+
+func TestEachPartOfWhatKeepsWorkFromStartingHasALineBeforeOneHasTwo(t *testing.T) {
+	t.Parallel()
+	f := frames()["troubled"]
+	for columns := 20; columns <= 120; columns++ {
+		drawn := plain(f.Render(columns, 12))
+		for _, want := range []string{"✗ workflow: ", "✗ tracker: ", "‖ paused: "} {
+			if !strings.Contains(drawn, want) {
+				t.Errorf("%d columns do not show %q:\n%s", columns, want, drawn)
+			}
+		}
+	}
+}
+
+func TestAWideFrameShowsPhasesAndTitlesWhole(t *testing.T) {
+	t.Parallel()
+	const title = "A title of more than forty characters, as people write them"
+	f := busy()
+	for i := range f.Progress.Sessions {
+		f.Progress.Sessions[i].Claim.Title = title
+	}
+	if drawn := plain(f.Render(250, 50)); strings.Count(drawn, "  "+title+"  ") != 4 || !strings.Contains(drawn, "  launching agent process  ") {
+		t.Errorf("cut:\n%s", drawn)
+	}
+}
+
 // nasty is text that must not get through to a terminal, or not like this.
 var nasty = []string{
 	"\x1b[2J\x1b[1;1Hpwned \x1b]0;title\x07\x1b]8;;http://evil.example\x1b\\link\x1b[?1049l",

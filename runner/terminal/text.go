@@ -110,6 +110,16 @@ func (p *painter) wrap(text string, columns int) []string {
 	return append(lines, line)
 }
 
+// clip returns a text in n lines at most, which is 1 or more. If it has more, the last one
+// is filled and ends with an ellipsis.
+func clip(lines []string, n, columns int) []string {
+	if len(lines) <= n {
+		return lines
+	}
+	last := fit(strings.Join(lines[n-1:], " "), columns)
+	return append(lines[:n-1], last)
+}
+
 // fit returns clean text in at most the given number of columns.
 func fit(text string, columns int) string {
 	if isPlain(text) && len(text) <= columns {
