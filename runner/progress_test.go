@@ -151,6 +151,30 @@ func TestASessionThatAsksIsNotShownAsAFailure(t *testing.T) {
 	})
 }
 
+func TestWhatIsParkedWhenItsSessionEndsIsShownAndLoggedWithTheReason(t *testing.T) {
+	for reason, end := range map[string]schedule.Outcome{
+		"1 session in a row changed nothing (budget.max_idle_sessions)":                  {Class: schedule.Done, Idle: true},
+		"1 failure in a row (budget.max_attempts_per_issue), the last: the build is red": {Class: schedule.IssueFailed, Why: "the build is red"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t, issue("A-1", "Todo"))
+			f.flow.change(func(s *workflow.Settings) { s.Policy.Budget.IdleSessions, s.Policy.Budget.Attempts = 1, 1 }, nil)
+			f.sessions = func(ctx context.Context, _ attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+				passes(ctx, time.Second)
+				return end
+			}
+			seen := f.watch()
+			events := seen[len(seen)-1].Events
+			if last := events[len(events)-1]; last.Kind != "parked" || last.Text != reason {
+				t.Errorf("shown: %q %q, want %q", last.Kind, last.Text, reason)
+			}
+			if log := f.log.String(); !strings.Contains(log, fmt.Sprintf("next=parked reason=%q", reason)) {
+				t.Errorf("the log has no %q:\n%s", reason, log)
+			}
+		})
+	}
+}
+
 func TestTheDisplayGetsWhatOthersWorkOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
