@@ -394,7 +394,9 @@ func (e event) json() eventJSON { return eventJSON{stamp(e.At), e.Kind, e.Text} 
 func tokensOf(u schedule.Usage) tokensJSON { return tokensJSON{u.Input, u.Output, u.Total()} }
 
 // inSeconds returns d in seconds, to the millisecond.
-func inSeconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+func inSeconds(d time.Duration) float64 {
+	return float64(d.Round(time.Millisecond).Milliseconds()) / 1000
+}
 
 // stamp returns t in UTC, nil if it is zero.
 func stamp(t time.Time) *time.Time {

@@ -244,6 +244,14 @@ func TestAnIssueHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 	}
 }
 
+func TestTimesHaveNoMoreThanMilliseconds(t *testing.T) {
+	t.Parallel()
+	p := progress.Progress{Spent: schedule.Spent{Time: 10774 * time.Millisecond}}
+	if answer := ask(t, &p, "GET", "/api/v1/state").Body.String(); !strings.Contains(answer, `"seconds_running":10.774}`) {
+		t.Error(answer)
+	}
+}
+
 func TestTheTimeOfASessionThatIsBeingStoppedIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	p := progress.Progress{

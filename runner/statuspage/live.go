@@ -124,6 +124,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, next func(*snaps
 		s.fail(w, r, http.StatusForbidden, "forbidden", "only the script of a page is sent its updates")
 		return
 	}
+	w.Header().Set("Content-Type", "text/event-stream")
 	if r.Method == http.MethodHead {
 		return // there is nothing to wait for
 	}
@@ -134,7 +135,6 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, next func(*snaps
 		return
 	}
 	defer leave()
-	w.Header().Set("Content-Type", "text/event-stream")
 	send := sender(w, s.patience)
 	if !send("retry: 2000\n\n") {
 		return

@@ -154,7 +154,7 @@ func TestALookAtTheHeadersOfUpdatesIsNoOpenPage(t *testing.T) {
 	_, url := serve(t, sample())
 	client := http.Client{Timeout: time.Minute}
 	for range maxClients + 1 {
-		if answer, err := client.Head(url + "/events"); err != nil || answer.StatusCode != http.StatusOK {
+		if answer, err := client.Head(url + "/events"); err != nil || answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/event-stream" {
 			t.Fatal(answer, err)
 		}
 	}
