@@ -50,6 +50,26 @@ type Progress struct {
 	Events Events // the latest of the run, the oldest first
 }
 
+// Turn returns when a claim that is due gets its turn, in words. Every display says it like
+// this.
+func (p *Progress) Turn() string {
+	switch p.NoRoom.Reason {
+	case "":
+		return "for its turn"
+	case schedule.NoSlots:
+		return "for a slot"
+	case schedule.BatchSpent, schedule.TickBudget:
+		return "next tick"
+	case schedule.DayBudget:
+		return "tomorrow"
+	case schedule.Paused:
+		return "after pause"
+	case schedule.OnHold:
+		return "when fixed"
+	}
+	return "next run"
+}
+
 // Trouble is an error that lasts, and that a person must fix, or a budget that is spent.
 type Trouble struct {
 	Source Source

@@ -299,6 +299,17 @@ func TestAPageChangesWithoutAReload(t *testing.T) {
 	page.Until("document.getElementById('health').innerText.includes('in 1h')")
 	page.Until("document.querySelector('time').title.includes(String(new Date().getFullYear()))")
 
+	// An issue that is due says what it waits for, also when only that changes.
+	p.Waiting = slices.Clone(p.Waiting)
+	for i := range p.Waiting {
+		p.Waiting[i].Due = time.Now().Add(-time.Minute)
+	}
+	for reason, words := range map[schedule.Reason]string{schedule.NoSlots: "for a slot", schedule.Paused: "after pause"} {
+		p.NoRoom.Reason = reason
+		s.Show(p)
+		page.Until("document.querySelector('#waiting tbody .n:nth-of-type(4)').innerText === '" + words + "'")
+	}
+
 	// Without the server it says so, and of when the rest is.
 	s.Close()
 	page.Until("document.getElementById('live').dataset.state === 'off'")

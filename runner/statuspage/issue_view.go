@@ -105,6 +105,9 @@ func (i *issue) heard() time.Time {
 	return i.claim.Heard
 }
 
+// Turn returns when the issue gets its turn if it is due, in words.
+func (i *issue) Turn() string { return i.view.raw.Turn() }
+
 // PhaseWord returns the phase of the issue in words.
 func (i *issue) PhaseWord() string {
 	switch i.claim.Phase {

@@ -19,7 +19,7 @@
   const words = {
     age: (s) => span(Math.max(s, 0)),
     ago: (s) => span(Math.max(s, 0)) + ' ago',
-    in: (s) => (s < 0 ? 'in ' + span(-s) : 'now'),
+    in: (s, due) => (s < 0 ? 'in ' + span(-s) : due || 'now'),
   };
 
   // count shows the times below a node as they are now.
@@ -27,7 +27,7 @@
     const now = Date.now();
     for (const time of node.querySelectorAll('time[data-as]')) {
       const at = new Date(time.dateTime);
-      const text = words[time.dataset.as](Math.round((now - at) / 1000));
+      const text = words[time.dataset.as](Math.round((now - at) / 1000), time.dataset.due);
       if (time.textContent !== text) time.textContent = text;
     }
   };

@@ -358,21 +358,7 @@ func (p *painter) turn() string {
 	if p.Ending {
 		return "next run"
 	}
-	switch p.Progress.NoRoom.Reason {
-	case "":
-		return "for its turn"
-	case schedule.NoSlots:
-		return "for a slot"
-	case schedule.BatchSpent, schedule.TickBudget:
-		return "next tick"
-	case schedule.DayBudget:
-		return "tomorrow"
-	case schedule.Paused:
-		return "after pause"
-	case schedule.OnHold:
-		return "when fixed"
-	}
-	return "next run"
+	return p.Progress.Turn()
 }
 
 // elsewhereRows returns the table of n claims that other processes work on.
