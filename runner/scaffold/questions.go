@@ -1,9 +1,9 @@
 package scaffold
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -46,8 +46,13 @@ func Questions() []Question {
 	return []Question{
 		{
 			Name: "tracker", Text: "Where are the issues: github, linear or file (a folder)?", Choices: []string{"github", "linear", "file"},
-			Usage:    "where the `issues` are: github, linear or file",
-			standard: func(Setup) string { return "github" },
+			Usage: "where the `issues` are: github, linear or file",
+			standard: func(s Setup) string {
+				if isForeign(s.originHost) {
+					return "file"
+				}
+				return "github"
+			},
 			take: func(s *Setup, answer string) error {
 				s.Tracker = answer
 				return oneOf(answer, "github", "linear", "file")
@@ -115,11 +120,15 @@ func Questions() []Question {
 			},
 			take: func(s *Setup, answer string) error {
 				server, name, ok := client.ParseRepository(answer)
+				host := hostOf(answer)
+				if answer == "" {
+					host = s.originHost
+				}
+				if isForeign(host) {
+					return fmt.Errorf("%s does not speak GitHub's API: want a repository on a server that does, or --tracker file --delivery patch in a checkout of this one", host)
+				}
 				if answer == "" && s.GitHub() && !s.Local() {
 					return nil // it is the one in which Actions runs
-				}
-				if host := client.HostOf(cmp.Or(server, answer)); isForeign(host) {
-					return fmt.Errorf("%s does not speak GitHub's API: want a repository on a server that does, or --tracker file --delivery patch in a checkout of this one", host)
 				}
 				if !ok {
 					return errors.New("want OWNER/NAME, or https://HOST/OWNER/NAME")
@@ -131,12 +140,26 @@ func Questions() []Question {
 	}
 }
 
-// isForeign reports whether a host is known for repositories, but not for GitHub's API. A
-// server of a company's own is known by its name, if it has the usual one.
+// hostOf returns the host in the address of a repository, whatever its path; empty if there
+// is none, as in OWNER/NAME.
+func hostOf(address string) string {
+	if host := client.HostOf(address); host != "" {
+		return host
+	}
+	host, _, _ := strings.Cut(address, ":") // git@HOST:PATH
+	if host = host[strings.LastIndex(host, "@")+1:]; host == address || !client.IsHost(host) {
+		return ""
+	}
+	return strings.ToLower(host)
+}
+
+// isForeign reports whether a host is known for repositories, but not for all of GitHub's API
+// that is needed. A server of a company's own is known by its name, if it has the usual one.
 func isForeign(host string) bool {
 	host, _, _ = strings.Cut(host, ":")
 	name, _, _ := strings.Cut(host, ".")
-	return name == "gitlab" || name == "bitbucket" || host == "dev.azure.com" || strings.HasSuffix(host, ".visualstudio.com")
+	return slices.Contains([]string{"gitlab", "bitbucket", "gitea", "forgejo"}, name) ||
+		slices.Contains([]string{"codeberg.org", "code.forgejo.org", "dev.azure.com", "ssh.dev.azure.com"}, host) || strings.HasSuffix(host, ".visualstudio.com")
 }
 
 // oneOf returns an error unless an answer is one of some words.

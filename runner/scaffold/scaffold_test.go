@@ -85,13 +85,36 @@ func TestARepositoryOnAServerWithoutGitHubsAPIIsRefused(t *testing.T) {
 		"https://gitlab.com/acme/group/shop": true, "https://bitbucket.org/acme/shop": true, "https://dev.azure.com/acme/shop/_git/shop": true,
 		"https://acme.visualstudio.com/shop/_git/shop": true, "https://GitLab.com/acme/shop": true,
 		"gitlab/shop": false, "https://github.com/gitlab.com/shop": false, "https://github.acme.example/gitlab/shop": false,
-		"https://acme.ghe.com/acme/shop": false, "https://codeberg.org/acme/shop": false, "https://code.acme.example/acme/shop": false,
+		"https://acme.ghe.com/acme/shop": false, "https://codeberg.org/acme/shop": true, "https://code.acme.example/acme/shop": false,
+		"https://gitea.com/acme/shop": true, "ssh://git@forgejo.acme.example:2222/acme/shop.git": true, "git@gitlab.com:acme/group/shop.git": true,
+		"gitlab.com:acme/shop": true, "gitea/shop": false,
 	} {
 		s := Setup{Tracker: "linear", Delivery: "branch"}
 		err := Questions()[at].Take(&s, address)
 		says := err != nil && strings.Contains(err.Error(), "does not speak GitHub's API: ") && strings.Contains(err.Error(), "--tracker file --delivery patch")
 		if says != refused || refused && s.Repository != "" {
 			t.Errorf("%s: %v, and the repository is %q", address, err, s.Repository)
+		}
+	}
+}
+
+func TestACheckoutOfAServerWithoutGitHubsAPIIsSetUpForGitHubOnlyWithARepository(t *testing.T) {
+	t.Parallel()
+	for _, origin := range []string{"https://codeberg.org/acme/shop.git", "git@gitlab.com:acme/group/shop.git", "ssh://git@gitea.acme.example:2222/acme/shop"} {
+		s, err := Find(checkout(t, origin, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tracker := Questions()[0].Default(s); tracker != "file" {
+			t.Errorf("%s: the default tracker is %s", origin, tracker)
+		}
+		s.Tracker, s.Delivery, s.Cron = "github", "pull_request", "13 * * * *"
+		q := Questions()[slices.IndexFunc(Questions(), func(q Question) bool { return q.Name == "repository" })]
+		if err := q.Take(&s, q.Default(s)); err == nil || !strings.Contains(err.Error(), "does not speak GitHub's API: ") {
+			t.Errorf("%s: %v", origin, err)
+		}
+		if err := q.Take(&s, "acme/shop"); err != nil || s.Repository != "acme/shop" {
+			t.Errorf("%s: %v, and the repository is %q", origin, err, s.Repository)
 		}
 	}
 }

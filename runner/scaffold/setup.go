@@ -27,6 +27,7 @@ type Setup struct {
 	Server     string   // https://github.com, or another server that speaks its API
 	Repository string   // OWNER/NAME on it; empty if nobody said
 	Workflows  []string // names of the repository's own workflows that check pull requests
+	originHost string   // host of the origin of the checkout; empty if it is not known
 }
 
 // The conditions and values of the templates.
