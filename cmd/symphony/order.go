@@ -73,7 +73,7 @@ func (t *tickCommand) answerOrder(tick *report.Tick, wf workflow.Workflow) {
 	if n, ok := matchIssue(wf, t.order.issue, lookup.InTick(*tick)); ok {
 		for _, v := range tick.Verdicts {
 			if v.Issue.ID == n.ID {
-				text = oneLine(report.Verdict(v, tick.Talks, t.ownCommand(), t.state).Text(wide))
+				text = oneLine(report.Verdict(v, tick.Talks, t.ownCommand(), t.stateFor(wf.Path)).Text(wide))
 				claim := tick.Claims[n.ID]
 				inShard = claim.Phase == schedule.Running && claim.Owner.Shard > 0
 			}

@@ -19,6 +19,15 @@ func (a *app) ownCommand() string {
 	return a.program
 }
 
+// stateFor returns the --state with which printed commands reach the state of a workflow;
+// empty if they find it in the folder where this command runs.
+func (a *app) stateFor(workflowPath string) string {
+	if here, err := filepath.Abs("WORKFLOW.md"); a.state != "" || err == nil && dataFolder(here) == dataFolder(workflowPath) {
+		return a.state
+	}
+	return "file:" + filepath.Join(dataFolder(workflowPath), "state.json")
+}
+
 // commandOf returns the result of [app.ownCommand] for a program of this path.
 func (a *app) commandOf(self string) string {
 	if a.actions.InActions() || a.isOnPath(self) {

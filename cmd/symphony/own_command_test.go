@@ -3,7 +3,9 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
@@ -50,6 +52,34 @@ func TestACommandOfGoRunNamesItsVersionUnlessItIsACheckout(t *testing.T) {
 	} {
 		if got := goRun(&info); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestPrintedCommandsReachTheStateFromTheFolderWhereTheyArePrinted(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, scripted(t, filepath.Join(t.TempDir(), "agent")), map[string]string{
+		"A-1": "---\ntitle: Asks\nstate: Todo\n---\n- [ ] Call `ask` with `{\"question\": \"Which bank?\"}`\n",
+	})
+	elsewhere := &project{t: t, dir: t.TempDir(), env: p.env}
+	workflow := filepath.Join(p.dir, "WORKFLOW.md")
+	printed := map[string]result{ // none of the latter two changes anything
+		"a tick elsewhere":         elsewhere.ok("--once", workflow),
+		"an explanation elsewhere": elsewhere.ok("explain", "A-1", workflow),
+		"an explanation here":      p.ok("explain", "A-1"),
+	}
+	retry := regexp.MustCompile(` (state retry A-1(\s+--state\s+\S+)?)`)
+	for name, r := range printed {
+		command, in := retry.FindStringSubmatch(r.stdout+r.stderr), elsewhere
+		if strings.HasSuffix(name, " here") {
+			in = p
+		}
+		if command == nil || (command[2] == "") != (in == p) {
+			t.Errorf("%s: the command is %q:\n%s%s", name, command, r.stdout, r.stderr)
+			continue
+		}
+		if done := in.run(strings.Fields(command[1])...); done.code != 0 || !strings.Contains(done.stdout, "A-1: due now") {
+			t.Errorf("%s: %s: exit status %d\n%s%s", name, command[1], done.code, done.stdout, done.stderr)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (t *tickCommand) serve(r *runner.Runner, wf workflow.Workflow, console *con
 	page := statuspage.New(t.redactor, refresh)
 	display := r.Progress
 	r.Progress = func(p progress.Progress) {
-		p.Program, p.State = t.ownCommand(), t.state
+		p.Program, p.State = t.ownCommand(), t.stateFor(wf.Path)
 		page.Show(p)
 		if display != nil {
 			display(p)

@@ -261,7 +261,7 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 	}
 	tick.Warnings = append(tick.Warnings, t.warnings...)
 	tick.StartedBy = t.event.Cause()
-	tick.Scheduled, tick.State, tick.Program = t.actions.InActions(), t.state, t.ownCommand()
+	tick.Scheduled, tick.State, tick.Program = t.actions.InActions(), t.stateFor(wf.Path), t.ownCommand()
 	t.answerOrder(&tick, wf)
 	t.locateJobs(&tick, wf)
 	if !t.part.located {
