@@ -39,6 +39,16 @@ func inText(talks bool, program, state, id string) string {
 	return goOn(talks)
 }
 
+// LogCommand returns the command that shows the latest session on an issue, from every folder,
+// ready to be copied. PATH stands for a folder of logs that a shell might not read as one
+// word. program starts this program; empty is symphony.
+func LogCommand(program, logs, id string) string {
+	if !plainPlace().MatchString(logs) {
+		logs = "PATH"
+	}
+	return cmp.Or(program, "symphony") + " log --logs " + logs + " " + id
+}
+
 // StateCommand returns the command that people run to change the state, ready to be
 // copied; empty if no command reaches the state, as in the cache of a job. NAME or PATH
 // stands for a place that a shell might not read as one word. program starts this program;

@@ -1,7 +1,6 @@
 package statuspage
 
 import (
-	"cmp"
 	"html/template"
 	"io"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/tracker"
@@ -27,8 +27,7 @@ const (
 // issuePage is the page of one issue.
 type issuePage struct {
 	page
-	Name       string
-	Program    string // see [progress.Progress]
+	LogCommand string // that shows all of the transcript
 	Sections   []section
 	Transcript []template.HTML
 	Omitted    bool // the beginning of the transcript is not there
@@ -43,13 +42,16 @@ type aboutIssue struct {
 // Issue returns the issue, for templates that need it by itself.
 func (a aboutIssue) Issue() *issue { return a.issue }
 
-// Retry returns the command that lets the issue go on. ID stands for a name that a shell might
+// Retry returns the command that lets the issue go on.
+func (a aboutIssue) Retry() string { return a.View.retryCommand(wordOf(a.issue)) }
+
+// wordOf returns the name of an issue for a command. ID stands for a name that a shell might
 // read as more than a word.
-func (a aboutIssue) Retry() string {
-	if workspace.Key(a.Name) == a.Name && !strings.HasPrefix(a.Name, "-") {
-		return a.View.retryCommand(a.Name)
+func wordOf(i *issue) string {
+	if workspace.Key(i.Name) == i.Name && !strings.HasPrefix(i.Name, "-") {
+		return i.Name
 	}
-	return a.View.retryCommand("ID")
+	return "ID"
 }
 
 // GoOn returns how to let the issue go on if it is parked.
@@ -71,7 +73,7 @@ func issuePageOf(v *view, i *issue) issuePage {
 		title += " " + more
 	}
 	return issuePage{
-		page: page{Title: title + " · Symphony", Where: v.where(), Live: i.Path + "/events"}, Name: i.Name, Program: v.line(cmp.Or(v.raw.Program, "symphony"), maxLine),
+		page: page{Title: title + " · Symphony", Where: v.where(), Live: i.Path + "/events"}, LogCommand: v.line(report.LogCommand(v.raw.Program, v.raw.Logs, wordOf(i)), maxLine),
 		Sections: sectionsOf(aboutIssue{i, v}, "about", "history"),
 	}
 }

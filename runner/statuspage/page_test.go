@@ -99,10 +99,12 @@ func TestAPageSaysHowToLetAParkedIssueGoOn(t *testing.T) {
 func TestTheCommandsOfAPageStartThisProgramAndReachItsState(t *testing.T) {
 	t.Parallel()
 	p := sample()
-	p.Program, p.State = "/opt/our/symphony", "file:state.json"
+	p.Program, p.State, p.Logs = "/opt/our/symphony", "file:state.json", "/srv/sessions"
+	p.Parked = append(p.Parked, schedule.Claim{ID: "15", Identifier: "a;b", Phase: schedule.Parked})
 	for path, want := range map[string][]string{
 		"/":            {"<code>/opt/our/symphony state retry ID --state file:state.json</code>"},
-		"/issues/GH-3": {"<code>/opt/our/symphony state retry GH-3 --state file:state.json</code>", "<code>/opt/our/symphony log GH-3</code>"},
+		"/issues/GH-3": {"<code>/opt/our/symphony state retry GH-3 --state file:state.json</code>", "<code>/opt/our/symphony log --logs /srv/sessions GH-3</code>"},
+		"/issues/a;b":  {"<code>/opt/our/symphony state retry ID --state file:state.json</code>", "<code>/opt/our/symphony log --logs /srv/sessions ID</code>"},
 	} {
 		page := ask(t, &p, http.MethodGet, path).Body.String()
 		for _, command := range want {
