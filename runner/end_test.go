@@ -234,7 +234,8 @@ func TestTheReportOfAServiceHasAllTicksAndTheProblemsThatRemain(t *testing.T) {
 		time.AfterFunc(7*time.Minute, down(nil))
 		time.AfterFunc(10*time.Minute, func() { f.flow.change(func(*workflow.Settings) {}, workflow.ErrParse) })
 		time.AfterFunc(12*time.Minute, func() { f.flow.change(func(*workflow.Settings) {}, nil) })
-		time.AfterFunc(20*time.Minute, func() { f.flow.change(func(*workflow.Settings) {}, workflow.ErrNotAMap) })
+		bad := workflow.Problems{{Line: 3, Reason: "the first"}, {Line: 9, Reason: "the second"}}
+		time.AfterFunc(20*time.Minute, func() { f.flow.change(func(*workflow.Settings) {}, fmt.Errorf("workflow W.md: %w", bad)) })
 		time.AfterFunc(30*time.Minute, cancel)
 		tick, err := r.Run(ctx)
 		if !errors.Is(err, schedule.ErrInterrupted) {
@@ -246,7 +247,7 @@ func TestTheReportOfAServiceHasAllTicksAndTheProblemsThatRemain(t *testing.T) {
 		if past := f.state().History; len(past) != 1 || past[0].Tokens != 360 {
 			t.Errorf("remembered %+v", past)
 		}
-		if diff := cmp.Diff([]string{workflow.ErrNotAMap.Error()}, tick.Errors); diff != "" {
+		if diff := cmp.Diff([]string{"workflow W.md: invalid_workflow_config: line 3: the first; line 9: the second"}, tick.Errors); diff != "" {
 			t.Errorf("errors (-want +got):\n%s", diff)
 		}
 		want := []string{"over now: list candidates: " + errDown.Error(), "over now: " + workflow.ErrParse.Error()}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/progress"
@@ -93,12 +94,30 @@ func (l *loop) reload(ctx context.Context) {
 		l.resolve(progress.Workflow)
 		return
 	}
-	l.bad = schedule.Why{Reason: schedule.OnHold, Detail: "WORKFLOW.md is invalid: " + err.Error()}
-	if text := err.Error(); text != l.badText {
+	text := inOneLine(err)
+	l.bad = schedule.Why{Reason: schedule.OnHold, Detail: "WORKFLOW.md is invalid: " + text}
+	if text != l.badText {
 		l.badText = text
 		l.problem(progress.Workflow, text)
 		l.Log.Error("workflow is invalid: nothing new starts until it is fixed", "error", err)
 	}
+}
+
+// inOneLine returns an error with a problem in each of its lines, such as
+// [workflow.Problems], as one sentence for places that have no lines.
+func inOneLine(err error) string {
+	text := ""
+	for line := range strings.Lines(err.Error()) {
+		switch line = strings.TrimSpace(line); {
+		case text == "" || line == "":
+			text += line
+		case strings.HasSuffix(text, ":"):
+			text += " " + line
+		default:
+			text += "; " + line
+		}
+	}
+	return text
 }
 
 // apply puts a workflow into force and connects again if its settings changed. It
