@@ -49,7 +49,7 @@ func TestAnInterruptedRunKeepsItsClaimsWithoutACharge(t *testing.T) {
 		}
 		// A session may take seconds to end: until then nothing else says that the interruption was heard.
 		log, _, _ := strings.Cut(f.log.String(), "msg=stopped issue_id=A-1")
-		if !strings.Contains(log, "interrupted: ending the sessions") || !strings.Contains(log, "interrupt again to kill them") || !strings.Contains(log, "sessions=1") {
+		if !strings.Contains(log, "interrupted: ending sessions") || !strings.Contains(log, "interrupt again to kill them") || !strings.Contains(log, "sessions=1") {
 			t.Errorf("the log does not say what is being ended:\n%s", log)
 		}
 	})

@@ -174,7 +174,7 @@ func (l *loop) run(ctx context.Context) error {
 		switch now := time.Now(); {
 		case ctx.Err() != nil:
 			if n := len(l.workers); n > 0 {
-				l.Log.Info("interrupted: ending the sessions, up to 10 s; interrupt again to kill them at once", "sessions", n)
+				l.Log.Info("interrupted: ending sessions, up to 10 s; interrupt again to kill them", "sessions", n)
 			}
 			return l.stopAll(ctx, schedule.Interrupted, schedule.ErrInterrupted)
 		case l.deadline.stops(now):
