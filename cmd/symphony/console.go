@@ -7,8 +7,6 @@ import (
 	"os"
 	"sync"
 
-	"golang.org/x/term"
-
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/runlog"
 	"github.com/symphony-runner/symphony/runner/terminal"
@@ -30,7 +28,7 @@ type console struct {
 func (a *app) console(live bool, workflowPath string) *console {
 	c := &console{out: a.stderr, redact: a.redactor.String}
 	screen, ok := a.stderr.(*os.File)
-	if !live || !ok || !a.wantsDisplay() || !term.IsTerminal(int(screen.Fd())) || !terminal.Possible(screen) {
+	if !live || !ok || !a.wantsDisplay() || !terminal.Possible(screen) {
 		return c
 	}
 	var file *runlog.File

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -50,7 +51,7 @@ func (p *project) openWith(env []string, columns, rows int, args ...string) *win
 // changes.
 func (p *project) openCommand(cmd *exec.Cmd, env []string, columns, rows int) *window {
 	p.t.Helper()
-	w := &window{t: p.t, cmd: cmd, screen: vt.NewEmulator(columns, rows), read: make(chan struct{})}
+	w := &window{t: p.t, cmd: cmd, screen: vt.NewEmulator(cmp.Or(columns, 80), cmp.Or(rows, 24)), read: make(chan struct{})}
 	w.cmd.Env = append(append(w.cmd.Env, "TERM=xterm-256color", "CI=", "NO_COLOR="), env...)
 	w.cmd.SysProcAttr = nil // pty sets it
 	w.screen.SetCallbacks(vt.Callbacks{CursorVisibility: func(visible bool) { w.cursorHidden = !visible }})
@@ -364,6 +365,18 @@ func TestTheTerminalIsGivenBackBeforeADump(t *testing.T) {
 	w.ends(exitOfADump)
 	if _, ordinary, left := strings.Cut(w.written.String(), "\x1b[?1049l"); !left || !strings.Contains(ordinary, "SIGQUIT") || !strings.Contains(ordinary, "A-1 turn 1 started") {
 		t.Errorf("the ordinary screen gets\n%s", ordinary)
+	}
+}
+
+func TestPlainLogsOnATerminalWithoutASize(t *testing.T) {
+	t.Parallel()
+	p := crowd(t, 1)
+	w := p.open(0, 0, "--once")
+	w.awaits("turn 1 started")
+	w.types(ctrlC)
+	w.ends(exitInterrupted)
+	if text := w.written.String(); !strings.Contains(text, "msg=dispatched") || strings.Contains(text, "\x1b") {
+		t.Errorf("it writes\n%q", text)
 	}
 }
 

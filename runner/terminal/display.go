@@ -11,6 +11,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"golang.org/x/term"
 
 	"github.com/symphony-runner/symphony/runner/progress"
 )
@@ -57,9 +58,12 @@ type screen struct {
 	keys    *keys
 }
 
-// Possible reports whether the display can be shown: both are the terminal, and we are
-// its foreground job, which alone may change its modes.
-func Possible(f *os.File) bool { return isForeground(int(f.Fd())) }
+// Possible reports whether the display can be shown: f is a terminal with a size, and we
+// are its foreground job, which alone may change its modes. A serial line has no size.
+func Possible(f *os.File) bool {
+	columns, rows, err := term.GetSize(int(f.Fd()))
+	return err == nil && columns > 0 && rows > 0 && isForeground(int(f.Fd()))
+}
 
 // Start takes over the terminal.
 func Start(o Options) *Display {
