@@ -9,7 +9,7 @@ import (
 )
 
 // GoOn tells people how to let a parked issue go on. Every text that says so uses it.
-const GoOn = "Reply in a comment on the issue or its pull request (write access is needed), or write /symphony retry there."
+const GoOn = "Reply in a comment on the issue or pull request (on GitHub with write access), or write /symphony retry there."
 
 // GoOnByEdit takes the place of [GoOn] where the program cannot read comments.
 const GoOnByEdit = "Change the issue in its tracker: its text, state, labels, priority or blockers."
