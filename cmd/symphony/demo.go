@@ -70,13 +70,18 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	workflow := filepath.Join(folder, "WORKFLOW.md")
 	tick := &tickCommand{app: d.app, once: true, failOn: failNever}
 	err = tick.perform(ctx, workflow)
-	issues := "The issues are"
-	if d.printAdvice(folder, noGit == nil) {
+	issues, ended := "The issues are", err == nil // else the error says what is wrong
+	switch {
+	case (ended || noGit == nil) && d.printAdvice(folder, noGit == nil):
 		issues = "Symphony changed the states of the issues,"
-	} else {
+	case ended:
 		fmt.Fprintf(d.stderr, "\nNo issue was finished. See whether something is missing with\n\n    %s validate %s\n\n", d.ownCommand(), quoteIfNeeded(workflow))
+	default:
+		fmt.Fprintln(d.stderr)
 	}
-	fmt.Fprintf(d.stderr, "Read what the agent did, here in the session that failed, with\n\n    %s log DEMO-3 %s\n\n", d.ownCommand(), quoteIfNeeded(workflow))
+	if ended {
+		fmt.Fprintf(d.stderr, "Read what the agent did, here in the session that failed, with\n\n    %s log DEMO-3 %s\n\n", d.ownCommand(), quoteIfNeeded(workflow))
+	}
 	fmt.Fprintf(d.stderr, "%s in %s.\nRun the next tick with\n\n    %s --once %s\n",
 		issues, filepath.Join(folder, "issues"), d.ownCommand(), quoteIfNeeded(workflow))
 	return err

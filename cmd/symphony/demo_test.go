@@ -47,6 +47,21 @@ func TestTheDemoOfGoRunCanBeContinued(t *testing.T) {
 	}
 }
 
+func TestADemoWhoseTickCannotRunClaimsNoWork(t *testing.T) {
+	t.Parallel()
+	p := emptyProject(t)
+	p.env = append(p.env, "PATH="+t.TempDir(), "TMPDIR="+p.dir) // neither git nor bash
+	r := p.run("demo")
+	if r.code == 0 || !strings.Contains(r.stderr, "install bash") || !strings.Contains(r.stderr, "Run the next tick with") {
+		t.Errorf("exit status %d:\n%s", r.code, r.stderr)
+	}
+	for _, untrue := range []string{"Symphony changed", "Look at the files", "is missing", "session that failed"} {
+		if strings.Contains(r.stderr, untrue) {
+			t.Errorf("it says %q:\n%s", untrue, r.stderr)
+		}
+	}
+}
+
 // A demo whose commands could not be copied writes nothing.
 func TestTheFolderOfTheDemoCanBeShown(t *testing.T) {
 	t.Parallel()
