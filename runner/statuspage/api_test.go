@@ -3,7 +3,9 @@ package statuspage
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"reflect"
 	"strings"
@@ -240,6 +242,18 @@ func TestAnIssueHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 		}
 		if diff := cmp.Diff(parse(t, strings.ReplaceAll(want, "~", "`")), fields(t, v.detailJSON(i, "http://localhost:4000"))); diff != "" {
 			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestAnIssueIsFoundByTheNameThatItsTrackerKnows(t *testing.T) {
+	t.Parallel()
+	long, invisible := "fix-"+strings.Repeat("the-cart-", 20), "A\u200b-1"
+	p := progress.Progress{Parked: []schedule.Claim{{ID: "1", Identifier: long, Phase: schedule.Parked}, {ID: "2", Identifier: invisible, Phase: schedule.Parked}}}
+	for name, id := range map[string]string{long: "1", strings.ToUpper(long): "1", invisible: "2", "a-1": "2"} {
+		answer := ask(t, &p, "GET", "/api/v1/"+url.PathEscape(name))
+		if got := parse(t, answer.Body.String()); answer.Code != http.StatusOK || got["issue_id"] != id {
+			t.Errorf("%q: %d %s", name, answer.Code, answer.Body)
 		}
 	}
 }

@@ -118,12 +118,20 @@ func (v *view) addIssues() {
 		v.byName[strings.ToLower(i.ID)] = i
 	}
 	for _, i := range all {
-		if name := strings.ToLower(i.Name); v.byName[name] == nil {
-			v.byName[name] = i
+		v.addName(i.Name, i)
+		if i.Name != i.claim.Identifier { // it is too long to be shown, or not fit
+			v.addName(i.claim.Identifier, i)
 		}
 		if v.find(i.Name) != i { // another one has this name
 			i.Path = issuePath(i.ID)
 		}
+	}
+}
+
+// addName lets find return an issue by a name, unless another one has it.
+func (v *view) addName(name string, i *issue) {
+	if name = strings.ToLower(name); name != "" && v.byName[name] == nil {
+		v.byName[name] = i
 	}
 }
 
