@@ -101,23 +101,25 @@ func (v *view) findPage(name string) *issue {
 	if i := v.find(name); i != nil {
 		return i
 	}
-	isNamed := func(names ...string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
-	}
-	for _, c := range v.raw.Elsewhere {
-		if i := v.issueOf(c); isNamed(i.Name, i.ID) {
+	for n := range v.raw.Elsewhere {
+		if i := v.issueOf(&v.raw.Elsewhere[n]); i.isNamed(name) {
 			return i
 		}
 	}
 	for _, e := range v.raw.Events {
-		if i := v.issueOf(schedule.Claim{ID: e.ID, Identifier: e.Identifier}); isNamed(i.Name, i.ID) {
+		if i := v.unclaimed(e.ID, e.Identifier); i.isNamed(name) {
 			return i
 		}
 	}
-	if i := v.issueOf(schedule.Claim{ID: tracker.ID(name), Identifier: name}); v.logOf(i) != "" {
+	if i := v.unclaimed(tracker.ID(name), name); v.logOf(i) != "" {
 		return i
 	}
 	return nil
+}
+
+// isNamed reports whether a name is that of the issue, or its id.
+func (i *issue) isNamed(name string) bool {
+	return strings.EqualFold(i.Name, name) || strings.EqualFold(i.ID, name)
 }
 
 // serveIssueEvents sends an open page of an issue what changes.

@@ -106,7 +106,7 @@ func (i *issue) heard() time.Time {
 }
 
 // Turn returns when the issue gets its turn if it is due, in words.
-func (i *issue) Turn() string { return i.view.raw.Turn() }
+func (i *issue) Turn() string { return i.view.turn }
 
 // PhaseWord returns the phase of the issue in words.
 func (i *issue) PhaseWord() string {

@@ -46,6 +46,7 @@ type view struct {
 	Limits            json.RawMessage
 
 	byName map[string]*issue // and by id
+	turn   string            // when an issue that is due gets its turn
 }
 
 // maxElsewhere bounds how many claims of other processes a page shows.
@@ -70,7 +71,7 @@ type trouble struct{ Source, Text string }
 
 // viewOf returns the view of a progress.
 func viewOf(p progress.Progress, r *redact.Redactor) *view {
-	v := &view{raw: p, redactor: r, byName: map[string]*issue{}}
+	v := &view{raw: p, redactor: r, byName: map[string]*issue{}, turn: p.Turn()}
 	v.Workflow, v.Tracker, v.Pause = v.line(p.Workflow, maxLine), v.line(p.Tracker, maxName), v.line(p.Pause.Why, maxLine)
 	v.Limits, v.Events = cleanJSON(r, p.Limits), v.events(p.Events)
 	for _, t := range p.Trouble {
@@ -85,22 +86,16 @@ func viewOf(p progress.Progress, r *redact.Redactor) *view {
 
 // addIssues fills the lists of issues, and gives each issue its page.
 func (v *view) addIssues() {
-	var all []*issue
-	byID := map[tracker.ID]*issue{}
-	add := func(list *[]*issue, c schedule.Claim) *issue {
-		i := v.issueOf(c)
-		*list, all = append(*list, i), append(all, i)
-		byID[c.ID] = i
-		return i
-	}
 	for n := range v.raw.Sessions {
-		add(&v.Running, v.raw.Sessions[n].Claim).session = &v.raw.Sessions[n]
+		i := v.issueOf(&v.raw.Sessions[n].Claim)
+		i.session = &v.raw.Sessions[n]
+		v.Running = append(v.Running, i)
 	}
-	for _, c := range v.raw.Waiting {
-		add(&v.Waiting, c)
-	}
-	for _, c := range v.raw.Parked {
-		add(&v.Parked, c)
+	v.Waiting, v.Parked = v.issuesOf(v.raw.Waiting), v.issuesOf(v.raw.Parked)
+	all := slices.Concat(v.Running, v.Waiting, v.Parked)
+	byID := make(map[tracker.ID]*issue, len(all))
+	for _, i := range all {
+		byID[i.claim.ID] = i
 	}
 	for _, id := range latestFirst(v.raw.Deliveries) {
 		d := v.raw.Deliveries[id]
@@ -109,7 +104,8 @@ func (v *view) addIssues() {
 		}
 		i := byID[id]
 		if i == nil {
-			i = add(new([]*issue), schedule.Claim{ID: id, Identifier: d.Identifier})
+			i = v.unclaimed(id, d.Identifier)
+			all = append(all, i)
 		}
 		i.delivery = &d
 		v.Delivered = append(v.Delivered, i)
@@ -135,11 +131,25 @@ func (v *view) addName(name string, i *issue) {
 	}
 }
 
+// issuesOf returns the issues of claims.
+func (v *view) issuesOf(claims []schedule.Claim) []*issue {
+	list := make([]*issue, 0, len(claims))
+	for n := range claims {
+		list = append(list, v.issueOf(&claims[n]))
+	}
+	return list
+}
+
 // issueOf returns the issue of a claim. Its page is that of its name.
-func (v *view) issueOf(c schedule.Claim) *issue {
-	i := &issue{view: v, claim: c, ID: v.line(string(c.ID), maxName), Name: v.line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName)}
+func (v *view) issueOf(c *schedule.Claim) *issue {
+	i := &issue{view: v, claim: *c, ID: v.line(string(c.ID), maxName), Name: v.line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName)}
 	i.Path = issuePath(i.Name)
 	return i
+}
+
+// unclaimed returns an issue without a claim.
+func (v *view) unclaimed(id tracker.ID, identifier string) *issue {
+	return v.issueOf(&schedule.Claim{ID: id, Identifier: identifier})
 }
 
 // events returns events with texts that are fit to be shown.
