@@ -242,7 +242,8 @@ func (d *Display) key(b byte) {
 func (d *Display) frame(now time.Time) Frame {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return Frame{Progress: d.progress, Now: now, Log: d.log, Ending: d.ending, Redact: d.o.Redact}
+	noKeys := d.screen == nil || d.screen.keys == nil
+	return Frame{Progress: d.progress, Now: now, Log: d.log, Ending: d.ending, NoKeys: noKeys, Redact: d.o.Redact}
 }
 
 // outline represents the parts of a frame of which a change is drawn at the next tick. It

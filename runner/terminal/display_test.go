@@ -99,6 +99,17 @@ func TestLogLinesAreOnTheOrdinaryScreenOnceTheDisplayIsClosed(t *testing.T) {
 	}
 }
 
+func TestADisplayWithoutAKeyboardNamesNoKey(t *testing.T) {
+	t.Parallel()
+	program, window := openTerminal(t, 80, 24)
+	drawn := drain(t, window)
+	d := terminal.Start(terminal.Options{Screen: program, Keys: strings.NewReader("q"), Environ: []string{"TERM=xterm"}})
+	defer d.Close()
+	if all := drawn.until("Ctrl-C"); strings.Contains(all, "q or") {
+		t.Errorf("it names a key that it does not read: %q", all)
+	}
+}
+
 // BenchmarkDisplayOfAHundredSessions draws at the real rate and reports the share of a
 // core that it takes.
 func BenchmarkDisplayOfAHundredSessions(b *testing.B) {

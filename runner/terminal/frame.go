@@ -18,6 +18,7 @@ type Frame struct {
 	Now      time.Time           // its location is that of all times shown
 	Log      []string            // log lines, the oldest first; may be nil
 	Ending   bool                // the run is being ended, and a second key kills it
+	NoKeys   bool                // the key q is not read
 	Redact   func(string) string // hides secrets; nil hides none
 }
 
@@ -256,8 +257,12 @@ func (p *painter) noticeLines(o notice, n int) []string {
 // footer returns the longest form that fits of the line that says what a key does. It
 // never cuts a form, because half of it does not say what the next key does.
 func (p *painter) footer() []string {
+	keys, key := "q or Ctrl-C", "q"
+	if p.NoKeys {
+		keys, key = "Ctrl-C", "Ctrl-C"
+	}
 	if !p.Ending {
-		return []string{p.line(styleDim, p.fullest("q or Ctrl-C ends the run", "q ends the run", "q ends"))}
+		return []string{p.line(styleDim, p.fullest(keys+" ends the run", key+" ends the run", key+" ends"))}
 	}
 	sessions, count := "", ""
 	if n := len(p.Progress.Sessions); n > 0 {
@@ -268,10 +273,10 @@ func (p *painter) footer() []string {
 		}
 	}
 	return []string{p.line(styleWarn, p.fullest(
-		"Ending"+sessions+", up to 10 s. q or Ctrl-C again kills at once.",
-		"Ending"+count+", up to 10 s; q again kills",
-		"q again kills",
-		"q kills",
+		"Ending"+sessions+", up to 10 s. "+keys+" again kills at once.",
+		"Ending"+count+", up to 10 s; "+key+" again kills",
+		key+" again kills",
+		key+" kills",
 	))}
 }
 

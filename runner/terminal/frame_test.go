@@ -488,6 +488,20 @@ func TestTheFooterSaysWhatAKeyDoesAndIsNeverCut(t *testing.T) {
 	}
 }
 
+func TestTheFooterNamesNoKeyThatIsNotRead(t *testing.T) {
+	t.Parallel()
+	f := busy()
+	f.NoKeys = true
+	for _, f.Ending = range []bool{false, true} {
+		for columns := 12; columns <= 100; columns++ {
+			lines := strings.Split(plain(f.Render(columns, 12)), "\n")
+			if footer := lines[len(lines)-1]; !strings.Contains(footer, "Ctrl-C") || regexp.MustCompile(`\bq\b|…`).MatchString(footer) {
+				t.Errorf("ending: %t, %d columns: %q", f.Ending, columns, footer)
+			}
+		}
+	}
+}
+
 func TestAPauseThatIsOverIsShownAsATry(t *testing.T) {
 	t.Parallel()
 	f := busy()
