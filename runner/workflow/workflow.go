@@ -138,6 +138,9 @@ func read(path string) (string, []byte, error) {
 		todo := "name a file that can be read"
 		if errors.Is(err, fs.ErrNotExist) {
 			todo = "write one with: symphony init"
+			if filepath.Base(path) != "WORKFLOW.md" { // init would not write this one
+				todo = "check its name, or write a WORKFLOW.md with: symphony init"
+			}
 		}
 		return "", nil, fmt.Errorf("read workflow: %w: %w; %s", ErrMissingFile, err, todo)
 	}
