@@ -271,7 +271,7 @@ func TestThePageOfAnIssueThatDoesNotRunShowsItsLastSession(t *testing.T) {
 		writeLog(t, name, `{"t_ms":1,"dir":"<","msg":{"method":"item/completed","params":{"item":{"type":"agentMessage","id":"m","text":"`+text+`"}}}}`+"\n")
 	}
 	page := ask(t, &p, http.MethodGet, "/issues/GH-3").Body.String()
-	if !strings.Contains(page, "the last session") || strings.Contains(page, "the first session") {
+	if !strings.Contains(page, "the last session") || strings.Contains(page, "the first session") || !strings.Contains(page, "times in UTC") {
 		t.Error(page)
 	}
 	_, url := serve(t, p)
