@@ -177,7 +177,7 @@ func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader, file 
 	f := l.follower(log, &transcript.Reader{Redact: l.redactor.String}, w)
 	switch {
 	case l.html:
-		return transcript.CopyPage(w, io.LimitReader(log, maxShown), l.redactor.String)
+		return transcript.CopyPage(w, io.LimitReader(log, maxShown), f.isRunning(), l.redactor.String)
 	case l.json || l.logFormat == "json":
 		f.show = func(part []byte, _ []transcript.Entry) error {
 			if f.terminal { // a log of somebody else can have what steers it, and a secret around that

@@ -198,7 +198,7 @@ func transcriptPage(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "page.html")
 	page, err := os.Create(path)
 	if err == nil {
-		err = errors.Join(transcript.CopyPage(page, log, redact.New().String), page.Close())
+		err = errors.Join(transcript.CopyPage(page, log, false, redact.New().String), page.Close())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -214,7 +214,7 @@ func WritePageOf(folder, name string, redact func(string) string) (wrote bool, e
 	if err != nil {
 		return false, err
 	}
-	if err := errors.Join(CopyPage(page, log, redact), page.Close()); err != nil {
+	if err := errors.Join(CopyPage(page, log, false, redact), page.Close()); err != nil {
 		return false, errors.Join(err, root.Remove(temp))
 	}
 	return true, root.Rename(temp, path)

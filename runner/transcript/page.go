@@ -55,8 +55,9 @@ func WritePage(w io.Writer, title string, entries []Entry) error {
 	})
 }
 
-// CopyPage reads a log and writes its page.
-func CopyPage(w io.Writer, log io.Reader, redact func(string) string) error {
+// CopyPage reads a log and writes its page. running says that the session was running when
+// the reading began: a log without an outcome then goes on, and otherwise it was cut off.
+func CopyPage(w io.Writer, log io.Reader, running bool, redact func(string) string) error {
 	reader := &Reader{Redact: redact}
 	var entries []Entry
 	part := make([]byte, 64<<10)
@@ -70,7 +71,11 @@ func CopyPage(w io.Writer, log io.Reader, redact func(string) string) error {
 			return err
 		}
 	}
-	entries = append(entries, reader.End()...)
+	if running && reader.Outcome() == nil {
+		entries = append(entries, reader.Now()...)
+	} else {
+		entries = append(entries, reader.End()...)
+	}
 	s := reader.Session()
 	title := "Transcript of a session"
 	if s.Identifier != "" {
