@@ -270,7 +270,8 @@ func Prune(folder string, l Limits, now time.Time) error {
 	return errors.Join(failed...)
 }
 
-// removeIdle removes a log unless it is being written, and reports whether it did.
+// removeIdle removes a log, and its page if it has one, unless the log is being written. It
+// reports whether it did.
 func removeIdle(root *os.Root, f File) (removed bool, err error) {
 	open, err := openIn(root, f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -282,6 +283,9 @@ func removeIdle(root *os.Root, f File) (removed bool, err error) {
 	defer open.Close()
 	if IsBeingWritten(open) {
 		return false, nil
+	}
+	if err := root.Remove(PageName(f.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err // with its log the page is found again
 	}
 	err = root.Remove(f.Path)
 	return err == nil, err

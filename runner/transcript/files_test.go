@@ -156,6 +156,27 @@ func TestTheOldestLogsArePruned(t *testing.T) {
 	}
 }
 
+// Pages are written beside the logs of this folder by hand, with "symphony log --pages".
+func TestThePageOfALogIsPrunedWithIt(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), ".symphony", "sessions")
+	old, kept := write(t, folder, "GH-7", noon, 1), write(t, folder, "GH-8", noon.Add(time.Hour), 1)
+	for _, name := range []string{old, kept} {
+		if wrote, err := WritePageOf(folder, name, nil); !wrote || err != nil {
+			t.Fatalf("%s: %t, %v", name, wrote, err)
+		}
+	}
+	if err := Prune(folder, Limits{Sessions: 1, Bytes: 10, Age: time.Hour}, noon.Add(90*time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "GH-7")); !os.IsNotExist(err) {
+		t.Errorf("the page of a log that was pruned is still there: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(folder, PageName(kept))); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestALogThatIsBeingWrittenIsNotPruned(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
