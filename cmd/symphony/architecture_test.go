@@ -107,7 +107,6 @@ var owners = map[string][]string{
 	"golang.org/x/text":                          {"runner/delivery"},
 	"github.com/spf13/cobra":                     {"cmd/symphony"},
 	"github.com/spf13/pflag":                     {"cmd/symphony"},
-	"golang.org/x/term":                          {"cmd/symphony"},
 	"golang.org/x/sync":                          {"tracker/github"},
 	"golang.org/x/sys":                           {"runner/terminal"},
 	"charm.land/bubbletea/v2":                    {"runner/terminal"},

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/symphony-runner/symphony/runner/scaffold"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/terminal"
 )
 
 // initCommand writes the files of a new project, which package scaffold makes. It asks a
@@ -97,7 +97,7 @@ func (i *initCommand) Run(ctx context.Context, given func(flag string) bool) err
 func (i *initCommand) ask(ctx context.Context, found scaffold.Setup, given func(flag string) bool) (scaffold.Setup, error) {
 	s := found
 	var lines <-chan string
-	if f, ok := i.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := i.stdin.(*os.File); ok && terminal.Is(f) {
 		lines = readLines(f)
 	} else if !given("tracker") {
 		return s, fmt.Errorf("%w: init: standard input is no terminal to ask on: write --tracker github, linear or file", errUsage)

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/term"
-
 	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/terminal"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
@@ -97,11 +96,9 @@ func terminalWidth(w io.Writer) (columns int, ok bool) {
 		w = o.w
 	}
 	if f, ok := w.(*os.File); ok {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
-			return columns, true
-		}
+		columns, _ = terminal.Size(f)
 	}
-	return 0, false
+	return columns, columns > 0
 }
 
 // version returns the version this binary was built from.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"golang.org/x/term"
 
 	"github.com/symphony-runner/symphony/runner/progress"
 )
@@ -61,8 +60,8 @@ type screen struct {
 // Possible reports whether the display can be shown: f is a terminal with a size, and we
 // are its foreground job, which alone may change its modes. A serial line has no size.
 func Possible(f *os.File) bool {
-	columns, rows, err := term.GetSize(int(f.Fd()))
-	return err == nil && columns > 0 && rows > 0 && isForeground(int(f.Fd()))
+	columns, rows := Size(f)
+	return columns > 0 && rows > 0 && isForeground(int(f.Fd()))
 }
 
 // Start takes over the terminal.

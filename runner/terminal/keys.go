@@ -15,6 +15,22 @@ type keys struct {
 	done   sync.WaitGroup
 }
 
+// Is reports whether the file is a terminal.
+func Is(f *os.File) bool {
+	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	return err == nil
+}
+
+// Size returns the columns and rows of a terminal. Both are 0 if it has no size, or the
+// file is no terminal.
+func Size(f *os.File) (columns, rows int) {
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0, 0
+	}
+	return int(size.Col), int(size.Row)
+}
+
 // isForeground reports whether the file is our terminal, and we are its foreground job.
 func isForeground(fd int) bool {
 	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
