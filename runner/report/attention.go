@@ -104,7 +104,16 @@ func (v view) parked() []schedule.Verdict {
 }
 
 // pausedUntil returns how long a pause keeps issues from being started, in words.
-func (v view) pausedUntil() string { return "Nothing starts until " + instant(v.Pause.Until, v.Ended) }
+func (v view) pausedUntil() string { return "Nothing starts until " + v.pauseEnd() }
+
+// pauseEnd returns when the pause ends, in words. If a schedule starts the runs, people read
+// it at any time, and a distance from the end of the run would mislead them.
+func (v view) pauseEnd() string {
+	if v.Scheduled {
+		return minute(v.Pause.Until, v.Ended) + " UTC"
+	}
+	return instant(v.Pause.Until, v.Ended)
+}
 
 // parkedReason returns why an issue is parked, and what it has cost. If its work was
 // refused, the reasons of that are the refusal and not in the text.

@@ -72,7 +72,7 @@ func (v view) beforeAny() string {
 // idleReason returns why no issue was started.
 func (v view) idleReason() (lead, detail string) {
 	if v.pausing() {
-		return "Nothing can be started until " + instant(v.Pause.Until, v.Ended), sentence(v.Pause.Why)
+		return "Nothing can be started until " + v.pauseEnd(), sentence(v.Pause.Why)
 	}
 	if v.Collects {
 		return v.collectedNothing()
