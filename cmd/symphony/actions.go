@@ -12,6 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // detectActions gives both standard streams to the Actions runtime when this is a
@@ -125,7 +126,7 @@ func (t *tickCommand) printSession(s runner.SessionLog) {
 	if len(lines) == 0 {
 		lines = []string{"(it said nothing)"}
 	}
-	t.actions.Group(t.redactor.String(title), t.redactor.String(strings.Join(lines, "\n")))
+	t.actions.Group(t.redactor.String(untrusted.Lines(title)), t.redactor.String(strings.Join(lines, "\n")))
 }
 
 // sessionResult returns how a session ended and what it took, in one line.
