@@ -107,6 +107,19 @@ func (a *app) printError(err error) {
 	}
 }
 
+// summarizeError writes an error that ended the program before it had a report to the
+// summary of the step, inside Actions only: people look there for what a tick did.
+func (a *app) summarizeError(err error) {
+	if !a.actions.InActions() {
+		return
+	}
+	repository, _ := a.getenv("GITHUB_REPOSITORY")
+	page := report.Failure(errorTitles[exitStatus(err)], a.redactor.String(err.Error()), a.repositoryLinks(repository))
+	if err := a.actions.Summary(page); err != nil {
+		a.actions.Warning("", a.redactor.String(err.Error()))
+	}
+}
+
 // errorTitles holds the titles of annotations by exit status.
 var errorTitles = map[int]string{
 	exitFailed:      "Symphony failed",

@@ -71,6 +71,7 @@ func run(ctx context.Context, p process) int {
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.reported {
 		a.printError(err)
+		a.summarizeError(err)
 	}
 	a.revokeTokens()
 	_ = a.actions.Close() // only out can make it fail, and out keeps its error
