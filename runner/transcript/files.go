@@ -66,6 +66,9 @@ func List(folder fs.FS) ([]File, error) {
 			continue
 		}
 		entries, err := fs.ReadDir(folder, key.Name())
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // its last log was pruned meanwhile
+		}
 		if err != nil {
 			return nil, err
 		}

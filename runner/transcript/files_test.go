@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -239,6 +240,24 @@ func TestAFolderNameThatIsNoKeyHasNoLogs(t *testing.T) {
 	}
 	got, err := List(files)
 	if err != nil || len(got) != 1 || got[0].Key != "GH-7._a" {
+		t.Errorf("%+v (%v)", got, err)
+	}
+}
+
+// pruned is a folder whose directories are removed after they were listed.
+type pruned struct{ fstest.MapFS }
+
+func (p pruned) ReadDir(name string) ([]fs.DirEntry, error) {
+	if name != "." {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return p.MapFS.ReadDir(name)
+}
+
+func TestAnIssueWhoseLogsArePrunedMeanwhileHasNone(t *testing.T) {
+	t.Parallel()
+	got, err := List(pruned{fstest.MapFS{"GH-7/20260301T120000.000Z-1.jsonl": {Data: []byte("{}")}}})
+	if err != nil || len(got) != 0 {
 		t.Errorf("%+v (%v)", got, err)
 	}
 }
