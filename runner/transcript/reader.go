@@ -115,7 +115,7 @@ func (r *Reader) End() []Entry {
 		all = append(all, r.entry(KindNotice, fmt.Sprintf("the log ends inside a line, after %s", count(int64(n), "byte"))))
 		r.partial, r.tooLong = nil, 0
 	}
-	if r.outcome == nil && r.now > 0 {
+	if r.outcome == nil {
 		e := r.entry(KindOutcome, "the log ends before the session does")
 		e.Failed = true
 		all = append(all, e)

@@ -126,7 +126,7 @@ func TestADamagedLogShowsWhatIsWhole(t *testing.T) {
 		log  string
 		want []string
 	}{
-		"nothing":                {"", nil},
+		"nothing":                {"", []string{noEnd}},
 		"lines of no JSON":       {"\x00\x01\n[1,\n" + message + "null\n\n7\n" + ended, []string{"notice: a line of the log cannot be read (2 bytes)", "message: message", "notice: a line of the log cannot be read (1 byte)", "outcome: the session ended well"}},
 		"a line of 10 MB":        {strings.Repeat("x", 10<<20) + "\n" + message + ended, []string{"notice: a line of the log cannot be read (10,485,760 bytes)", "message: message", "outcome: the session ended well"}},
 		"a last line of 10 MB":   {message + strings.Repeat("x", 10<<20), []string{"message: message", "notice: the log ends inside a line, after 10,485,760 bytes", noEnd}},
