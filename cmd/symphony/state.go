@@ -100,7 +100,7 @@ func (s *stateCommand) show(ctx context.Context, args []string) error {
 		state.Days, state.History = nil, nil // they are of all issues
 		maps.DeleteFunc(state.Deliveries, func(id tracker.ID, _ schedule.Delivery) bool { return id != n.ID })
 	}
-	return s.print(report.State(redacted(state, s.redactor), time.Now()))
+	return s.print(report.State(redacted(state, s.redactor), time.Now()).ReachedBy(s.ownCommand(), s.state))
 }
 
 // editClaim changes one claim and prints the result.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,6 +35,27 @@ func TestAnIssueIsShownWithoutWhatOthersSpent(t *testing.T) {
 		if r := p.run("state", operation, "ABC-2"); r.code != exitUsage || !strings.Contains(r.stderr, "ABC-2 has no claim: its work is published at symphony/ABC-2\n") {
 			t.Errorf("%s: %d: %s", operation, r.code, r.stderr)
 		}
+	}
+}
+
+// TestTheCommandUnderAShownStateReachesThatState runs the command that state show prints.
+func TestTheCommandUnderAShownStateReachesThatState(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "true", nil)
+	saveState(t, p, func(state *schedule.State) {
+		state.Claims["1"] = schedule.Claim{ID: "1", Identifier: "ABC-1", Phase: schedule.Parked, Since: time.Now(), Why: "which colour?"}
+	})
+	if err := os.Rename(filepath.Join(p.dir, ".symphony", "state.json"), filepath.Join(p.dir, "kept.json")); err != nil {
+		t.Fatal(err)
+	}
+	shown := p.ok("state", "show", "--state", "file:kept.json").stdout
+	_, printed, found := strings.Cut(shown, " state retry ")
+	if !found {
+		t.Fatalf("no command is printed:\n%s", shown)
+	}
+	args := append([]string{"state", "retry"}, strings.Fields(printed)...)
+	if r := p.run(args[:min(5, len(args))]...); r.code != 0 || !strings.Contains(r.stdout, "ABC-1: due now") {
+		t.Errorf("%q: %d: %s%s", args, r.code, r.stdout, r.stderr)
 	}
 }
 

@@ -30,6 +30,8 @@ type StateView struct {
 	claims    []schedule.Claim
 	published []published
 	now       time.Time
+	program   string // the words of a shell that start this program; empty for symphony
+	place     string // where the state is, as --state takes it; empty for the default of every command
 }
 
 // published is the delivery of an issue.
@@ -51,6 +53,13 @@ func State(s *schedule.State, now time.Time) StateView {
 		)
 	})
 	v.published = latestFirst(s.Deliveries)
+	return v
+}
+
+// ReachedBy returns the view with commands that reach the state: program and place are
+// Program and State of [Tick].
+func (v StateView) ReachedBy(program, place string) StateView {
+	v.program, v.place = program, place
 	return v
 }
 
@@ -90,6 +99,7 @@ func (v StateView) Markdown(l Links) string {
 	w := &markdownWriter{level: "##", now: v.now}
 	w.lines("# Symphony")
 	w.lines("What is kept between runs, as of **" + moment(v.now) + " UTC**, when it changed last; ages are as of then. This page is for people: `state.json` beside it is what counts.")
+	v.place = l.state()
 	here := l
 	here.Branch = "" // this is its page
 	if places := here.places(); len(places) > 0 {
@@ -110,7 +120,7 @@ func (v StateView) document(l Links, page bool) document {
 		}
 		d.add(p)
 	}
-	v.parked(&d, l, page)
+	v.parked(&d, page)
 	v.running(&d, l)
 	v.waiting(&d, l)
 	v.deliveries(&d)
@@ -152,7 +162,7 @@ func (v StateView) in(phases ...schedule.Phase) []schedule.Claim {
 
 // parked adds the claims that wait for a person. The three tables of claims are
 // declared one by one, because they have few columns in common.
-func (v StateView) parked(d *document, l Links, page bool) {
+func (v StateView) parked(d *document, page bool) {
 	claims := v.in(schedule.Parked)
 	if len(claims) == 0 {
 		return
@@ -166,7 +176,7 @@ func (v StateView) parked(d *document, l Links, page bool) {
 		{head: "Why", min: 14, width: whyWidth, prose: true},
 	}}
 	for _, c := range claims {
-		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Since), number(c.Sessions), number(c.Tokens), cell(c.Why))
+		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Since), number(c.Sessions), number(c.Tokens), cell(v.parkedReason(c)))
 	}
 	if page { // a phone shows only the columns to the left
 		t.move(len(t.columns)-1, 1)
@@ -175,7 +185,21 @@ func (v StateView) parked(d *document, l Links, page bool) {
 	if len(claims) == 1 {
 		id = argument(name(claims[0].Identifier, claims[0].ID))
 	}
-	d.add(section{heading: "Parked", detail: "waits for a person", body: document{t, goOnOr(v.talks(), "", l.state(), id)}})
+	d.add(section{heading: "Parked", detail: "waits for a person", body: document{t, goOnOr(v.talks(), v.program, v.place, id)}})
+}
+
+// parkedReason returns why a claim is parked. The reasons of a refusal, which are a list,
+// are on one line.
+func (v StateView) parkedReason(c schedule.Claim) string {
+	refusal := v.state.Deliveries[c.ID].Refused
+	text := withoutReasons(c.Why, refusal)
+	switch {
+	case text == c.Why:
+		return text
+	case text == "":
+		return inOneLine(refusal)
+	}
+	return text + ": " + inOneLine(refusal)
 }
 
 // talks reports whether the people of an issue were reached, so that the program reads

@@ -157,3 +157,14 @@ func TestWorkThatALostShardMayHavePushedIsNotListedAsDelivered(t *testing.T) {
 		}
 	}
 }
+
+func TestAParkedRefusalIsOneSentenceInTheState(t *testing.T) {
+	t.Parallel()
+	s := schedule.New(schedule.Owner{})
+	s.Claims["1"] = schedule.Claim{ID: "1", Identifier: "ABC-1", Phase: schedule.Parked, Since: end, Why: parkedWork}
+	s.Deliveries = map[tracker.ID]schedule.Delivery{"1": {Identifier: "ABC-1", Refused: refusal}}
+	text := strings.Join(strings.Fields(report.State(s, end).Text(400)), " ")
+	if !strings.Contains(text, "deliver the work: git_refused: .github/workflows/deploy.yml: the path is protected") {
+		t.Error(text)
+	}
+}
