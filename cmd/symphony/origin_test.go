@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 // TestOutsideOfActionsOriginIsTheRepository asks what the program takes for its repository
@@ -41,6 +43,26 @@ func TestOutsideOfActionsOriginIsTheRepository(t *testing.T) {
 				t.Errorf("a lookup finds %q, not %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestTheTokenOfAServerGoesToTheAPIOfThatServer asks where the state on a branch is read.
+func TestTheTokenOfAServerGoesToTheAPIOfThatServer(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		env  []string
+		want string // empty for the API of github.com
+	}{
+		"nothing is set":      {},
+		"the server alone":    {[]string{"GITHUB_SERVER_URL=https://git.example.org/"}, "https://git.example.org/api/v3"},
+		"github.com":          {[]string{"GITHUB_SERVER_URL=https://github.com"}, "https://api.github.com"},
+		"both, as in Actions": {[]string{"GITHUB_SERVER_URL=https://git.example.org", "GITHUB_API_URL=https://api.git.example.org"}, "https://api.git.example.org"},
+	} {
+		a := &app{process: process{environ: append(test.env, "GITHUB_REPOSITORY=acme/shop", "GITHUB_TOKEN=x"), stdout: t.Output(), stderr: t.Output()}}
+		a.detectActions()
+		if _, api, _, err := a.repository(workflow.Workflow{}); err != nil || api != test.want {
+			t.Errorf("%s: %q, not %q (%v)", name, api, test.want, err)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
 // stateUse says what a command does with the state.
@@ -223,6 +224,9 @@ func (a *app) statusPage(l report.Links) func(*schedule.State, time.Time) string
 func (a *app) repository(wf workflow.Workflow) (repo, api, token string, err error) {
 	repo = a.ownRepository(wf.Path, wf)
 	api, _ = a.getenv("GITHUB_API_URL")
+	if server, _ := a.getenv("GITHUB_SERVER_URL"); api == "" && server != "" {
+		api = client.APIOf(strings.TrimRight(strings.TrimSpace(server), "/")) // github.com must not get the token of another server
+	}
 	token, _ = a.getenv("GITHUB_TOKEN")
 	if repo == "" || token == "" {
 		var missing []string
