@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -40,8 +41,12 @@ func TestMain(m *testing.M) {
 // tests are the tests of this package.
 type tests struct{ m *testing.M }
 
-// Run runs the tests, and removes the program that they have built.
+// Run runs the tests, and removes the program that they have built. What they start obeys
+// SIGHUP, also where they are run with nohup: a signal that we catch is not ignored there.
 func (t tests) Run() int {
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	defer func() { os.RemoveAll(programFolder) }()
 	return t.m.Run()
 }
