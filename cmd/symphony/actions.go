@@ -107,6 +107,13 @@ func (a *app) printError(err error) {
 	}
 }
 
+// printWarning prints an error that ends nothing, on standard error.
+func (a *app) printWarning(err error) {
+	for line := range strings.Lines(a.redactor.String(err.Error())) {
+		printItem(a.stderr, "symphony: warning: ", strings.TrimSuffix(line, "\n"))
+	}
+}
+
 // summarizeError writes an error that ended the program before it had a report to the
 // summary of the step, inside Actions only: people look there for what a tick did.
 func (a *app) summarizeError(err error) {

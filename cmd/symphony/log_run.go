@@ -86,7 +86,7 @@ func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Work
 		return "", nil, fmt.Errorf("read the artifact of workflow run %d: %w", run, errors.Join(failed...))
 	}
 	for _, err := range failed {
-		printItem(l.stderr, "symphony: warning: ", l.redactor.String(err.Error()))
+		l.printWarning(err)
 	}
 	if len(all) == 0 {
 		return "", nil, fmt.Errorf("%w: workflow run %d has no artifact of Symphony, or has it no more: it had nothing to do, or upload-logs was not true", errUsage, run)

@@ -65,7 +65,7 @@ func (l *logCommand) open(ctx context.Context, args []string) (*logSource, error
 	case errors.Is(err, fs.ErrNotExist):
 		return s, nil
 	case err != nil:
-		return nil, fmt.Errorf("read the logs of the sessions: %w", err)
+		return nil, fmt.Errorf("read the logs of the sessions: %w: give this user the right to read that, or name another folder with --logs", err)
 	}
 	s.files = s.root.FS()
 	return s, nil
@@ -86,7 +86,11 @@ func (s *logSource) find(ctx context.Context, name string) ([]transcript.File, e
 	if s.files != nil {
 		var err error
 		if files, err = transcript.List(s.files); err != nil {
-			return nil, fmt.Errorf("read the logs of the sessions: %w", err)
+			err = fmt.Errorf("read the logs of the sessions in %s: %w: give this user the right to read that, or remove it", s.name, err)
+			if len(files) == 0 {
+				return nil, err
+			}
+			s.app.printWarning(err)
 		}
 	}
 	if name == "" || len(files) == 0 {

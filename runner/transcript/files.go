@@ -51,7 +51,8 @@ func fileOf(key, name string) (File, bool) {
 }
 
 // List returns the logs below a folder of logs, the oldest first. It skips everything
-// except regular files with the name of a log. A folder that does not exist has none.
+// except regular files with the name of a log. A folder that does not exist has none. With
+// an error, which names the folders that cannot be read, the logs of all others are returned.
 func List(folder fs.FS) ([]File, error) {
 	keys, err := fs.ReadDir(folder, ".")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,35 +62,48 @@ func List(folder fs.FS) ([]File, error) {
 		return nil, err
 	}
 	var all []File
+	var failed []error
 	for _, key := range keys {
-		if !key.IsDir() {
-			continue
-		}
-		entries, err := fs.ReadDir(folder, key.Name())
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // its last log was pruned meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, entry := range entries {
-			f, ok := fileOf(key.Name(), entry.Name())
-			if !ok || !entry.Type().IsRegular() {
-				continue
-			}
-			info, err := entry.Info()
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // it was pruned meanwhile
-			}
-			if err != nil {
-				return nil, err
-			}
-			f.Size = info.Size()
-			all = append(all, f)
+		if key.IsDir() {
+			files, err := listOf(folder, key.Name())
+			all, failed = append(all, files...), append(failed, err)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b File) int { return a.Began.Compare(b.Began) })
-	return all, nil
+	return all, errors.Join(failed...)
+}
+
+// listOf returns the logs of one issue, as [List] does. What is pruned meanwhile is no error.
+func listOf(folder fs.FS, key string) ([]File, error) {
+	entries, err := fs.ReadDir(folder, key)
+	if err != nil {
+		return nil, unlessGone(err)
+	}
+	var files []File
+	for _, entry := range entries {
+		f, ok := fileOf(key, entry.Name())
+		if !ok || !entry.Type().IsRegular() {
+			continue
+		}
+		info, err := entry.Info()
+		if err != nil {
+			if unlessGone(err) != nil {
+				return files, err
+			}
+			continue
+		}
+		f.Size = info.Size()
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// unlessGone returns an error unless it says that a file is not there.
+func unlessGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // CheckFolder returns an error if a folder of logs, or the one above it, is a link or no
@@ -110,7 +124,8 @@ func CheckFolder(folder string) error {
 	return nil
 }
 
-// Create makes the log of a name that [Name] returned, and locks it until it is closed.
+// Create makes the log of a name that [Name] returned, and locks it until it is closed: it
+// waits while somebody else asks whether it is locked, which takes no time.
 // It makes the folders that are missing. No link leads it out of the folder.
 func Create(folder, name string) (*os.File, error) {
 	if err := os.MkdirAll(path.Dir(folder), 0o700); err != nil {
@@ -132,15 +147,23 @@ func Create(folder, name string) (*os.File, error) {
 			return nil, err
 		}
 	}
-	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
-		return nil, err
+	f, err := createIn(root, name)
+	for tries := 1; tries < 100 && errors.Is(err, fs.ErrNotExist); tries++ { // another process pruned the folder at this instant
+		f, err = createIn(root, name)
 	}
-	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	_ = flock(f, syscall.LOCK_EX|syscall.LOCK_NB) // only an unusual file system has no locks
+	_ = flock(f, syscall.LOCK_EX) // only an unusual file system has no locks
 	return f, nil
+}
+
+// createIn makes a new file, and the folder that it is in unless that is there.
+func createIn(root *os.Root, name string) (*os.File, error) {
+	if err := root.Mkdir(path.Dir(name), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
 }
 
 // IsBeingWritten reports whether the session of an open log runs.
@@ -246,16 +269,13 @@ func Prune(folder string, l Limits, now time.Time) error {
 	}
 	defer root.Close()
 	files, err := List(root.FS())
-	if err != nil {
-		return err
-	}
+	failed := []error{err}
 	var bytes int64
 	sessions := map[string]int{}
 	for _, f := range files {
 		bytes += f.Size
 		sessions[f.Key]++
 	}
-	var failed []error
 	for _, f := range files {
 		if now.Sub(f.Began) <= l.Age && sessions[f.Key] <= l.Sessions && bytes <= l.Bytes {
 			continue

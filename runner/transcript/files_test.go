@@ -1,10 +1,12 @@
 package transcript
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/fstest"
@@ -259,6 +261,73 @@ func TestAnIssueWhoseLogsArePrunedMeanwhileHasNone(t *testing.T) {
 	got, err := List(pruned{fstest.MapFS{"GH-7/20260301T120000.000Z-1.jsonl": {Data: []byte("{}")}}})
 	if err != nil || len(got) != 0 {
 		t.Errorf("%+v (%v)", got, err)
+	}
+}
+
+// locked refuses to read one folder, as one of another user does.
+type locked struct{ fs.FS }
+
+func (l locked) ReadDir(name string) ([]fs.DirEntry, error) {
+	if name == "GH-7" {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return fs.ReadDir(l.FS, name)
+}
+
+func TestAFolderThatCannotBeReadHidesNoOther(t *testing.T) {
+	t.Parallel()
+	log := &fstest.MapFile{Data: []byte("{}")}
+	got, err := List(locked{fstest.MapFS{"GH-6/20260301T120000.000Z-1.jsonl": log, "GH-7/20260301T120000.000Z-1.jsonl": log, "GH-8/20260301T110000.000Z-1.jsonl": log}})
+	if len(got) != 2 || got[0].Key != "GH-8" || got[1].Key != "GH-6" {
+		t.Errorf("it lists %+v", got)
+	}
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "GH-7") {
+		t.Errorf("the error: %v", err)
+	}
+}
+
+// Somebody who looks at a log while it is made, and prunes its folder, keeps no session from
+// having a log that is locked.
+func TestALogIsMadeAndLockedWhateverOthersDoMeanwhile(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	done := make(chan struct{})
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer close(done)
+	others.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			files, _ := List(os.DirFS(folder))
+			for _, f := range files {
+				if log, err := Open(folder, f.Path); err == nil {
+					IsBeingWritten(log)
+					log.Close()
+				}
+			}
+			os.Remove(filepath.Join(folder, "GH-7"))
+		}
+	})
+	for n := range 500 {
+		name := Name("GH-7", noon, n)
+		f, err := Create(folder, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := Open(folder, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !IsBeingWritten(log) {
+			t.Fatalf("log %d is not locked", n)
+		}
+		if err := errors.Join(log.Close(), f.Close(), os.Remove(filepath.Join(folder, name))); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
