@@ -44,10 +44,14 @@ type Exec struct {
 	// Stdout receives the standard output, in order, on the goroutine that called Exec.
 	// Exec returns only after Write has returned. A writer that is so slow that 32 MiB
 	// wait for it ends the program. nil drops the output.
+	//
+	// The end can be missing without an error: two seconds after the program ended, Codex
+	// drops what a busy machine has not read yet, at most a few MiB. Output in which that
+	// matters has to say where it ends, as a pack of git does.
 	Stdout io.Writer
 }
 
-// ExecResult describes a program that ran to its own end, with all of its output.
+// ExecResult describes a program that ran to its own end.
 type ExecResult struct {
 	ExitCode int
 	Stderr   string // the end of standard error, without control characters except line ends

@@ -136,11 +136,16 @@ func TestRealCodexStreamsMuchOutputInOrder(t *testing.T) {
 	s := c.connect(true)
 	const size = 33 << 20
 	sum, total := sha256.New(), 0
+	read := filepath.Join(c.ws.Path, "read") // the program ends after that: see [codex.Exec.Stdout]
 	_, err := s.Exec(t.Context(), codex.Exec{
-		Argv:      []string{"sh", "-c", fmt.Sprintf("seq 1 100000000 | head -c %d", size)},
+		Argv:      []string{"sh", "-c", fmt.Sprintf("seq 1 100000000 | head -c %d; until [ -e %s ]; do sleep 0.1; done", size, read)},
 		MaxOutput: size, Timeout: 10 * time.Minute, // on a machine that does much else
 		Stdout: writerFunc(func(b []byte) (int, error) {
-			total += len(b)
+			if total += len(b); total == size {
+				if err := os.WriteFile(read, nil, 0o600); err != nil {
+					return 0, err
+				}
+			}
 			return sum.Write(b)
 		}),
 	})

@@ -112,8 +112,13 @@ func (a *attempt) harvestBy(ctx context.Context, from git.From, command git.Comm
 	return nil, err
 }
 
+// errOutputLost is the error for output without its end: two seconds after a program ended,
+// Codex drops what is not read yet, and says nothing.
+var errOutputLost = errors.New("codex dropped the end of the output, because this machine was too busy to read it: it is tried again; run fewer sessions at once (agent.max_concurrent_agents) if it stays so")
+
 // stream runs a command in the sandbox and calls read with its output. The error is that of
-// read, unless the command itself failed.
+// read, unless the command itself failed. If read misses the end of the output, the error is
+// [errOutputLost]: the command has written it.
 func (a *attempt) stream(ctx context.Context, command git.Command, maxOutput int, read func(io.Reader) error) error {
 	reader, writer := io.Pipe()
 	var refused error
@@ -130,6 +135,8 @@ func (a *attempt) stream(ctx context.Context, command git.Command, maxOutput int
 	writer.CloseWithError(err) // nil means the end
 	receiving.Wait()
 	switch {
+	case err == nil && errors.Is(refused, io.ErrUnexpectedEOF):
+		return fmt.Errorf("take the agent's work: %w", errOutputLost)
 	case err == nil || errors.Is(err, errReceived):
 		return refused
 	case errors.Is(err, codex.ErrExecTimeout):

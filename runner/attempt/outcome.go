@@ -133,7 +133,7 @@ func classify(err error) (schedule.Class, time.Time) {
 		return schedule.Systemic, time.Time{}
 	case errors.Is(err, workspace.ErrInUse): // until the other process is done
 		return schedule.Transient, time.Time{}
-	case isAny(err, git.ErrMoved, git.ErrTimeout): // the next session begins with what is there then
+	case isAny(err, git.ErrMoved, git.ErrTimeout, errOutputLost): // the next session begins with what is there then
 		return schedule.Transient, time.Time{}
 	case errors.As(err, &turn):
 		return classOfTurnError(turn.Info, turn.HTTPStatus), turn.ResetsAt

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -174,4 +177,28 @@ func TestASessionEndsAfterTheTurnThatPublishes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Codex drops the end of what a program has printed if the machine is too busy to read it.
+func TestAHarvestWithoutItsEndIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
+	shell, err := exec.LookPath("sh")
+	f.check(err)
+	writeFile(t, f.path("bin", "sh"), "#!"+shell+"\ncase $2 in\n*symphony-pack*) "+shell+` "$@" | head -c 150`+" ;;\n*) exec "+shell+` "$@" ;;`+"\nesac\n")
+	f.check(os.Chmod(f.path("bin", "sh"), 0o755))
+	whole := f.job.Repository.Host
+	f.job.Repository.Host, err = git.Open(t.Context(), git.Config{
+		Dir: f.path("stores"), Workspaces: f.path("root"), Env: []string{"PATH=" + f.path("bin") + ":" + os.Getenv("PATH")}, Log: slog.New(slog.DiscardHandler),
+	})
+	f.check(err)
+	got := f.session(t.Context())
+	if got.Class != schedule.Transient || !strings.Contains(got.Why, "dropped the end of the output") || got.Delivered {
+		t.Errorf("%+v", got)
+	}
+	f.job.Repository.Host = whole
+	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
+		t.Errorf("with all of it: %+v", got)
+	}
+	f.assertPublished("1", "a.txt")
 }

@@ -69,7 +69,7 @@ func readHeader(r *bufio.Reader) (harvestHeader, error) {
 		b, err := r.ReadByte()
 		switch {
 		case err == io.EOF:
-			return harvestHeader{}, refuse("the harvest ended in its first line %q", sanitize(string(line)))
+			return harvestHeader{}, &Refusal{Reason: fmt.Sprintf("the harvest ended in its first line %q", sanitize(string(line))), Err: io.ErrUnexpectedEOF}
 		case err != nil:
 			return harvestHeader{}, &Refusal{Reason: fmt.Sprintf("the harvest failed: %v", err), Err: err}
 		case b == '\n':

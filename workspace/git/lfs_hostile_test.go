@@ -263,10 +263,10 @@ func TestAStreamThatIsNotThatOfTheObjectsIsRefused(t *testing.T) {
 	_, _, in := newLFSChange(t)
 	objects := []NewObject{{Pointer{lfstest.OID("abc"), 3}, "a.bin"}, {Pointer{lfstest.OID("de"), 2}, "b.bin"}}
 	for stream, says := range map[string]string{
-		"":            "cannot be read: EOF",
+		"":            "cannot be read: unexpected EOF",
 		"x":           "'x' is in the place of one",
 		"+ab":         "cannot be read: unexpected EOF",
-		"+abc":        "cannot be read: EOF",
+		"+abc":        "cannot be read: unexpected EOF",
 		"+abd+de":     `"a.bin" is in Git LFS, and the workspace has something else`,
 		"+abc+de+":    "something follows",
 		"-+de\x00":    "something follows",
@@ -319,8 +319,8 @@ func TestSavedObjectsAreCheckedWhenTheyAreRead(t *testing.T) {
 		line:                                {says: unreadable + "unexpected EOF"},
 		line + "chang":                      {says: unreadable + "unexpected EOF"},
 		line + "CHANGED\n":                  {says: `"big.bin" is in Git LFS, and the workspace has something else`},
-		saved.String() + "x":                {has: true, says: unreadable + "EOF"},
-		lfstest.OID("abc") + " 3\nab":       {says: unreadable + "EOF"},
+		saved.String() + "x":                {has: true, says: unreadable + "unexpected EOF"},
+		lfstest.OID("abc") + " 3\nab":       {says: unreadable + "unexpected EOF"},
 		changed.OID + " -8\nchanged\n":      {says: unreadable + "a line does not name an object"},
 		changed.OID + "\nchanged\n":         {says: unreadable + "a line does not name an object"},
 		strings.Repeat("0", 10_000) + "\nx": {says: unreadable + "bufio: buffer full"},

@@ -122,6 +122,9 @@ func (in *Incoming) TakeObjects(r io.Reader, objects []NewObject) error {
 
 // unreadable returns the error for objects of Git LFS that end early or cannot be read.
 func unreadable(err error) error {
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
 	return &Refusal{Reason: fmt.Sprintf("the objects of Git LFS cannot be read: %v", err), Err: err}
 }
 

@@ -23,7 +23,8 @@ const (
 
 // copyPack copies a pack from r to w and returns how many objects it has. The error is
 // a [Refusal] if the pack is larger than the limits or malformed, or an error of w. r
-// must end with the pack. Checksums and what the objects hold are left to git.
+// must end with the pack; the error for a pack that ends early is io.ErrUnexpectedEOF too.
+// Checksums and what the objects hold are left to git.
 func copyPack(w io.Writer, r io.Reader, l limits) (objects int, err error) {
 	p := packReader{limits: l, source: &packSource{r: r, w: w, left: l.pack}}
 	p.in = bufio.NewReaderSize(p.source, 64<<10)
@@ -80,7 +81,7 @@ func (p *packReader) explain(err error) error {
 	case errors.As(err, &refusal):
 		return err
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return refuse("the pack ends early")
+		return &Refusal{Reason: "the pack ends early", Err: io.ErrUnexpectedEOF}
 	}
 	return refuse("%v", err)
 }

@@ -41,8 +41,8 @@ type Incoming struct {
 // of the base. r must return an error, not io.EOF, if the harvest failed, and must end when
 // ctx does.
 //
-// The error for work that cannot be taken is a [*Refusal], and [ErrNothingNew] if there
-// is none. No quarantine is left after an error.
+// The error for work that cannot be taken is a [*Refusal], which is io.ErrUnexpectedEOF too
+// if r ends before the work does, and [ErrNothingNew] if there is none. No quarantine is left after an error.
 func (s *Store) Receive(ctx context.Context, r io.Reader, from From) (*Incoming, error) {
 	if from.Start.IsZero() || from.Base.IsZero() {
 		return nil, errors.New("take the agent's work: the commit it started from or the base is missing")
