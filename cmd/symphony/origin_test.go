@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/github"
 )
 
 // TestOutsideOfActionsOriginIsTheRepository asks what the program takes for its repository
@@ -50,18 +51,30 @@ func TestOutsideOfActionsOriginIsTheRepository(t *testing.T) {
 func TestTheTokenOfAServerGoesToTheAPIOfThatServer(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		env  []string
-		want string // empty for the API of github.com
+		env     []string
+		tracker string // its API; empty for another tracker
+		want    string // empty for the API of github.com
+		login   string // how the token is had
 	}{
-		"nothing is set":      {},
-		"the server alone":    {[]string{"GITHUB_SERVER_URL=https://git.example.org/"}, "https://git.example.org/api/v3"},
-		"github.com":          {[]string{"GITHUB_SERVER_URL=https://github.com"}, "https://api.github.com"},
-		"both, as in Actions": {[]string{"GITHUB_SERVER_URL=https://git.example.org", "GITHUB_API_URL=https://api.git.example.org"}, "https://api.git.example.org"},
+		"nothing is set":              {login: "$(gh auth token)"},
+		"the server alone":            {[]string{"GITHUB_SERVER_URL=https://git.example.org/"}, "", "https://git.example.org/api/v3", "$(gh auth token --hostname git.example.org)"},
+		"github.com":                  {[]string{"GITHUB_SERVER_URL=https://github.com"}, "", "https://api.github.com", "$(gh auth token)"},
+		"both, as in Actions":         {[]string{"GITHUB_SERVER_URL=https://git.example.org", "GITHUB_API_URL=https://api.git.example.org"}, "", "https://api.git.example.org", "$(gh auth token --hostname "},
+		"the tracker alone":           {nil, "https://git.example.org/api/v3", "https://git.example.org/api/v3", "$(gh auth token --hostname git.example.org)"},
+		"a tracker on another server": {[]string{"GITHUB_SERVER_URL=https://github.com"}, "https://git.example.org/api/v3", "https://api.github.com", "$(gh auth token)"},
 	} {
+		wf := workflow.Workflow{}
+		if test.tracker != "" {
+			wf.Settings.Tracker.Config = &github.Config{APIURL: test.tracker}
+		}
 		a := &app{process: process{environ: append(test.env, "GITHUB_REPOSITORY=acme/shop", "GITHUB_TOKEN=x"), stdout: t.Output(), stderr: t.Output()}}
 		a.detectActions()
-		if _, api, _, err := a.repository(workflow.Workflow{}); err != nil || api != test.want {
+		if _, api, _, err := a.repository(wf); err != nil || api != test.want {
 			t.Errorf("%s: %q, not %q (%v)", name, api, test.want, err)
+		}
+		a.environ = append(test.env, "GITHUB_REPOSITORY=acme/shop")
+		if _, _, _, err := a.repository(wf); err == nil || !strings.Contains(err.Error(), "GITHUB_TOKEN="+test.login) {
+			t.Errorf("%s: without a token: %v", name, err)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/github"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
@@ -220,12 +221,17 @@ func (a *app) statusPage(l report.Links) func(*schedule.State, time.Time) string
 }
 
 // repository returns the repository that has the state branch and the workflow runs,
-// the API that serves it, and the token.
+// the API that serves it, and the token. The API is that of the server that the environment
+// names, else that of the tracker: github.com must not get the token of another server.
 func (a *app) repository(wf workflow.Workflow) (repo, api, token string, err error) {
 	repo = a.ownRepository(wf.Path, wf)
 	api, _ = a.getenv("GITHUB_API_URL")
-	if server, _ := a.getenv("GITHUB_SERVER_URL"); api == "" && server != "" {
-		api = client.APIOf(strings.TrimRight(strings.TrimSpace(server), "/")) // github.com must not get the token of another server
+	server, _ := a.getenv("GITHUB_SERVER_URL")
+	if server = strings.TrimRight(strings.TrimSpace(server), "/"); api == "" && server != "" {
+		api = client.APIOf(server)
+	}
+	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && api == "" {
+		api = cfg.APIURL
 	}
 	token, _ = a.getenv("GITHUB_TOKEN")
 	if repo == "" || token == "" {
@@ -234,7 +240,11 @@ func (a *app) repository(wf workflow.Workflow) (repo, api, token string, err err
 			missing = append(missing, "GITHUB_REPOSITORY=OWNER/NAME")
 		}
 		if token == "" {
-			missing = append(missing, "GITHUB_TOKEN=$(gh auth token)")
+			of := ""
+			if host := client.HostOf(client.ServerOf(cmp.Or(api, client.DefaultAPI))); host != client.HostOf(client.DefaultServer) {
+				of = " --hostname " + host
+			}
+			missing = append(missing, "GITHUB_TOKEN=$(gh auth token"+of+")")
 		}
 		return "", "", "", fmt.Errorf("%w: %s needs the repository and a token that may write its contents: export %s", errUsage, a.stateOption(), strings.Join(missing, " "))
 	}
