@@ -156,3 +156,18 @@ func TestAFailureAfterARefusalSaysWhyItFailed(t *testing.T) {
 		t.Errorf("not the failure alone:\n%s", failed)
 	}
 }
+
+// What stops some sessions of a tick stands at them; what ended the tick is its headline.
+func TestASessionThatWasStoppedSaysWhyUnlessTheTickEnded(t *testing.T) {
+	t.Parallel()
+	const why = "budget.max_tokens_per_tick is spent"
+	for stopped, says := range map[string]bool{"": true, "deadline": false} {
+		r := report.Of(tick(func(t *report.Tick) {
+			t.Stopped = stopped
+			t.Rows = []report.Row{row("ABC-1", "Add a dark mode", schedule.Stopped, waits(why, t.Ended))}
+		}))
+		if got := r.Text(160); strings.Contains(got, why) != says {
+			t.Errorf("a tick that ended early by %q:\n%s", stopped, got)
+		}
+	}
+}

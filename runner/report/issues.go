@@ -264,7 +264,7 @@ func (v view) failureReason(row Row) string {
 		}
 		return ""
 	case schedule.Stopped:
-		if row.Next.Phase == schedule.Waiting && row.Next.Due.After(v.Ended) {
+		if row.Next.Phase == schedule.Waiting && (v.Stopped == "" || row.Next.Due.After(v.Ended)) { // else all were stopped
 			return row.Next.Why.String()
 		}
 		return ""
