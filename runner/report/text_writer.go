@@ -116,10 +116,10 @@ func (h headline) writeText(w *textWriter) {
 // writeText writes the paragraph, wrapped.
 func (p paragraph) writeText(w *textWriter) { w.prose("", w.plain(phrase(p)), maxItem) }
 
-// writeText writes the sentence, and the command on a line of its own.
+// writeText writes the sentence, and the command on lines of its own.
 func (c command) writeText(w *textWriter) {
 	w.prose("  ", c.sentence+":", maxItem)
-	w.line("    " + c.line)
+	w.command("    ", c.line)
 }
 
 // writeText writes the commands.
