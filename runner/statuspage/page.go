@@ -97,10 +97,21 @@ func withHeaders(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
+		if !isOwnVisit(r) {
+			h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// isOwnVisit reports whether a person typed the address, or followed a link of these pages.
+// Any other visit may come from a page that opened the window and keeps a hold of it, such as
+// one that an agent serves on another port of this machine. That window is taken away from
+// who opened it, for which a browser starts another process: the page then paints later.
+func isOwnVisit(r *http.Request) bool {
+	from := r.Header.Get("Sec-Fetch-Site")
+	return from == "none" || from == "same-origin"
 }
 
 // page holds the fields that every page has.

@@ -37,6 +37,16 @@ func TestEveryAnswerForbidsWhatAPageDoesNotNeed(t *testing.T) {
 	}
 }
 
+func TestAWindowThatAnotherPageMayHoldIsTakenAway(t *testing.T) {
+	t.Parallel()
+	p := sample()
+	for from, want := range map[string]string{"none": "", "same-origin": "", "same-site": "same-origin", "cross-site": "same-origin", "": "same-origin", "other": "same-origin"} {
+		if got := ask(t, &p, http.MethodGet, "/", "Sec-Fetch-Site", from).Header().Get("Cross-Origin-Opener-Policy"); got != want {
+			t.Errorf("Sec-Fetch-Site %q: Cross-Origin-Opener-Policy %q, want %q", from, got, want)
+		}
+	}
+}
+
 func TestAPageSaysWhatKeepsWorkFromStarting(t *testing.T) {
 	t.Parallel()
 	soon := schedule.Pause{Why: "usage limit reached", Until: noon.Add(time.Hour)}

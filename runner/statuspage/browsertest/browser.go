@@ -295,7 +295,7 @@ func (p *Page) Problems() []string {
 	return slices.Clone(p.problems)
 }
 
-// Go navigates to an address, and returns when it is loaded.
+// Go navigates to an address as if it was typed, and returns when it is loaded.
 func (p *Page) Go(url string) {
 	p.t.Helper()
 	var answer struct{ ErrorText string }
@@ -303,6 +303,18 @@ func (p *Page) Go(url string) {
 	if answer.ErrorText != "" {
 		p.t.Fatalf("open %s: %s", url, answer.ErrorText)
 	}
+	p.untilLoaded(url)
+}
+
+// Follow goes to an address as a link of the shown page does, and returns when it is loaded.
+func (p *Page) Follow(url string) {
+	p.t.Helper()
+	p.Eval(fmt.Sprintf("void (location = %q)", url), nil)
+	p.untilLoaded(url)
+}
+
+func (p *Page) untilLoaded(url string) {
+	p.t.Helper()
 	select {
 	case <-p.loaded:
 	case <-time.After(answerTime):
@@ -311,6 +323,7 @@ func (p *Page) Go(url string) {
 }
 
 // Eval stores the value of an expression of JavaScript; that of a promise when it is kept.
+// The expression may do what a page may not without a person, such as open a window.
 func (p *Page) Eval(expression string, value any) {
 	p.t.Helper()
 	var answer struct {
@@ -320,7 +333,7 @@ func (p *Page) Eval(expression string, value any) {
 			Exception struct{ Description string }
 		}
 	}
-	p.call("Runtime.evaluate", fields{"expression": expression, "awaitPromise": true, "returnByValue": true}, &answer)
+	p.call("Runtime.evaluate", fields{"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true}, &answer)
 	if e := answer.ExceptionDetails; e != nil {
 		p.t.Fatalf("%.200s: %s %s", expression, e.Text, e.Exception.Description)
 	}
