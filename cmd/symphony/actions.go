@@ -12,6 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
@@ -121,7 +122,7 @@ func (a *app) summarizeError(err error) {
 		return
 	}
 	repository, _ := a.getenv("GITHUB_REPOSITORY")
-	page := report.Failure(errorTitles[exitStatus(err)], a.redactor.String(err.Error()), a.repositoryLinks(repository))
+	page := report.Failure(errorTitles[exitStatus(err)], a.redactor.String(err.Error()), a.repositoryLinks(workflow.Workflow{}, repository))
 	if err := a.actions.Summary(page); err != nil {
 		a.actions.Warning("", a.redactor.String(err.Error()))
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,17 +22,6 @@ type process struct {
 	stderr  io.Writer
 
 	interrupts *interrupts
-}
-
-// getenv returns the value of an environment variable; the last one counts.
-func (p process) getenv(name string) (value string, set bool) {
-	prefix := name + "="
-	for _, entry := range p.environ {
-		if v, ok := strings.CutPrefix(entry, prefix); ok {
-			value, set = v, true
-		}
-	}
-	return value, set
 }
 
 // tempDir returns the folder for temporary files.

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker/github"
@@ -62,16 +60,14 @@ func (a *app) exchangeRemote(wf workflow.Workflow) (git.Remote, error) {
 		errUsage, filepath.Base(wf.Path))
 }
 
-// tokenServer returns the address of the server that GITHUB_TOKEN is for: the one that the
-// environment names, else that of the API. It fails if these are two servers.
+// tokenServer returns the address of the server that GITHUB_TOKEN is for. It fails if the API
+// that the environment names, or else the tracker, is on another server.
 func (a *app) tokenServer(wf workflow.Workflow) (string, error) {
-	api, _ := a.getenv("GITHUB_API_URL")
-	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && api == "" {
+	server, api := a.server(wf)
+	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && !a.namesAPI() {
 		api = cfg.APIURL
 	}
-	server, _ := a.getenv("GITHUB_SERVER_URL")
-	server = cmp.Or(strings.TrimRight(server, "/"), client.ServerOf(cmp.Or(api, client.DefaultAPI)))
-	if host := client.HostOf(api); api != "" && host != client.HostOf(server) && host != client.HostOf(client.APIOf(server)) {
+	if host := client.HostOf(api); host != client.HostOf(server) && host != client.HostOf(client.APIOf(server)) {
 		return "", fmt.Errorf("%w: there is no repository for the exchange: GITHUB_SERVER_URL names %s and the API is on %s, so the token may be that of another server: set GITHUB_SERVER_URL and GITHUB_API_URL to one server",
 			errUsage, client.HostOf(server), host)
 	}

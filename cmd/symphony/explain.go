@@ -68,7 +68,7 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 	ignored := tick.Ignored[verdict.Issue.ID]
 	view := report.Verdict(redacted(verdict, e.redactor), tick.Talks, e.ownCommand(), e.stateFor(wf.Path)).Within(standing).Besides(redacted(ignored, e.redactor))
 	if owner := tick.Claims[verdict.Issue.ID].Owner; owner.Run != "" {
-		view = view.WorkedOnIn(e.repositoryLinks(e.ownRepository(wf.Path, wf)).RunPage(owner.Run, owner.Attempt))
+		view = view.WorkedOnIn(e.repositoryLinks(wf, e.ownRepository(wf.Path, wf)).RunPage(owner.Run, owner.Attempt))
 	}
 	return e.print(view)
 }

@@ -146,7 +146,7 @@ func (a *app) checkApp(wf workflow.Workflow) error {
 // An App proves who it is to no other host: the proof would be good for all its
 // repositories.
 func (a *app) onGitHub(remote string) bool {
-	server, _ := a.getenv("GITHUB_SERVER_URL")
+	server, _ := a.getenv(serverVariable)
 	u, err := url.Parse(remote)
 	own, ownErr := url.Parse(cmp.Or(server, client.DefaultServer))
 	return err == nil && ownErr == nil && u.Host != "" && (u.Host == own.Host || u.Host == "github.com")
@@ -160,9 +160,9 @@ func (a *app) gitHubOf(remote string) (repo, api string) {
 		return "", "" // ParseRemote fails too
 	}
 	repo = strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
-	server, _ := a.getenv("GITHUB_SERVER_URL")
+	server, _ := a.getenv(serverVariable)
 	if own, err := url.Parse(server); err == nil && own.Host == u.Host && u.Host != "github.com" {
-		if api, ok := a.getenv("GITHUB_API_URL"); ok {
+		if api, ok := a.getenv(apiVariable); ok {
 			return repo, api
 		}
 	}

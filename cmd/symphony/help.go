@@ -39,7 +39,7 @@ var exitMeanings = []row{
 var environmentMeanings = []row{
 	{"GITHUB_TOKEN", "token for the tracker, the repository and the state on GitHub"},
 	{"GITHUB_REPOSITORY", "OWNER/NAME, for a WORKFLOW.md that names none; by default that of origin, if it is on this GitHub"},
-	{"GITHUB_SERVER_URL, GITHUB_API_URL", "a GitHub that is not github.com"},
+	{"GITHUB_SERVER_URL, GITHUB_API_URL", "a GitHub that is not github.com; one of the two is enough"},
 	{"LINEAR_API_KEY", "key for the tracker linear"},
 	{"OPENAI_API_KEY, CODEX_API_KEY", "key for Codex; without one, its own login is used"},
 	{"OPENAI_BASE_URL", "where that key goes, if not to OpenAI"},

@@ -44,7 +44,7 @@ func (l *logCommand) open(ctx context.Context, args []string) (*logSource, error
 	if l.run != "" {
 		wf := s.workflow
 		if in, err := l.workflows(path).Inspect(); err == nil {
-			if api, _ := l.getenv("GITHUB_API_URL"); api == "" && !in.Sound("tracker.kind", "tracker.api_url", "tracker.provider.api_url") {
+			if !l.namesAPI() && !in.Sound("tracker.kind", "tracker.api_url", "tracker.provider.api_url") {
 				return nil, fmt.Errorf("%w: --run: %s does not say which server has the run: correct what symphony validate finds, or set GITHUB_API_URL", errUsage, shownPath(path))
 			}
 			wf = in.Workflow // without the key of the tracker it names the server too

@@ -19,7 +19,7 @@ func (a *app) repositoryNear(path string) (name string, isOrigin bool) {
 	if name = strings.TrimSpace(name); name != "" {
 		return name, false
 	}
-	asked, _ := a.getenv("GITHUB_SERVER_URL")
+	asked, _ := a.getenv(serverVariable)
 	server, name := a.originNear(path)
 	if name == "" || hostOf(server) != hostOf(cmp.Or(asked, client.DefaultServer)) {
 		return "", false

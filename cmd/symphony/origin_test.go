@@ -53,10 +53,11 @@ func TestTheTokenOfAServerGoesToTheAPIOfThatServer(t *testing.T) {
 	for name, test := range map[string]struct {
 		env     []string
 		tracker string // its API; empty for another tracker
-		want    string // empty for the API of github.com
+		want    string
 		login   string // how the token is had
 	}{
-		"nothing is set":              {login: "$(gh auth token)"},
+		"nothing is set":              {nil, "", "https://api.github.com", "$(gh auth token)"},
+		"the API alone":               {[]string{"GITHUB_API_URL=https://api.octo.ghe.com"}, "", "https://api.octo.ghe.com", "$(gh auth token --hostname octo.ghe.com)"},
 		"the server alone":            {[]string{"GITHUB_SERVER_URL=https://git.example.org/"}, "", "https://git.example.org/api/v3", "$(gh auth token --hostname git.example.org)"},
 		"github.com":                  {[]string{"GITHUB_SERVER_URL=https://github.com"}, "", "https://api.github.com", "$(gh auth token)"},
 		"both, as in Actions":         {[]string{"GITHUB_SERVER_URL=https://git.example.org", "GITHUB_API_URL=https://api.git.example.org"}, "", "https://api.git.example.org", "$(gh auth token --hostname "},
@@ -83,12 +84,12 @@ func TestTheTokenOfAServerGoesToTheAPIOfThatServer(t *testing.T) {
 // configuration of git an agent may have written.
 func TestOriginIsThatOfTheWorkflowNotOfWhereItIsRun(t *testing.T) {
 	t.Parallel()
-	p := checkout(t, "https://github.com/acme/shop")
+	p := checkout(t, "https://127.0.0.1/acme/shop")
 	workspace := filepath.Join(p.dir, ".symphony", "workspaces", "GH-7")
 	if err := os.MkdirAll(filepath.Join(workspace, ".git"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(workspace, ".git", "config"), []byte("[remote \"origin\"]\n\turl = https://github.com/evil/shop\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(workspace, ".git", "config"), []byte("[remote \"origin\"]\n\turl = https://127.0.0.1/evil/shop\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	workflow := filepath.Join(p.dir, "WORKFLOW.md")

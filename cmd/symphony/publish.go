@@ -53,7 +53,7 @@ func (t *tickCommand) summaryFollows(tick report.Tick) bool {
 
 // links returns where the summary of a step leads.
 func (t *tickCommand) links() report.Links {
-	l := t.repositoryLinks(t.event.Repository)
+	l := t.repositoryLinks(workflow.Workflow{}, t.event.Repository)
 	branch, isBranch := strings.CutPrefix(t.state, "branch:")
 	if isBranch {
 		l.Branch = branch
@@ -82,7 +82,7 @@ func (t *tickCommand) openedAsJob(tick report.Tick, wf workflow.Workflow) bool {
 
 // locateJobs sets the pages of the jobs of shards, which may be those of an earlier run.
 func (t *tickCommand) locateJobs(tick *report.Tick, wf workflow.Workflow) {
-	links := t.repositoryLinks(t.ownRepository(wf.Path, wf))
+	links := t.repositoryLinks(wf, t.ownRepository(wf.Path, wf))
 	for i := range tick.Rows {
 		row := &tick.Rows[i]
 		row.JobURL = links.Job(row.Run, row.Job)

@@ -125,7 +125,7 @@ func (a *app) pathsInCheckout(path string) (paths []string) {
 
 // ownURL returns the URL of the repository of this job; empty outside Actions.
 func (a *app) ownURL() string {
-	server, _ := a.getenv("GITHUB_SERVER_URL")
+	server, _ := a.getenv(serverVariable)
 	repo, _ := a.getenv("GITHUB_REPOSITORY")
 	if server == "" || repo == "" {
 		return ""

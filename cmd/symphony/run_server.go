@@ -21,10 +21,9 @@ func (l *logCommand) runServer(path string, wf workflow.Workflow) (repo, server,
 	origin, originName := l.originNear(path)
 	repo, _ = l.getenv("GITHUB_REPOSITORY")
 	repo = cmp.Or(strings.TrimSpace(repo), trackerRepository(wf))
-	server, _ = l.getenv("GITHUB_SERVER_URL")
-	server = strings.TrimRight(server, "/")
-	name := "GITHUB_API_URL"
-	api, _ = l.getenv(name)
+	server, _ = l.getenv(serverVariable)
+	name := apiVariable
+	api, _ = l.variable(name) // not the one that follows from the server: the tracker may name another
 	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && api == "" && (repo != "" || cfg.APIURL != client.DefaultAPI) {
 		name, api = "tracker.provider.api_url", cfg.APIURL
 	}
@@ -68,7 +67,7 @@ func (a *app) githubLogin(host string) (token, from string) {
 // the user, and not WORKFLOW.md alone, has named. GITHUB_TOKEN is the token of the job, so it
 // is for the server of the job where there is one. No other host may get one of them.
 func (a *app) tokenVariables(host string) (names []string) {
-	server, _ := a.getenv("GITHUB_SERVER_URL")
+	server, _ := a.getenv(serverVariable)
 	ghHost, _ := a.getenv("GH_HOST")
 	own := client.HostOf(server)
 	switch {
@@ -88,9 +87,17 @@ func (a *app) tokenVariables(host string) (names []string) {
 // loginAdvice returns which variables to set for a token of a host.
 func loginAdvice(host string) string {
 	if client.IsCloud(host) {
-		return "GH_TOKEN, as with GH_TOKEN=$(gh auth token)"
+		return "GH_TOKEN, as with GH_TOKEN=" + tokenOfGH(host)
 	}
-	return fmt.Sprintf("GH_HOST to %s, if you trust it, and GH_ENTERPRISE_TOKEN, as with GH_ENTERPRISE_TOKEN=$(gh auth token --hostname %[1]s)", host)
+	return fmt.Sprintf("GH_HOST to %s, if you trust it, and GH_ENTERPRISE_TOKEN, as with GH_ENTERPRISE_TOKEN=%s", host, tokenOfGH(host))
+}
+
+// tokenOfGH returns the words of a shell that stand for gh's token for a host.
+func tokenOfGH(host string) string {
+	if host == client.HostOf(client.DefaultServer) {
+		return "$(gh auth token)"
+	}
+	return "$(gh auth token --hostname " + host + ")"
 }
 
 // loginsOfGH returns the file of gh with its logins; empty for none.

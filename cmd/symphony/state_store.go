@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -15,7 +14,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
-	"github.com/symphony-runner/symphony/tracker/github"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
@@ -189,7 +187,7 @@ func (a *app) branchState(wf workflow.Workflow, name string) (*stateStore, error
 	if err != nil {
 		return nil, err
 	}
-	links := a.repositoryLinks(repo)
+	links := a.repositoryLinks(wf, repo)
 	links.Branch = name
 	b, err := store.OpenBranch(store.BranchConfig{Repo: repo, Branch: name, APIURL: api, Token: token, Page: a.statusPage(links)}, http.DefaultClient)
 	if err != nil {
@@ -201,9 +199,9 @@ func (a *app) branchState(wf workflow.Workflow, name string) (*stateStore, error
 
 // repositoryLinks returns the links to a repository and, inside Actions, to the workflow
 // that runs there.
-func (a *app) repositoryLinks(repo string) report.Links {
-	server, _ := a.getenv("GITHUB_SERVER_URL")
-	l := report.Links{Server: cmp.Or(server, "https://github.com"), Repository: repo}
+func (a *app) repositoryLinks(wf workflow.Workflow, repo string) report.Links {
+	server, _ := a.server(wf)
+	l := report.Links{Server: server, Repository: repo}
 	if a.actions.InActions() {
 		event, _ := a.actions.Event() // without the payload if that cannot be read
 		if file, found := strings.CutPrefix(event.File, ".github/workflows/"); found {
@@ -220,32 +218,20 @@ func (a *app) statusPage(l report.Links) func(*schedule.State, time.Time) string
 	}
 }
 
-// repository returns the repository that has the state branch and the workflow runs,
-// the API that serves it, and the token. The API is that of the server that the environment
-// names, else that of the tracker: github.com must not get the token of another server.
+// repository returns the repository that has the state branch and the workflow runs, the
+// API that serves it, and the token.
 func (a *app) repository(wf workflow.Workflow) (repo, api, token string, err error) {
 	repo = a.ownRepository(wf.Path, wf)
-	api, _ = a.getenv("GITHUB_API_URL")
-	server, _ := a.getenv("GITHUB_SERVER_URL")
-	if server = strings.TrimRight(strings.TrimSpace(server), "/"); api == "" && server != "" {
-		api = client.APIOf(server)
-	}
-	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && api == "" {
-		api = cfg.APIURL
-	}
+	server, api := a.server(wf)
 	token, _ = a.getenv("GITHUB_TOKEN")
-	if repo == "" || token == "" {
-		var missing []string
-		if repo == "" {
-			missing = append(missing, "GITHUB_REPOSITORY=OWNER/NAME")
-		}
-		if token == "" {
-			of := ""
-			if host := client.HostOf(client.ServerOf(cmp.Or(api, client.DefaultAPI))); host != client.HostOf(client.DefaultServer) {
-				of = " --hostname " + host
-			}
-			missing = append(missing, "GITHUB_TOKEN=$(gh auth token"+of+")")
-		}
+	var missing []string
+	if repo == "" {
+		missing = append(missing, "GITHUB_REPOSITORY=OWNER/NAME")
+	}
+	if token == "" {
+		missing = append(missing, "GITHUB_TOKEN="+tokenOfGH(client.HostOf(server)))
+	}
+	if missing != nil {
 		return "", "", "", fmt.Errorf("%w: %s needs the repository and a token that may write its contents: export %s", errUsage, a.stateOption(), strings.Join(missing, " "))
 	}
 	return repo, api, token, nil

@@ -20,7 +20,7 @@ func (a *app) repositoryIsPrivate(event action.Event) string {
 	case "public":
 		return "false"
 	}
-	api, _ := a.getenv("GITHUB_API_URL")
+	api, _ := a.getenv(apiVariable)
 	token, _ := a.getenv("GITHUB_TOKEN")
 	c, err := client.New(client.Config{Repo: event.Repository, APIURL: api, Token: token}, nil)
 	if err != nil {

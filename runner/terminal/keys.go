@@ -21,8 +21,8 @@ func Is(f *os.File) bool {
 	return err == nil
 }
 
-// Size returns the columns and rows of a terminal. Both are 0 if it has no size, or the
-// file is no terminal.
+// Size returns the columns and rows of a terminal: none for a file that is not a terminal,
+// or for a terminal that does not know its size.
 func Size(f *os.File) (columns, rows int) {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

@@ -66,7 +66,7 @@ func (d *decoder) decodeDelivery(a address) {
 	v := d.written["delivery.kind"]
 	if v.raw == nil {
 		del.Kind = KindBranch
-		if a.host == "github.com" || a.host != "" && a.host == d.tokenHost() {
+		if a.host == "github.com" || d.tokenIsFor(a.host) {
 			del.Kind = KindPullRequest
 		}
 	}

@@ -116,16 +116,23 @@ func (d *decoder) jobRepository() (string, error) {
 	if repository == "" {
 		return "", errors.New("is missing; write the address of the repository, such as https://github.com/OWNER/NAME, or a path, such as . for the folder of this file, or set $GITHUB_REPOSITORY to OWNER/NAME")
 	}
-	server := cmp.Or(d.lookupVariable("GITHUB_SERVER_URL"), "https://github.com")
-	return strings.TrimRight(server, "/") + "/" + repository, nil
+	return strings.TrimRight(d.jobServer(), "/") + "/" + repository, nil
 }
 
-// tokenHost returns the host of the GitHub that the token in tokenVariable is for.
-func (d *decoder) tokenHost() string {
-	if u, err := url.Parse(d.lookupVariable("GITHUB_SERVER_URL")); err == nil && u.Host != "" {
-		return strings.ToLower(u.Host)
+// jobServer returns the address of the GitHub that has that repository, and that the token
+// in tokenVariable is for: that of the environment, else that of the tracker.
+func (d *decoder) jobServer() string {
+	server := d.lookupVariable("GITHUB_SERVER_URL")
+	if on, ok := d.settings.Tracker.Config.(interface{ Server() string }); ok && server == "" {
+		server = on.Server()
 	}
-	return "github.com"
+	return cmp.Or(server, "https://github.com")
+}
+
+// tokenIsFor reports whether the token in tokenVariable is for the GitHub on a host.
+func (d *decoder) tokenIsFor(host string) bool {
+	u, err := url.Parse(d.jobServer())
+	return err == nil && host != "" && strings.EqualFold(u.Host, host)
 }
 
 // decodeToken decodes repository.token. The token of the job reaches no other host
@@ -137,7 +144,7 @@ func (d *decoder) decodeToken(a address) {
 	variable := ""
 	switch raw := v.raw.(type) {
 	case nil:
-		if a.host != d.tokenHost() {
+		if !d.tokenIsFor(a.host) {
 			break
 		}
 		variable = tokenVariable

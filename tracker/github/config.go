@@ -151,6 +151,14 @@ func isOneWord(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
+// Server returns the address of the GitHub that has the issues; empty if api_url is wrong.
+func (c *Config) Server() string {
+	if c.APIURL == "" {
+		return ""
+	}
+	return client.ServerOf(c.APIURL)
+}
+
 // decodeAPIURL keeps the root of the API without a slash at its end.
 func (c *Config) decodeAPIURL(value any) bool {
 	text, ok := value.(string)
