@@ -92,7 +92,7 @@ func (v view) otherErrors() []string {
 	return errors
 }
 
-// parked returns the issues that wait for a person.
+// parked returns the issues that wait for a person, the one that was parked last first.
 func (v view) parked() []schedule.Verdict {
 	var parked []schedule.Verdict
 	for _, verdict := range v.Verdicts {
@@ -100,6 +100,9 @@ func (v view) parked() []schedule.Verdict {
 			parked = append(parked, verdict)
 		}
 	}
+	slices.SortStableFunc(parked, func(a, b schedule.Verdict) int {
+		return latestParked(v.Claims[a.Issue.ID], v.Claims[b.Issue.ID])
+	})
 	return parked
 }
 

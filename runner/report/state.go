@@ -48,8 +48,8 @@ func State(s *schedule.State, now time.Time) StateView {
 	}
 	v.claims = schedule.SortedClaims(v.claims, func(a, b *schedule.Claim) int {
 		return cmp.Or(
-			cmp.Compare(phaseRank(a.Phase), phaseRank(b.Phase)),
-			a.Due.Compare(b.Due), cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID),
+			cmp.Compare(phaseRank(a.Phase), phaseRank(b.Phase)), latestParked(*a, *b),
+			a.Due.Compare(b.Due), tracker.CompareNaturally(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID),
 		)
 	})
 	v.published = latestFirst(s.Deliveries)
@@ -73,9 +73,18 @@ func latestFirst(deliveries map[tracker.ID]schedule.Delivery) []published {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b published) int {
-		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.id, b.id))
+		return cmp.Or(b.At.Compare(a.At), tracker.CompareNaturally(a.Identifier, b.Identifier), cmp.Compare(a.id, b.id))
 	})
 	return all
+}
+
+// latestParked compares two claims by when they were parked, the latest first: a list that
+// is cut shows what is new. Claims that are not parked are equal to all others.
+func latestParked(a, b schedule.Claim) int {
+	if a.Phase != schedule.Parked || b.Phase != schedule.Parked {
+		return 0
+	}
+	return b.Since.Compare(a.Since)
 }
 
 // phaseRank returns the place of a phase in the order of claims.
