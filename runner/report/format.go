@@ -100,15 +100,22 @@ func minute(at, now time.Time) string {
 	return at.Format("Jan 2 15:04")
 }
 
-// relative returns how far an instant is from now.
+// relative returns how far an instant is from now, in whole seconds: one that is to come is
+// not shown too early.
 func relative(at, now time.Time) string {
-	switch d := at.Sub(now); {
+	d := at.Sub(now)
+	switch seconds := d.Truncate(time.Second); {
+	case d == 0:
+		return "now"
+	case d > seconds:
+		return "in " + Duration(min(seconds, math.MaxInt64-time.Second)+time.Second)
 	case d > 0:
 		return "in " + Duration(d)
-	case d < 0:
-		return Duration(-max(d, -math.MaxInt64)) + " ago"
+	case seconds == 0:
+		return "just now"
+	default:
+		return Duration(-seconds) + " ago"
 	}
-	return "now"
 }
 
 // instant returns an instant as clock and relative do, for running text.

@@ -2,12 +2,14 @@ package report_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
 func TestNumbersAreShort(t *testing.T) {
@@ -51,4 +53,29 @@ func TestNumbersAndDurationsStayNarrow(t *testing.T) {
 			t.Errorf("duration %q", got)
 		}
 	})
+}
+
+// TestAgesAreInWholeSeconds holds a page to words that people use: a run takes 909ms, but
+// nothing happened "909ms ago", and what is due is not shown as due too early.
+func TestAgesAreInWholeSeconds(t *testing.T) {
+	t.Parallel()
+	for ago, want := range map[time.Duration]string{
+		0: "", time.Millisecond: "(just now)", 909 * time.Millisecond: "(just now)", time.Second: "(1s ago)",
+		1400 * time.Millisecond: "(1s ago)", 59_900 * time.Millisecond: "(59s ago)", 26 * time.Hour: "(1d02h ago)", math.MaxInt64: "(106751d23h ago)",
+	} {
+		s := schedule.New(schedule.Owner{})
+		s.History = []schedule.TickRecord{{Started: end.Add(-ago)}}
+		if page := report.State(s, end).Markdown(links); !strings.Contains(page, want) || want == "" && strings.Contains(page, " ago)") {
+			t.Errorf("what began %v ago is not shown as %q:\n%s", ago, want, page)
+		}
+	}
+	for ahead, want := range map[time.Duration]string{
+		time.Millisecond: "in 1s", 1400 * time.Millisecond: "in 2s", 8 * time.Second: "in 8s", math.MaxInt64: "in 106751d23h",
+	} {
+		s := schedule.New(schedule.Owner{})
+		s.Claims["a"] = schedule.Claim{ID: "a", Phase: schedule.Waiting, Due: end.Add(ahead)}
+		if text := report.State(s, end).Text(120); !strings.Contains(text, want+" ") {
+			t.Errorf("what is due in %v is not shown as %q:\n%s", ahead, want, text)
+		}
+	}
 }
