@@ -1,6 +1,7 @@
 package report
 
 import (
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,7 +26,7 @@ type Links struct {
 var (
 	repository = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$`) })
 	runID      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{1,20}$`) })
-	// plainPath matches names of files and branches that need no escapes in an address.
+	// plainPath matches names of files that need no escapes in an address.
 	plainPath = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
 	})
@@ -53,8 +54,8 @@ func (l Links) places() phrase {
 		}
 		p = append(p, span{text: text, url: address, name: true})
 	}
-	if plainPath().MatchString(l.Branch) {
-		add("All issues", "blob/"+l.Branch+"/README.md")
+	if branch := pathOf(l.Branch); branch != "" {
+		add("All issues", "blob/"+branch+"/README.md")
 	}
 	if plainPath().MatchString(l.Workflow) {
 		add("Run workflow", "actions/workflows/"+l.Workflow)
@@ -63,6 +64,19 @@ func (l Links) places() phrase {
 		add("Logs of the sessions", "actions/runs/"+l.Run+"#artifacts")
 	}
 	return p
+}
+
+// pathOf returns the name of a branch for an address; empty for what an address does not
+// lead to, such as a name with a part "..".
+func pathOf(branch string) string {
+	parts := strings.Split(branch, "/")
+	for i, part := range parts {
+		if part == "" || part == "." || part == ".." {
+			return ""
+		}
+		parts[i] = url.PathEscape(part)
+	}
+	return strings.Join(parts, "/")
 }
 
 // Job returns the address of the page of a job of a run; empty if it is not known. The ids

@@ -69,7 +69,9 @@ func TestTheSummaryLeadsToThePagesOfItsRun(t *testing.T) {
 		{report.Links{Server: "https://ghe.example", Repository: "acme/shop", Run: "12"}, ""}, // nothing is uploaded
 		{report.Links{Server: "https://ghe.example", Repository: "acme/../shop", Branch: "state", Workflow: "tick.yml"}, ""},
 		{report.Links{Server: "javascript:x", Repository: "acme/shop", Branch: "state", Workflow: "tick.yml"}, ""},
-		{report.Links{Server: "https://ghe.example", Repository: "acme/shop", Branch: "a](b", Workflow: "../x", Run: "1/2", Artifact: "x"}, ""},
+		{report.Links{Server: "https://ghe.example", Repository: "acme/shop", Branch: "../b", Workflow: "../x", Run: "1/2", Artifact: "x"}, ""},
+		{report.Links{Server: "https://ghe.example", Repository: "acme/shop", Branch: "état/#1&100%"}, "[All issues](https://ghe.example/acme/shop/blob/%C3%A9tat/%231&amp;100%25/README.md)"},
+		{report.Links{Server: "https://ghe.example", Repository: "acme/shop", Branch: `a](b"><b>`}, "[All issues](https://ghe.example/acme/shop/blob/a%5D%28b%22%3E%3Cb%3E/README.md)"},
 	} {
 		page := report.Of(inActions(dryRun())).Markdown(row.links)
 		line := ""
