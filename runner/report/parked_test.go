@@ -50,3 +50,15 @@ func TestWhatWasParkedLastIsShownOfAHundredParkedIssues(t *testing.T) {
 		})
 	}
 }
+
+// TestAStatusPageSaysHowToAnswerBeforeWhatWaits looks at a phone, where a table of parked
+// issues is many screens long.
+func TestAStatusPageSaysHowToAnswerBeforeWhatWaits(t *testing.T) {
+	t.Parallel()
+	state := schedule.New(schedule.Owner{})
+	for _, c := range parkedIssues(100) {
+		state.Claims[c.ID] = c
+	}
+	inOrder(t, report.State(state, end).Markdown(links), "Parked: waits for a person", schedule.GoOnByEdit, "symphony state retry ID", "| Issue | Why |")
+	inOrder(t, report.State(state, end).Text(120), "GH-100", schedule.GoOnByEdit) // people see the end of a terminal
+}

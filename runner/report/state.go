@@ -194,7 +194,11 @@ func (v StateView) parked(d *document, page bool) {
 	if len(claims) == 1 {
 		id = argument(name(claims[0].Identifier, claims[0].ID))
 	}
-	d.add(section{heading: "Parked", detail: "waits for a person", body: document{t, goOnOr(v.talks(), v.program, v.place, id)}})
+	body := document{t, goOnOr(v.talks(), v.program, v.place, id)}
+	if page { // nobody scrolls past a hundred rows to see how
+		slices.Reverse(body)
+	}
+	d.add(section{heading: "Parked", detail: "waits for a person", body: body})
 }
 
 // parkedReason returns why a claim is parked. The reasons of a refusal, which are a list,
