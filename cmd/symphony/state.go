@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -180,6 +183,9 @@ func (s *stateCommand) stateHere(use stateUse) (*stateStore, workflow.Workflow, 
 	wf, err := s.workflows(path).Current()
 	if err != nil {
 		wf = workflow.Workflow{Path: path}
+	}
+	if _, noState := os.Lstat(dataFolder(path)); s.state == "" && errors.Is(err, fs.ErrNotExist) && errors.Is(noState, fs.ErrNotExist) {
+		return nil, wf, fmt.Errorf("%w: there is neither a WORKFLOW.md nor a state in %s: go to the folder that has one, or name the state with --state", errUsage, filepath.Dir(path))
 	}
 	kept, err := s.openState(wf, use)
 	return kept, wf, err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
@@ -132,7 +133,8 @@ func (s *Source) Current() (Workflow, error) {
 }
 
 // read returns the absolute path of the file and its content, which is never nil. It
-// reads at most one byte more than a workflow may have.
+// reads at most one byte more than a workflow may have, and never waits for the other end
+// of a pipe.
 func read(path string) (string, []byte, error) {
 	fail := func(err error) (string, []byte, error) {
 		todo := "name a file that can be read"
@@ -148,11 +150,16 @@ func read(path string) (string, []byte, error) {
 	if err != nil {
 		return fail(err)
 	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return fail(err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return fail(err)
+	} else if !info.Mode().IsRegular() {
+		return fail(&fs.PathError{Op: "read", Path: path, Err: errors.New("is not a regular file")})
+	}
 	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return fail(err)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,7 +39,11 @@ func TestAFileIsReadByARelativePath(t *testing.T) {
 func TestAFileThatCannotBeReadIsMissing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, path := range []string{filepath.Join(dir, "none.md"), dir} {
+	pipe := filepath.Join(dir, "pipe.md")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(dir, "none.md"), dir, pipe} {
 		wf, err := workflow.NewSource(path, with(nil)).Current()
 		if !errors.Is(err, workflow.ErrMissingFile) || !cmp.Equal(workflow.Workflow{}, wf) {
 			t.Errorf("%s: %+v, %v", path, wf, err)
