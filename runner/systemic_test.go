@@ -52,6 +52,9 @@ func TestASystemicFailureStopsDispatchAndCountsAgainstNoIssue(t *testing.T) {
 		if tick.Spent.Sessions != 1 || !tick.Pause.Until.Equal(until) || len(tick.Errors) != 1 {
 			t.Errorf("%d sessions, pause %+v, errors %q", tick.Spent.Sessions, tick.Pause, tick.Errors)
 		}
+		if !tick.NextDue.Equal(until) {
+			t.Errorf("a retry is due at %v, before the pause ends at %v", tick.NextDue, until)
+		}
 		if c := f.claims()["A-1"]; c.Failures != 0 {
 			t.Errorf("A-1 was charged: %+v", c)
 		}

@@ -55,6 +55,9 @@ func (l *loop) finish(now time.Time) {
 			t.NextDue = c.Due
 		}
 	}
+	if pause := t.Pause; pause.Why != "" && !t.NextDue.IsZero() && pause.Until.After(t.NextDue) {
+		t.NextDue = pause.Until
+	}
 }
 
 // spent returns what the run has used; for a service, in all its ticks.
