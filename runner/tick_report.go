@@ -36,8 +36,9 @@ func (l *loop) finish(now time.Time) {
 	t.Claims = maps.Clone(l.state.Claims)
 	t.Delivers, t.Deliveries = l.delivers(), maps.Clone(l.state.Deliveries)
 	t.Checks = make(map[tracker.ID]schedule.Checks, len(l.state.Conversations))
+	t.Asked = make(map[tracker.ID]string, len(l.state.Conversations))
 	for id, c := range l.state.Conversations {
-		t.Checks[id] = c.Checks
+		t.Checks[id], t.Asked[id] = c.Checks, c.Asked
 	}
 	t.Ignored = make(map[tracker.ID][]string, len(l.talks.news))
 	for id, n := range l.talks.news {

@@ -31,14 +31,14 @@ func (v view) attention(d *document) {
 		l.items = append(l.items, item{text: phrase{foreign(v.pausedUntil() + ": " + v.Pause.Why)}})
 	}
 	for _, row := range rejected[:min(len(rejected), maxParked)] {
-		l.items = append(l.items, refusedItem(phrase{rowLink(row), own(": its work was refused, so nothing was published")}, row.Refused))
+		l.items = append(l.items, itemWithList(phrase{rowLink(row), own(": its work was refused, so nothing was published")}, row.Refused))
 	}
 	if n := len(rejected) - maxParked; n > 0 {
 		l.items = append(l.items, item{text: phrase{own(leftOut(n) + " with refused work")}})
 	}
 	for _, verdict := range parked[:min(len(parked), maxParked)] {
-		why, refusal := v.parkedReason(verdict)
-		l.items = append(l.items, refusedItem(phrase{v.issueLink(verdict.Issue), own(" is parked: "), foreign(why)}, refusal))
+		why, list := v.parkedReason(verdict)
+		l.items = append(l.items, itemWithList(phrase{v.issueLink(verdict.Issue), own(" is parked: "), foreign(why)}, list))
 	}
 	l.left = max(0, len(parked)-maxParked)
 	var body document
@@ -118,19 +118,36 @@ func (v view) pauseEnd() string {
 	return instant(v.Pause.Until, v.Ended)
 }
 
-// parkedReason returns why an issue is parked, and what it has cost. If its work was
-// refused, the reasons of that are the refusal and not in the text.
-func (v view) parkedReason(verdict schedule.Verdict) (text, refusal string) {
-	claim, refusal := v.Claims[verdict.Issue.ID], v.Deliveries[verdict.Issue.ID].Refused
+// parkedReason returns why an issue is parked, and what it has cost. If its work was refused,
+// the reasons of that are the list and not in the text; if the agent asks, the choices are.
+func (v view) parkedReason(verdict schedule.Verdict) (text, list string) {
+	claim, list := v.Claims[verdict.Issue.ID], v.Deliveries[verdict.Issue.ID].Refused
 	text = claim.Why
 	if text == "" {
 		text = verdict.Why.String()
 	}
-	text = withoutReasons(text, refusal)
+	text = withoutReasons(text, list)
+	if question, choices := cutChoices(v.Asked[verdict.Issue.ID]); choices != "" && strings.HasPrefix(text, agentAsks) {
+		text, list = agentAsks+question, choices
+	}
 	if claim.Tokens > 0 || claim.Sessions > 0 {
 		text = fmt.Sprintf("%s (%s in %s)", text, tokens(claim.Tokens), plural(claim.Sessions, "session"))
 	}
-	return text, refusal
+	return text, list
+}
+
+// agentAsks begins the reason why an issue is parked whose agent asks something.
+const agentAsks = "the agent asks: "
+
+// cutChoices divides what an agent asks before its first choice. It returns no choices if
+// there are none.
+func cutChoices(asked string) (question, choices string) {
+	const choice = "\n- "
+	question, choices, found := strings.Cut(asked, choice)
+	if !found {
+		return asked, ""
+	}
+	return strings.TrimSpace(question), "- " + choices
 }
 
 // retryName returns the name of one of the parked issues for a command.

@@ -47,10 +47,11 @@ func (v view) refused() []Row {
 	return rows
 }
 
-// refusedItem returns an entry with the reasons of a refusal below it, if there are any.
-func refusedItem(text phrase, refusal string) item {
+// itemWithList returns an entry with a list in Markdown below it, such as the reasons of a
+// refusal, if it has any.
+func itemWithList(text phrase, list string) item {
 	it := item{text: text, long: true}
-	for i, reason := range reasons(refusal) {
+	for i, reason := range reasons(list) {
 		if i >= maxReasons {
 			it.left++
 			continue

@@ -51,9 +51,9 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 			continue // it went on since
 		}
 		called := name(verdict.Issue.Identifier, id)
-		text, refusal := v.parkedReason(verdict)
-		if refusal != "" {
-			text += ": " + inOneLine(refusal)
+		text, list := v.parkedReason(verdict)
+		if list != "" {
+			text += ": " + inOneLine(list)
 		}
 		advice := " " + inText(v.Talks, v.Program, v.State, retryName([]schedule.Verdict{verdict}))
 		note(&errors, called+" is parked", sentence(Fit(text, 2*itemWidth-Columns(advice)-1))+advice)

@@ -61,6 +61,10 @@ type Tick struct {
 	Deliveries map[tracker.ID]schedule.Delivery // those of all runs that are left at the end
 	Checks     map[tracker.ID]schedule.Checks   // of the heads of pull requests, as they were read last
 
+	// Asked holds what agents ask people and nobody has answered, in several lines: a question
+	// and its choices, which are a list in Markdown.
+	Asked map[tracker.ID]string
+
 	// Ignored holds what was said about issues and does not count, and why: one sentence each,
 	// as last read. Warnings has each as well.
 	Ignored map[tracker.ID][]string
