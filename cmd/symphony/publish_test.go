@@ -22,14 +22,14 @@ func TestKeptWorkIsFoundWhereTheRunLeavesIt(t *testing.T) {
 		want    string
 		lost    bool
 	}{
-		"uploaded":           {"/runner/scratch/logs/refused/GH-1", []string{"SYMPHONY_ARTIFACT=symphony-7"}, "logs/refused/GH-1 of the artifact symphony-7", false},
-		"not uploaded":       {"/runner/scratch/logs/refused/GH-1", []string{"SYMPHONY_ARTIFACT="}, "/runner/scratch/logs/refused/GH-1", true},
-		"not below the logs": {"/repo/.symphony/refused/GH-1", []string{"SYMPHONY_ARTIFACT=symphony-7"}, "/repo/.symphony/refused/GH-1", true},
+		"uploaded":           {"/runner/scratch/logs/refused/GH-1", []string{"SYMPHONY_ARTIFACT=symphony-7"}, "logs/refused/GH-1 of the artifact symphony-7 keeps it. To look", false},
+		"not uploaded":       {"/runner/scratch/logs/refused/GH-1", []string{"SYMPHONY_ARTIFACT="}, "/runner/scratch/logs/refused/GH-1 on its runner keeps it until the job ends.", true},
+		"not below the logs": {"/repo/.symphony/refused/GH-1", []string{"SYMPHONY_ARTIFACT=symphony-7"}, "/repo/.symphony/refused/GH-1 on its runner keeps it until the job ends.", true},
 	} {
 		tick := deliveredTick("")
-		tick.Rows[0].Kept.Folder = test.folder
+		tick.Rows[0].Kept = report.Kept{Folder: test.folder, Commands: []string{"git apply work.patch"}}
 		got := publishTick(t, tick, workflow.Workflow{}, test.environ...)
-		if !strings.Contains(got.summary, test.want+" keeps it") || strings.Contains(got.summary, lost) != test.lost || strings.Contains(got.log, "::notice::Work that") != test.lost {
+		if !strings.Contains(got.summary, test.want) || strings.Contains(got.summary, "git apply") == test.lost || strings.Contains(got.summary, lost) != test.lost || strings.Contains(got.log, "::notice::Work that") != test.lost {
 			t.Errorf("%s: not %q, lost %v:\n%s\n%s", name, test.want, test.lost, got.summary, got.log)
 		}
 	}

@@ -103,6 +103,10 @@ func (v view) keptWork(d *document) {
 			d.add(paragraph{own("The work on "), rowLink(row), own(" was not published. It is in the workspace alone: files that keep it would hold what looks like a secret.")})
 			continue
 		}
+		if v.losesKept(row.Kept) {
+			d.add(paragraph{own("The work on "), rowLink(row), own(" was not published: "), foreign(row.Kept.Folder), own(" on its runner keeps it until the job ends.")})
+			continue
+		}
 		// The name of a folder does not end a sentence: "www" and a full stop would read
 		// like an address.
 		text := phrase{own("The work on "), rowLink(row), own(" was not published: "), foreign(keptIn(row.Kept)), own(" keeps it.")}
@@ -117,6 +121,10 @@ func (v view) keptWork(d *document) {
 		d.add(paragraph{own(leftOut(n-maxKept) + " with kept work")})
 	}
 }
+
+// losesKept reports whether kept work is lost with the machine of a job: no artifact has it,
+// so a person cannot use the commands.
+func (v view) losesKept(k Kept) bool { return v.Scheduled && k.Folder != "" && k.Artifact == "" }
 
 // keptIn returns the place of kept work in words.
 func keptIn(k Kept) string {

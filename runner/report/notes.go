@@ -69,7 +69,7 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 	}
 	for _, row := range v.refused() {
 		text := inOneLine(row.Refused)
-		if row.Kept.Folder != "" {
+		if row.Kept.Folder != "" && !v.losesKept(row.Kept) {
 			text = sentence(text) + " The work is kept in " + keptIn(row.Kept)
 		}
 		note(&warnings, name(row.Identifier, row.ID)+" "+v.issueOutcome(row)+": "+v.next(row), text)
