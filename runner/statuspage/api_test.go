@@ -369,7 +369,7 @@ func forEachText(value any, visit func(path, text string)) {
 	walk("", value)
 }
 
-func TestTheReadmeNamesEveryFieldOfTheAPI(t *testing.T) {
+func TestTheReadmeNamesWhatTheAPISays(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -394,5 +394,10 @@ func TestTheReadmeNamesEveryFieldOfTheAPI(t *testing.T) {
 	}
 	for _, document := range []any{stateJSON{}, detailJSON{}, refreshJSON{}} {
 		check(reflect.TypeOf(document))
+	}
+	for _, source := range []progress.Source{progress.Tracker, progress.Workflow, progress.Repository, progress.Agent, progress.Budget} {
+		if !strings.Contains(string(text), "`"+string(source)+"`") {
+			t.Errorf("README.md does not name the source %s", source)
+		}
 	}
 }
