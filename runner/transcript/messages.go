@@ -129,8 +129,8 @@ func (r *Reader) onUsage(m message) {
 	switch {
 	case known:
 		last = tokens{total.Input - before.Input, total.Output - before.Output}
-	case p.ThreadID == r.thread && (!r.turn.open || r.turn.id != "" && r.turn.id != p.TurnID):
-		return // what the thread used before the session
+	case p.ThreadID == r.thread && (!r.turn.open || r.turn.id == "" || r.turn.id != p.TurnID):
+		return // what the thread used before the session: Codex may repeat it when the turn is asked for
 	}
 	r.spent.Input += max(last.Input, 0)
 	r.spent.Output += max(last.Output, 0)

@@ -159,6 +159,27 @@ func TestALogThatIsContinuedHasTwoSessions(t *testing.T) {
 	}
 }
 
+// Codex 0.169 repeats what the thread used before once the turn is asked for, and before
+// it says that the turn has started.
+func TestATurnOfAResumedThreadHasItsOwnTokensAlone(t *testing.T) {
+	t.Parallel()
+	usage := func(turn string, total int) string {
+		return fmt.Sprintf(`{"t_ms":3,"dir":"<","msg":{"method":"thread/tokenUsage/updated","params":{"threadId":"t","turnId":%q,"tokenUsage":{"total":{"inputTokens":%d,"outputTokens":7},"last":{"inputTokens":100,"outputTokens":7}}}}}`, turn, total)
+	}
+	log := strings.Join([]string{
+		`{"t_ms":1,"dir":"<","msg":{"id":3,"result":{"cwd":"/w","thread":{"id":"t"}}}}`,
+		`{"t_ms":2,"dir":">","msg":{"method":"turn/start","params":{"threadId":"t","input":[{"text":"go on"}]}}}`,
+		usage("earlier", 100),
+		`{"t_ms":4,"dir":"<","msg":{"method":"turn/started","params":{"threadId":"t","turn":{"id":"now"}}}}`,
+		usage("now", 200),
+		`{"t_ms":5,"dir":"<","msg":{"method":"turn/completed","params":{"threadId":"t","turn":{"id":"now","status":"completed"}}}}`,
+	}, "\n") + "\n"
+	entries := (&Reader{}).Feed([]byte(log))
+	if got := entries[len(entries)-1].Text; got != "100 tokens (100 in, 0 out)" {
+		t.Errorf("the turn says %q", got)
+	}
+}
+
 // hostile is what an agent can say, and a stranger can write into an issue.
 const hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>\x1b[2J\x1b]0;owned\x07\x1b[31mred\x1b[0m\u202etxt.exe\u2066\u200b\x00\x07\x9b31m" +
 	"\r\n::error::forged\n</pre></article></main>\u2028[link](javascript:alert(1)) ![x](http://evil.example/x.png) & \"quoted\" 'single'\rover\xff"
