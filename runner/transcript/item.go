@@ -144,9 +144,16 @@ func (r *Reader) filesEntry(e *Entry, i item) {
 	var diff strings.Builder
 	for _, c := range i.Changes {
 		name := r.relative(c.Path)
-		names = append(names, name)
+		kind, moved := c.kind()
+		title, to := name, name
+		if moved != "" {
+			to = r.relative(moved)
+			title = name + " → " + to
+			c.Diff = strings.TrimSuffix(c.Diff, "\n\nMoved to: "+moved) // Codex says it there too
+		}
+		names = append(names, title)
 		if diff.Len() < 4*maxText { // most of more would be left out
-			writeDiff(&diff, name, c)
+			writeDiff(&diff, kind, name, to, c.Diff)
 		}
 	}
 	const shown = 3
@@ -161,28 +168,29 @@ func (r *Reader) filesEntry(e *Entry, i item) {
 	e.Text, e.Omitted = r.bounded(diff.String())
 }
 
-// writeDiff writes the change of a file as a unified diff.
-func writeDiff(b *strings.Builder, name string, c change) {
-	kind := strings.Trim(string(c.Kind), `"`)
+// kind returns what a change does, such as add, and for a file that was moved its new path.
+func (c change) kind() (kind, moved string) {
 	var k struct {
 		Type     string
 		MovePath string `json:"move_path"`
 	}
-	if json.Unmarshal(c.Kind, &k) == nil {
-		kind = k.Type
+	if json.Unmarshal(c.Kind, &k) != nil {
+		return strings.Trim(string(c.Kind), `"`), ""
 	}
-	from, to, mark := "a/"+name, "b/"+name, ""
+	return k.Type, k.MovePath
+}
+
+// writeDiff writes the change of a file, which may have moved it, as a unified diff.
+func writeDiff(b *strings.Builder, kind, name, to, diff string) {
+	from, to, mark := "a/"+name, "b/"+to, ""
 	switch kind {
 	case "add":
 		from, mark = "/dev/null", "+"
 	case "delete":
 		to, mark = "/dev/null", "-"
 	}
-	if k.MovePath != "" {
-		to = "b/" + k.MovePath
-	}
 	fmt.Fprintf(b, "--- %s\n+++ %s\n", from, to)
-	for line := range strings.Lines(c.Diff) {
+	for line := range strings.Lines(diff) {
 		b.WriteString(mark + strings.TrimSuffix(line, "\n") + "\n")
 	}
 }

@@ -180,6 +180,21 @@ func TestATurnOfAResumedThreadHasItsOwnTokensAlone(t *testing.T) {
 	}
 }
 
+func TestAFileThatWasMovedIsShownWithBothNames(t *testing.T) {
+	t.Parallel()
+	log := `{"t_ms":1,"dir":"<","msg":{"id":3,"result":{"cwd":"/work/A-1","thread":{"id":"t"}}}}
+{"t_ms":2,"dir":"<","msg":{"method":"item/completed","params":{"threadId":"t","item":{"type":"fileChange","id":"f","status":"completed","changes":[` +
+		`{"path":"/work/A-1/notes.txt","kind":{"type":"update","move_path":"/work/A-1/docs/notes.txt"},"diff":"@@ -1 +1 @@\n-one\n+two\n\n\nMoved to: /work/A-1/docs/notes.txt"}]}}}}
+`
+	e := (&Reader{}).Feed([]byte(log))[0]
+	if e.Title != "changed notes.txt → docs/notes.txt" {
+		t.Errorf("the title is %q", e.Title)
+	}
+	if want := "--- a/notes.txt\n+++ b/docs/notes.txt\n@@ -1 +1 @@\n-one\n+two"; e.Text != want {
+		t.Errorf("the diff is\n%s\nwant\n%s", e.Text, want)
+	}
+}
+
 // hostile is what an agent can say, and a stranger can write into an issue.
 const hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>\x1b[2J\x1b]0;owned\x07\x1b[31mred\x1b[0m\u202etxt.exe\u2066\u200b\x00\x07\x9b31m" +
 	"\r\n::error::forged\n</pre></article></main>\u2028[link](javascript:alert(1)) ![x](http://evil.example/x.png) & \"quoted\" 'single'\rover\xff"
