@@ -82,7 +82,11 @@ func (a *app) completeFlags(cmd *cobra.Command) {
 		"exchange":   folder,
 		"home":       folder,
 	}
+	isAsked := len(a.args) > 0 && a.args[0] == cobra.ShellCompRequestCmd
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if isAsked {
+			f.Usage = strings.ReplaceAll(f.Usage, "`", "") // these mark the name of the value in help alone
+		}
 		if _, set := cmd.GetFlagCompletionFunc(f.Name); set {
 			return
 		}
