@@ -15,6 +15,10 @@ const (
 	itemWidth  = 600
 )
 
+// listRoom is how many bytes a list may take on a page. A summary that is too long is cut
+// between blocks, and a list is one: without a bound of its own, all of it would be cut.
+const listRoom = tableRoom
+
 // maxRemarks is how many remarks on the rows of a table are shown below it.
 const maxRemarks = 20
 
@@ -138,10 +142,12 @@ func (s section) writeMarkdown(w *markdownWriter) {
 	w.lines("</details>")
 }
 
-// writeMarkdown writes the list, an item on each line.
+// writeMarkdown writes the list, an item on each line, and how many items had no room.
 func (l list) writeMarkdown(w *markdownWriter) {
 	var lines []markdown
-	for _, item := range l.items {
+	used := 0
+	for i, item := range l.items {
+		begin := len(lines)
 		line := markdown("- ")
 		if item.count > 0 {
 			line += markdown(fmt.Sprintf("**%d** ", item.count))
@@ -156,6 +162,13 @@ func (l list) writeMarkdown(w *markdownWriter) {
 		}
 		if item.left > 0 {
 			lines = append(lines, markdown("  - "+leftOut(item.left)))
+		}
+		for _, line := range lines[begin:] {
+			used += len(line) + 1
+		}
+		if used > listRoom {
+			lines, l.left = lines[:begin], l.left+len(l.items)-i
+			break
 		}
 	}
 	if l.left > 0 {

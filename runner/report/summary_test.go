@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -206,4 +207,29 @@ func TestAnIDThatIsNoneLeadsToNoJob(t *testing.T) {
 	if got := (report.Links{Server: "https://github.com"}).Job("4711", "1"); got != "" {
 		t.Errorf("without a repository: %q", got)
 	}
+}
+
+// TestASummaryThatIsTooLongStillSaysWhatAPersonMustDo has agents name the files of refused
+// work so that each character takes the most room. GitHub shows 1 MiB, and package action
+// leaves out the blocks from the first one that does not fit.
+func TestASummaryThatIsTooLongStillSaysWhatAPersonMustDo(t *testing.T) {
+	t.Parallel()
+	const dollars = "$"
+	reasons := strings.Repeat("- "+strings.Repeat(dollars, 195)+"\n", 20)
+	page := report.Of(inActions(tick(func(tick *report.Tick) {
+		tick.Delivers, tick.Deliveries = true, map[tracker.ID]schedule.Delivery{}
+		for n := range 100 {
+			why := fmt.Sprintf("%d %s", n, strings.Repeat(dollars, 490))
+			tick.Rows = append(tick.Rows, refusedRow(fmt.Sprintf("GH-%d", n), why, waits(workRefused, end)))
+			tick.Rows[n].Refused, tick.Rows[n].Warnings = reasons, []string{why, why}
+			parked := schedule.Claim{Identifier: fmt.Sprintf("P-%d", n), Phase: schedule.Parked, Why: why}
+			addClaim(tick, parked, schedule.IsParked, why)
+			tick.Deliveries[tracker.ID(parked.Identifier)] = schedule.Delivery{Refused: reasons}
+			tick.Errors, tick.Warnings, tick.Notices = append(tick.Errors, why), append(tick.Warnings, why), append(tick.Notices, why)
+		}
+	}))).Markdown(links)
+	if len(page) > 1<<20 {
+		t.Errorf("it has %d bytes", len(page))
+	}
+	inOrder(t, page, "#### What needs a person", "its work was refused", "  - ", "- … and ", schedule.GoOn, "#### Issues", "| [GH-0]", "Warnings: 100")
 }
