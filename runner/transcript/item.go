@@ -37,6 +37,7 @@ type item struct {
 	Path  string // imageView
 
 	began   time.Duration // since the session began
+	turn    string        // the id of its turn
 	omitted int           // bytes that the log leaves out
 	byOther bool          // it is of a sub-agent
 }

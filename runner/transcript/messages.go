@@ -105,7 +105,11 @@ func (r *Reader) onTurn(m message) []Entry {
 		if status == "" {
 			status = strings.TrimPrefix(m.Method, "turn/")
 		}
-		return r.endTurn(status == "completed", status, p.Turn.Error.Message)
+		var cut []Entry
+		if status == "interrupted" { // Codex does not say that the items of the turn end with it
+			cut = r.unfinished(func(it item) bool { return it.turn == r.turn.id })
+		}
+		return append(cut, r.endTurn(status == "completed", status, p.Turn.Error.Message)...)
 	}
 	return nil
 }
@@ -153,12 +157,12 @@ func (r *Reader) onError(m message) []Entry {
 // onItem takes the start or the end of an item. It is shown at its end.
 func (r *Reader) onItem(m message) []Entry {
 	var p struct {
-		ThreadID string
-		Item     item
+		ThreadID, TurnID string
+		Item             item
 	}
 	_ = json.Unmarshal(m.Params, &p)
 	it := p.Item
-	it.began, it.omitted = r.now, m.omitted
+	it.began, it.turn, it.omitted = r.now, p.TurnID, m.omitted
 	it.byOther = p.ThreadID != "" && r.thread != "" && p.ThreadID != r.thread
 	at := slices.IndexFunc(r.begun, func(b item) bool { return b.ID == it.ID })
 	if m.Method == "item/started" {

@@ -110,7 +110,7 @@ func (r *Reader) Feed(part []byte) []Entry {
 // last line that is not whole. It is for a log that does not go on, as after a session
 // that was killed.
 func (r *Reader) End() []Entry {
-	all := r.unfinished()
+	all := r.unfinished(anyItem)
 	if n := len(r.partial) + r.tooLong; n > 0 {
 		all = append(all, r.entry(KindNotice, fmt.Sprintf("the log ends inside a line, after %s", count(int64(n), "byte"))))
 		r.partial, r.tooLong = nil, 0
@@ -132,18 +132,24 @@ func (r *Reader) Now() []Entry {
 	return append(all, r.entry(KindNotice, "the session is running"))
 }
 
-// unfinished returns the entries of what the agent was doing when nothing more came.
-func (r *Reader) unfinished() []Entry {
+// unfinished returns the entries of the items that have begun, of which nothing more comes,
+// and forgets them.
+func (r *Reader) unfinished(which func(item) bool) []Entry {
 	var all []Entry
-	for _, it := range r.begun {
+	r.begun = slices.DeleteFunc(r.begun, func(it item) bool {
+		if !which(it) {
+			return false
+		}
 		e := r.itemEntry(it)
 		e.Failed, e.Exit = true, nil
 		e.Text = strings.TrimPrefix(e.Text+"\n(it was not finished)", "\n")
 		all = append(all, e)
-	}
-	r.begun = nil
+		return true
+	})
 	return all
 }
+
+func anyItem(item) bool { return true }
 
 // Line takes the next line of a log, without its line end, and returns its entries. Most
 // lines have none or one.
@@ -168,7 +174,7 @@ func (r *Reader) Line(line []byte) []Entry {
 	case l.Hook != nil:
 		return []Entry{r.hookEntry(*l.Hook)}
 	case l.Outcome != nil:
-		return append(r.unfinished(), r.outcomeEntry(*l.Outcome))
+		return append(r.unfinished(anyItem), r.outcomeEntry(*l.Outcome))
 	case l.Event != nil:
 		return r.onEvent(*l.Event)
 	case l.Msg == nil:
