@@ -70,3 +70,15 @@ func TestRecordedSessionsReadAsAPersonWouldTellThem(t *testing.T) {
 		golden(t, name+".txt", text(read(t, string(log), nil), Style{Width: 100}))
 	}
 }
+
+// A line that begins with -- or ++, as a comment of SQL does, is no name of a file.
+func TestALineOfADiffThatLooksLikeANameIsALine(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, line := range diffLines("--- a/q.sql\n+++ b/q.sql\n@@ -1,2 +1 @@\n--- a comment\n-select 1\n+++ more\n") {
+		got = append(got, line.Class)
+	}
+	if diff := cmp.Diff([]string{"file", "file", "hunk", "del", "del", "add"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -131,10 +132,14 @@ type diffLine struct{ Class, Text string }
 // diffLines returns the lines of a diff with their classes.
 func diffLines(text string) []diffLine {
 	var all []diffLine
-	for line := range strings.Lines(text) {
+	lines := slices.Collect(strings.Lines(text))
+	isHead := func(i int) bool { // a line that was removed can begin with -- too
+		return strings.HasPrefix(lines[i], "--- ") && i+1 < len(lines) && strings.HasPrefix(lines[i+1], "+++ ")
+	}
+	for i, line := range lines {
 		class := ""
 		switch {
-		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"):
+		case isHead(i), i > 0 && isHead(i-1):
 			class = "file"
 		case strings.HasPrefix(line, "+"):
 			class = "add"
