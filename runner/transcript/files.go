@@ -249,7 +249,7 @@ func WritePageOf(folder, name string, redact func(string) string) (wrote bool, e
 // Limits bounds the logs that are kept below a folder.
 type Limits struct {
 	Sessions int           // of one issue
-	Bytes    int64         // of all
+	Bytes    int64         // of all, with their pages
 	Age      time.Duration // since the session began
 }
 
@@ -272,7 +272,11 @@ func Prune(folder string, l Limits, now time.Time) error {
 	failed := []error{err}
 	var bytes int64
 	sessions := map[string]int{}
-	for _, f := range files {
+	for i, f := range files {
+		if page, err := root.Lstat(PageName(f.Path)); err == nil { // it is removed with its log
+			f.Size += page.Size()
+			files[i] = f
+		}
 		bytes += f.Size
 		sessions[f.Key]++
 	}

@@ -169,7 +169,7 @@ func TestThePageOfALogIsPrunedWithIt(t *testing.T) {
 			t.Fatalf("%s: %t, %v", name, wrote, err)
 		}
 	}
-	if err := Prune(folder, Limits{Sessions: 1, Bytes: 10, Age: time.Hour}, noon.Add(90*time.Minute)); err != nil {
+	if err := Prune(folder, Limits{Sessions: 1, Bytes: 1 << 20, Age: time.Hour}, noon.Add(90*time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "GH-7")); !os.IsNotExist(err) {
@@ -177,6 +177,21 @@ func TestThePageOfALogIsPrunedWithIt(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(folder, PageName(kept))); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestThePagesOfLogsCountTowardsTheBytesThatAreKept(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), ".symphony", "sessions")
+	old, kept := write(t, folder, "GH-7", noon, 10), write(t, folder, "GH-8", noon.Add(time.Hour), 10)
+	if err := os.WriteFile(filepath.Join(folder, PageName(kept)), make([]byte, 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Prune(folder, Limits{Sessions: 9, Bytes: 115, Age: 9 * time.Hour}, noon.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{kept}, names(t, folder)); diff != "" {
+		t.Errorf("120 bytes were kept, %s among them (-want +got):\n%s", old, diff)
 	}
 }
 
