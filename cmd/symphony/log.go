@@ -83,6 +83,8 @@ func (l *logCommand) Run(ctx context.Context, args []string) error {
 		return fmt.Errorf("%w: choose one of --list, --html, --json and --pages", errUsage)
 	case l.pages && (l.run != "" || l.output != "" || l.session != 0):
 		return fmt.Errorf("%w: --pages writes beside the logs on this machine, of all sessions", errUsage)
+	case l.list && l.session != 0:
+		return fmt.Errorf("%w: --list lists all sessions: leave it out to show the one of --session", errUsage)
 	case l.follow && (l.html || l.list || l.pages || l.run != ""):
 		return fmt.Errorf("%w: --follow shows text or --json of a session on this machine", errUsage)
 	case l.run != "" && l.logs != "":
