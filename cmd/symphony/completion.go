@@ -128,14 +128,14 @@ func (a *app) completeIssue(cmd *cobra.Command, _ []string, _ string) ([]cobra.C
 	return a.localIssues(cmd.Context(), startedOrToDo), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeLog completes the name of an issue that has a session log, and after it the path
-// of a WORKFLOW.md.
+// completeLog completes the name of an issue that has a session log, and after it or in its
+// place the path of a WORKFLOW.md.
 func (l *logCommand) completeLog(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return completeWorkflow(cmd, args[1:], prefix)
 	}
 	if l.run != "" { // that would need a request
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return nil, cobra.ShellCompDirectiveDefault
 	}
 	found := l.newCompletions()
 	if source, err := l.open(cmd.Context(), nil); err == nil {
@@ -149,7 +149,7 @@ func (l *logCommand) completeLog(cmd *cobra.Command, args []string, prefix strin
 			}
 		}
 	}
-	return found.sorted(), cobra.ShellCompDirectiveNoFileComp
+	return found.sorted(), cobra.ShellCompDirectiveDefault // a word that begins no issue can be a path
 }
 
 // completeKnown completes the name of an issue that the state knows: by its claim, or by
