@@ -178,9 +178,10 @@ func (l *logCommand) write(write func(io.Writer) error) error {
 // show shows a log in the format of the flags.
 func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader, file transcript.File) error {
 	f := l.follower(log, &transcript.Reader{Redact: l.redactor.String}, w)
+	defer l.warnOfRest(f.log)
 	switch {
 	case l.html:
-		return transcript.CopyPage(w, io.LimitReader(log, maxShown), f.isRunning(), l.redactor.String)
+		return transcript.CopyPage(w, f.log, f.isRunning(), l.redactor.String)
 	case l.json || l.logFormat == "json":
 		f.show = func(part []byte, _ []transcript.Entry) error {
 			if f.terminal { // a log of somebody else can have what steers it, and a secret around that
@@ -206,12 +207,22 @@ func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader, file 
 	return f.copy(ctx)
 }
 
+// warnOfRest says that a log goes on where the reading of it stopped.
+func (l *logCommand) warnOfRest(log *io.LimitedReader) {
+	if log.N > 0 {
+		return
+	}
+	if n, _ := log.R.Read(make([]byte, 1)); n > 0 {
+		l.printWarning(fmt.Errorf("the log is longer than %d MiB, and the rest is not shown: read its file, which --list names", maxShown>>20))
+	}
+}
+
 // followEvery is the time between two reads of a log that is being written.
 const followEvery = 200 * time.Millisecond
 
 // follower copies a log to where it is shown.
 type follower struct {
-	log      io.Reader
+	log      *io.LimitedReader
 	reader   *transcript.Reader
 	redact   func(string) string
 	w        io.Writer
@@ -224,16 +235,15 @@ type follower struct {
 
 func (l *logCommand) follower(log io.Reader, reader *transcript.Reader, w io.Writer) *follower {
 	_, terminal := terminalWidth(w)
-	return &follower{log: log, reader: reader, redact: l.redactor.String, w: w, terminal: terminal, follow: l.follow}
+	return &follower{log: &io.LimitedReader{R: log, N: maxShown}, reader: reader, redact: l.redactor.String, w: w, terminal: terminal, follow: l.follow}
 }
 
 // copy shows the log to its end, or to the end of the session.
 func (f *follower) copy(ctx context.Context) error {
 	part := make([]byte, 64<<10)
-	for total := 0; total < maxShown; {
+	for f.log.N > 0 {
 		running := f.follow && f.isRunning() // asked before the read, which then has all that the session wrote
 		n, err := f.log.Read(part)
-		total += n
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("read the log of the session: %w", err)
 		}
@@ -264,7 +274,7 @@ func (f *follower) copy(ctx context.Context) error {
 
 // isRunning reports whether the session of the log runs.
 func (f *follower) isRunning() bool {
-	file, ok := f.log.(*os.File)
+	file, ok := f.log.R.(*os.File)
 	return ok && transcript.IsBeingWritten(file)
 }
 
