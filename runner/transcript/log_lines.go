@@ -48,29 +48,30 @@ func LogLines(e Entry, texts bool) []string {
 		if !texts {
 			return nil
 		}
-		return titledLines(title, e.Text, logThoughts)
+		return titledLines(title, e, logThoughts)
 	case KindMessage, KindNotice:
 		if !texts {
 			return []string{untrusted.OneLine(strings.TrimSuffix(title+": "+e.Text, ": "), briefLine)}
 		}
-		return titledLines(title, e.Text, logMessage)
+		return titledLines(title, e, logMessage)
 	}
 	lines := []string{untrusted.OneLine(title, logLine) + about}
 	if texts && e.Text != "" {
-		lines = append(lines, indented(e.Text, shown)...)
+		lines = append(lines, indented(e.Text, shown, e.Omitted)...)
 	}
 	return lines
 }
 
-// titledLines returns a title with the first line of its text, and below it the other lines.
-func titledLines(title, text string, limit int) []string {
-	if text == "" {
+// titledLines returns a title with the first line of the text of e, and below it the other
+// lines.
+func titledLines(title string, e Entry, limit int) []string {
+	if e.Text == "" {
 		return []string{untrusted.OneLine(title, logLine)}
 	}
-	first, rest, more := strings.Cut(text, "\n")
+	first, rest, more := strings.Cut(e.Text, "\n")
 	lines := []string{untrusted.OneLine(title+": "+first, logLine)}
 	if more {
-		lines = append(lines, indented(rest, limit-1)...)
+		lines = append(lines, indented(rest, limit-1, e.Omitted)...)
 	}
 	return lines
 }
@@ -78,7 +79,7 @@ func titledLines(title, text string, limit int) []string {
 // indented returns the first and the last lines of a text, limit lines and a note of what is
 // left out, as lines that belong to the one before them. It skips empty lines, and returns
 // none for the limit 0.
-func indented(text string, limit int) []string {
+func indented(text string, limit, omitted int) []string {
 	if limit == 0 {
 		return nil
 	}
@@ -88,7 +89,7 @@ func indented(text string, limit int) []string {
 			lines = append(lines, line)
 		}
 	}
-	lines = shorten(lines, limit)
+	lines = shorten(lines, limit, omitted)
 	for i, line := range lines {
 		lines[i] = "  " + untrusted.Truncate(line, logLine)
 	}

@@ -123,7 +123,11 @@ func (v view) Summary() string {
 	case KindTool:
 		what = "result"
 	}
-	return what + ", " + count(int64(strings.Count(v.Text, "\n")+1), "line")
+	about := what + ", " + count(int64(strings.Count(v.Text, "\n")+1), "line")
+	if v.Omitted > 0 {
+		about += " without " + count(int64(v.Omitted), "byte") + " of the middle"
+	}
+	return about
 }
 
 // diffLine is a line of a diff.

@@ -304,6 +304,17 @@ func TestALongTextLosesItsMiddle(t *testing.T) {
 	if n := strings.Count(shown, "\n"); n > 1000 || !strings.Contains(shown, "bytes are left out") {
 		t.Errorf("%d lines", n)
 	}
+	e.Text = strings.Repeat("line\n", 50) + "[… 7 bytes are left out …]\n" + strings.Repeat("line\n", 50) // the note is among the lines that go
+	e.Omitted = 7
+	for medium, got := range map[string]string{"text": Text(e, Style{}), "log": strings.Join(LogLines(e, true), "\n")} {
+		if !strings.Contains(got, " lines and another 7 bytes are left out …]") {
+			t.Errorf("the %s does not say what is left out:\n%s", medium, got)
+		}
+	}
+	e.Text += strings.Repeat("x", longText)
+	if got := string(HTML(e)); !strings.Contains(got, "<summary>output, 102 lines without 7 bytes of the middle</summary>") {
+		t.Errorf("the page does not say what is left out:\n%s", got)
+	}
 }
 
 func FuzzReader(f *testing.F) {

@@ -70,7 +70,7 @@ func Text(e Entry, s Style) string {
 		if text == "" {
 			return
 		}
-		for _, line := range shorten(strings.Split(text, "\n"), limit) {
+		for _, line := range shorten(strings.Split(text, "\n"), limit, e.Omitted) {
 			of := color
 			if e.Kind == KindFiles {
 				of = diffColor(line)
@@ -103,14 +103,18 @@ func linesOf(k Kind) int {
 }
 
 // shorten returns the first and the last lines of at most n, with a note between them; 0
-// is all.
-func shorten(lines []string, n int) []string {
+// is all. omitted is the number of bytes that the middle lacks already.
+func shorten(lines []string, n, omitted int) []string {
 	if n == 0 || len(lines) <= n+1 {
 		return lines
 	}
 	head := (n + 1) / 2
 	short := append([]string{}, lines[:head]...)
-	short = append(short, fmt.Sprintf("[… %d lines are left out …]", len(lines)-n))
+	left := fmt.Sprintf("%d lines", len(lines)-n)
+	if omitted > 0 {
+		left += fmt.Sprintf(" and another %d bytes", omitted)
+	}
+	short = append(short, "[… "+left+" are left out …]")
 	return append(short, lines[len(lines)-n/2:]...)
 }
 
