@@ -51,14 +51,7 @@ func (l *loop) finish(now time.Time) {
 			t.Rows[i].Next = c.Next() // parked by a later plan
 		}
 	}
-	for _, c := range l.state.Claims {
-		if c.Phase == schedule.Waiting && (t.NextDue.IsZero() || c.Due.Before(t.NextDue)) {
-			t.NextDue = c.Due
-		}
-	}
-	if pause := t.Pause; pause.Why != "" && !t.NextDue.IsZero() && pause.Until.After(t.NextDue) {
-		t.NextDue = pause.Until
-	}
+	t.NextDue, _ = l.state.NextRetry(l.policy(), now)
 }
 
 // spent returns what the run has used; for a service, in all its ticks.

@@ -179,6 +179,8 @@ func (v view) next(row Row) string {
 	}
 	due := row.Next.Due
 	switch {
+	case verdict.Why.Reason == schedule.DayBudget:
+		return "when the budget of the day allows"
 	case row.Class == schedule.Systemic && v.pausing():
 		if v.Scheduled {
 			return "retry after the pause, in " + v.nextRun(v.Pause.Until)

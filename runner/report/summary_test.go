@@ -109,6 +109,12 @@ func TestInActionsTheNextStepIsARun(t *testing.T) {
 			t.Errorf("due in %v:\n%s", after, page)
 		}
 	}
+	spent := due(0)
+	spent.Verdicts = nil
+	addClaim(&spent, schedule.Claim{Identifier: "GH-7", Phase: schedule.Waiting, Due: end}, schedule.DayBudget, "budget.max_tokens_per_day is spent until 2025-11-22T00:00:00Z")
+	if page := report.Of(inActions(spent)).Markdown(links); !strings.Contains(page, "| when the budget of the day allows |") {
+		t.Errorf("the next run is said to start what the budget of the day forbids:\n%s", page)
+	}
 	worked := report.Of(inActions(delivered())).Markdown(links)
 	if !strings.Contains(worked, "continues in the next scheduled run") || strings.Contains(worked, "next tick") {
 		t.Errorf("what is due at once:\n%s", worked)

@@ -328,3 +328,20 @@ func (s *State) Wake(p Policy, now time.Time) (at time.Time, ok bool) {
 	}
 	return at, ok
 }
+
+// NextRetry returns when the next waiting issue may continue: its retry is due, no pause
+// holds it, and the budget of the day is not spent. ok is false when none waits.
+func (s *State) NextRetry(p Policy, now time.Time) (at time.Time, ok bool) {
+	for _, c := range s.Claims {
+		if c.Phase == Waiting && (!ok || c.Due.Before(at)) {
+			at, ok = c.Due, true
+		}
+	}
+	if ok && s.Pause.Why != "" {
+		at = later(at, s.Pause.Until)
+	}
+	if ok && s.SpentBudget(p.Budget, now).Reason == DayBudget {
+		at = later(at, nextDay(now))
+	}
+	return at, ok
+}

@@ -127,3 +127,49 @@ func TestWakeIsTheNextTimeThatMatters(t *testing.T) {
 		})
 	}
 }
+
+func TestARetryWaitsForPausesAndTheBudgetOfTheDay(t *testing.T) {
+	t.Parallel()
+	in := func(d time.Duration) time.Time { return noon.Add(d) }
+	pause := func(f fixture) fixture {
+		f.state.Pause = schedule.Pause{Why: "unauthorized", Until: in(5 * time.Minute)}
+		return f
+	}
+	spent := func(f fixture) fixture {
+		f.policy.Budget.TokensPerDay = 10
+		f.state.Days = []schedule.Day{{Date: "2026-03-10", Usage: schedule.Usage{Output: 10}}}
+		return f
+	}
+	retries := func(after ...time.Duration) func(fixture) fixture {
+		return func(f fixture) fixture {
+			for n, d := range after {
+				f.claim(todo(n+1), schedule.Waiting, func(c *schedule.Claim) { c.Due = in(d) })
+			}
+			f.claim(todo(9), schedule.Parked, nil)
+			return f
+		}
+	}
+	for name, test := range map[string]struct {
+		with []func(fixture) fixture
+		want time.Duration // from noon; 0 for none
+	}{
+		"nothing waits":                    {[]func(fixture) fixture{retries(), pause, spent}, 0},
+		"the first of two":                 {[]func(fixture) fixture{retries(time.Hour, time.Minute)}, time.Minute},
+		"one that is over already":         {[]func(fixture) fixture{retries(-time.Minute, time.Hour)}, -time.Minute},
+		"during a pause":                   {[]func(fixture) fixture{retries(time.Minute), pause}, 5 * time.Minute},
+		"after a pause":                    {[]func(fixture) fixture{retries(time.Hour), pause}, time.Hour},
+		"the budget of the day is spent":   {[]func(fixture) fixture{retries(time.Minute), pause, spent}, 12 * time.Hour},
+		"later than the budget of the day": {[]func(fixture) fixture{retries(13 * time.Hour), spent}, 13 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := simple()
+			for _, with := range test.with {
+				f = with(f)
+			}
+			at, ok := f.state.NextRetry(f.policy, f.now)
+			if want := in(test.want); ok != (test.want != 0) || ok && !at.Equal(want) {
+				t.Errorf("NextRetry = %v, %v; want %v", at, ok, want)
+			}
+		})
+	}
+}
