@@ -99,7 +99,7 @@ func TestNoPartOfADeliveryLeavesWithASecret(t *testing.T) {
 	got := publishTick(t, tick, workflow.Workflow{}, "SHOP_TOKEN="+secret)
 	log := strings.Replace(got.log, "::add-mask::"+secret+"\n", "", 1)
 	for where, text := range map[string]string{"log": log, "outputs": got.outputs, "summary": got.summary} {
-		if strings.Contains(text, secret) || !strings.Contains(text, "***") {
+		if strings.Contains(text, secret) || !strings.Contains(strings.ReplaceAll(text, `\*`, "*"), "***") {
 			t.Errorf("the %s shows the secret, or not that there was one:\n%s", where, text)
 		}
 	}
