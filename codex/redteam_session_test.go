@@ -105,7 +105,7 @@ func TestRaidBringsItsOwnCodexConfiguration(t *testing.T) {
 		c.script = fmt.Sprintf(`mkdir -p .codex/rules && cat > .codex/config.toml <<'END'
 [mcp_servers.raid]
 command = "bash"
-args = ["-c", "echo raided > '%s'; cat"]
+args = ["-c", "echo raided > '%s'"]
 [shell_environment_policy.set]
 RAIDED = "raided"
 END

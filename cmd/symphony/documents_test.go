@@ -219,7 +219,10 @@ func TestTheDocumentsSayInOneSentenceHowAParkedIssueGoesOn(t *testing.T) {
 			t.Errorf("%s does not say once %q", name, schedule.GoOn)
 		}
 	}
-	other := regexp.MustCompile(`(?i)comment is not enough|answer or change it|edit the issue|to let (one|it) go on, (answer|edit|comment|change)`)
+	others := []string{"comment is not enough", "answer or change it", "edit the issue"}
+	for _, how := range []string{"answer", "edit", "comment", "change"} {
+		others = append(others, "to let one go on, "+how, "to let it go on, "+how)
+	}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && strings.HasPrefix(d.Name(), ".git") && d.Name() != ".github" {
 			if err == nil {
@@ -231,8 +234,11 @@ func TestTheDocumentsSayInOneSentenceHowAParkedIssueGoesOn(t *testing.T) {
 		if d.IsDir() || !isText {
 			return nil
 		}
-		if found := other.FindString(readText(t, path)); found != "" {
-			t.Errorf("%s says %q: use %q", path, found, schedule.GoOn)
+		text := strings.ToLower(readText(t, path))
+		for _, other := range others {
+			if strings.Contains(text, other) {
+				t.Errorf("%s says %q: use %q", path, other, schedule.GoOn)
+			}
 		}
 		return nil
 	})

@@ -41,6 +41,7 @@ type GitHub struct {
 	accounts     map[string]string // by token, those that are not of a job
 	as           string            // the account of the request that is answered
 	keepBranches bool
+	answers      map[string]string   // of git, about commits
 	labels       []string            // that exist besides those that something carries or carried
 	checks       map[string][]*check // by commit
 	artifacts    []*artifact
@@ -54,7 +55,7 @@ func New(t testing.TB, cfg storetest.Config) *GitHub {
 	h := storetest.New(t, cfg)
 	g := &GitHub{
 		Hub: h, t: t, server: strings.TrimSuffix(h.URL(), root(cfg)), schema: loadSchema(t),
-		clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), levels: map[string]string{Member: "write"}, accounts: map[string]string{}, as: account, checks: map[string][]*check{},
+		clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), levels: map[string]string{Member: "write"}, accounts: map[string]string{}, as: account, checks: map[string][]*check{}, answers: map[string]string{},
 	}
 	g.addIssueRoutes(root(cfg))
 	g.addCommentRoutes(root(cfg))

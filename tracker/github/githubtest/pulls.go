@@ -132,15 +132,11 @@ func (g *GitHub) pull(number int) *thread {
 // syncPulls has the open pull requests follow their branches, as they do at GitHub when
 // somebody pushes. One whose branch is gone is closed. g.mu must be held.
 func (g *GitHub) syncPulls() {
-	heads := map[string]string(nil)
 	for _, t := range g.threads {
 		if t.pull == nil || t.State != "open" {
 			continue
 		}
-		if heads == nil {
-			heads = g.Branches()
-		}
-		switch head := heads[t.pull.Head]; head {
+		switch head := g.Head(t.pull.Head); head {
 		case t.head:
 		case "":
 			g.setState(t, "closed", Member)

@@ -213,10 +213,22 @@ type hunk struct {
 	text                         []string // the first is that with the numbers
 }
 
+// aboutCommits returns what git says of commits, which it says each time. It is asked once:
+// a flood of reviews is about the same lines. g.mu must be held.
+func (g *GitHub) aboutCommits(args ...string) string {
+	key := strings.Join(args, "\x00")
+	answer, ok := g.answers[key]
+	if !ok {
+		answer = g.Git(args...)
+		g.answers[key] = answer
+	}
+	return answer
+}
+
 // hunks returns the diff of a file between two commits.
 func (g *GitHub) hunks(context int, from, to, path string) []hunk {
 	var list []hunk
-	for line := range strings.SplitSeq(g.Git("diff", fmt.Sprintf("--unified=%d", context), from, to, "--", ":(literal)"+path), "\n") {
+	for line := range strings.SplitSeq(g.aboutCommits("diff", fmt.Sprintf("--unified=%d", context), from, to, "--", ":(literal)"+path), "\n") {
 		if numbers, ok := strings.CutPrefix(line, "@@ -"); ok {
 			numbers, _, _ = strings.Cut(numbers, " @@")
 			before, after, _ := strings.Cut(numbers, " +")
@@ -244,7 +256,7 @@ func numbered(s string) (first, lines int) {
 // hunkAt returns the part of the diff of a pull request up to a line of its head; empty
 // if the diff does not show the line.
 func (g *GitHub) hunkAt(t *thread, path string, line int) string {
-	for _, h := range g.hunks(3, g.Git("merge-base", "refs/heads/"+t.pull.Base, t.head), t.head, path) {
+	for _, h := range g.hunks(3, g.aboutCommits("merge-base", g.Head(t.pull.Base), t.head), t.head, path) {
 		at := h.to - 1
 		for i, text := range h.text {
 			if i > 0 && !strings.HasPrefix(text, "-") {
