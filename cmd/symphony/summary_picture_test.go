@@ -95,8 +95,9 @@ func draw(markdown string) (picture string, widest float64) {
 			c.table(lines[i : i+rows])
 			i += rows - 1
 		case strings.HasPrefix(line, "- "):
-			fmt.Fprintf(&c.out, "<text x=\"%g\" y=\"%g\">•</text>\n", c.margin+6, c.y+lineHeight-6)
-			c.paragraph(20, textSize, "", line[2:])
+			c.item(0, "•", line[2:])
+		case strings.HasPrefix(line, "  - "):
+			c.item(20, "◦", line[4:])
 		default:
 			c.paragraph(0, textSize, "", line)
 		}
@@ -113,6 +114,12 @@ text { fill: #f0f6fc } .l { fill: #4493f8 } .page { fill: #0d1117; stroke: #3d44
 <rect class="page" x=".5" y=".5" width="%g" height="%g" rx="6"/>
 %s</svg>
 `, c.width, c.y+16, textSize, c.width-1, c.y+15, c.out.String()), c.widest
+}
+
+// item draws an item of a list, whose bullet is right of indent.
+func (c *canvas) item(indent float64, bullet, text string) {
+	fmt.Fprintf(&c.out, "<text x=\"%g\" y=\"%g\">%s</text>\n", c.margin+indent+6, c.y+lineHeight-6, bullet)
+	c.paragraph(indent+20, textSize, "", text)
 }
 
 // span is text of one kind: h (bold), l (a link), c (code), or plain.
