@@ -220,12 +220,11 @@ func TestAnIDThatIsNoneLeadsToNoJob(t *testing.T) {
 // leaves out the blocks from the first one that does not fit.
 func TestASummaryThatIsTooLongStillSaysWhatAPersonMustDo(t *testing.T) {
 	t.Parallel()
-	const dollars = "$"
-	reasons := strings.Repeat("- "+strings.Repeat(dollars, 195)+"\n", 20)
+	reasons := strings.Repeat("- "+strings.Repeat("$", 195)+"\n", 20)
 	page := report.Of(inActions(tick(func(tick *report.Tick) {
 		tick.Delivers, tick.Deliveries = true, map[tracker.ID]schedule.Delivery{}
 		for n := range 100 {
-			why := fmt.Sprintf("%d %s", n, strings.Repeat(dollars, 490))
+			why := fmt.Sprintf("%d %s", n, strings.Repeat("$", 490))
 			tick.Rows = append(tick.Rows, refusedRow(fmt.Sprintf("GH-%d", n), why, waits(workRefused, end)))
 			tick.Rows[n].Refused, tick.Rows[n].Warnings = reasons, []string{why, why}
 			parked := schedule.Claim{Identifier: fmt.Sprintf("P-%d", n), Phase: schedule.Parked, Why: why}

@@ -132,8 +132,8 @@ func (r *Reader) Now() []Entry {
 	return append(all, r.entry(KindNotice, "the session is running"))
 }
 
-// unfinished returns the entries of the items that have begun, of which nothing more comes,
-// and forgets them.
+// unfinished forgets the items that have begun and that which accepts, and returns their
+// entries: nothing more comes of them.
 func (r *Reader) unfinished(which func(item) bool) []Entry {
 	var all []Entry
 	r.begun = slices.DeleteFunc(r.begun, func(it item) bool {

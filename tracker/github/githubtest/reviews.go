@@ -213,8 +213,8 @@ type hunk struct {
 	text                         []string // the first is that with the numbers
 }
 
-// aboutCommits returns what git says of commits, which it says each time. It is asked once:
-// a flood of reviews is about the same lines. g.mu must be held.
+// aboutCommits returns what git says of commits. It asks git once, since commits do not
+// change and a flood of reviews is about the same lines. g.mu must be held.
 func (g *GitHub) aboutCommits(args ...string) string {
 	key := strings.Join(args, "\x00")
 	answer, ok := g.answers[key]
