@@ -6,21 +6,30 @@
 # there the image has to be used with `options: --user root`. Codex's sandbox needs user namespaces, which
 # many container engines keep from containers; symphony then says so before a session starts.
 
-FROM golang:1.26-bookworm AS symphony
+# The release workflow replaces these by the digests that the tags are at then; they are labels of the image.
+ARG GO_BASE=golang:1.26-bookworm
+ARG NODE_BASE=node:22-bookworm-slim
+ARG DEBIAN_BASE=debian:bookworm-slim
+
+FROM ${GO_BASE} AS symphony
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -tags nethttpomithttp2 -ldflags '-s -w -funcalign=16' -o /symphony ./cmd/symphony
 
-FROM node:22-bookworm-slim AS codex
+FROM ${NODE_BASE} AS codex
 ARG CODEX_VERSION=0.169.0
 RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates curl
 COPY .github/action/common.sh .github/action/fetch-codex.sh .github/action/codex.sha512 /action/
 RUN bash /action/fetch-codex.sh "$CODEX_VERSION" "linux-$(dpkg --print-architecture | sed s/amd64/x64/)" /codex \
   && /codex/bin/codex --version
 
-FROM debian:bookworm-slim
+FROM ${DEBIAN_BASE}
+ARG GO_BASE
+ARG NODE_BASE
+ARG DEBIAN_BASE
+LABEL org.opencontainers.image.base.name=${DEBIAN_BASE} symphony.base.go=${GO_BASE} symphony.base.node=${NODE_BASE}
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends bash ca-certificates curl git openssh-client \
   && rm -rf /var/lib/apt/lists/* \
