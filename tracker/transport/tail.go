@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker/untrusted"
@@ -21,13 +22,17 @@ const maxTailed = 128 << 20
 // maxTries bounds the time for that, in times of one try.
 const maxTries = 20
 
+// minPart is what must come in the time of one try, in bytes, unless the end comes: 4 KiB each
+// second if a try has 30 seconds.
+const minPart = 128 << 10
+
 // Tail returns the last n bytes of what is at an address of another server, such as one
 // that an answer redirects to, and reports whether that is all of it. The server does not
 // get the token, and is reached as safely as the own one: over https, and at a loopback
 // address only if the own one is there. Tail asks for the end alone; a server that does
-// not give it must send everything, at most 128 MiB. A server may be silent for the time of
-// one try, and take twenty times as long for all it sends. Tail follows no redirect. The
-// errors do not hold the address, which may be a secret.
+// not give it must send everything, at most 128 MiB. In the time of each try the server must
+// send 128 KiB or reach the end, and it may take twenty times as long for all it sends. Tail
+// follows no redirect. The errors do not hold the address, which may be a secret.
 func (t *Transport) Tail(ctx context.Context, address string, n int) (text []byte, whole bool, err error) {
 	if err := t.checkOther(address); err != nil {
 		return nil, false, err
@@ -45,20 +50,35 @@ func (t *Transport) Tail(ctx context.Context, address string, n int) (text []byt
 	defer end()
 	tried, cancel := context.WithCancelCause(timed)
 	defer cancel(nil)
-	silence := time.AfterFunc(t.Timeout, func() { cancel(fmt.Errorf("no answer within %v", t.Timeout)) })
-	defer silence.Stop()
-	text, whole, err = t.tail(tried, address, n, func() { silence.Reset(t.Timeout) })
+	var came atomic.Int64 // bytes of the part that is awaited
+	slow := time.AfterFunc(t.Timeout, func() { cancel(tooSlow(came.Load(), t.Timeout)) })
+	defer slow.Stop()
+	text, whole, err = t.tail(tried, address, n, func(got int) {
+		if came.Add(int64(got)) >= minPart {
+			came.Store(0)
+			slow.Reset(t.Timeout)
+		}
+	})
 	if _, known := errors.AsType[*Error](err); err == nil || known {
 		return own.cleanBytes(text), whole, err
 	}
 	if ctx.Err() != nil {
 		return nil, false, Interrupted(ctx)
 	}
+	remedy := ""
 	if tried.Err() != nil {
-		err = context.Cause(tried)
+		err, remedy = context.Cause(tried), "try again later, and check the network and the proxy"
 	}
 	reason := strings.ReplaceAll(own.clean(err.Error()), address, "its address")
-	return nil, false, &Error{Kind: Unanswered, Reason: untrusted.OneLine(reason, maxText)}
+	return nil, false, &Error{Kind: Unanswered, Reason: untrusted.OneLine(reason, maxText), Remedy: remedy}
+}
+
+// tooSlow returns the error for a server that has sent too few bytes in the given time.
+func tooSlow(came int64, in time.Duration) error {
+	if came == 0 {
+		return fmt.Errorf("no answer within %v", in)
+	}
+	return fmt.Errorf("the download is too slow: %d bytes within %v, at least %d are needed", came, in, minPart)
 }
 
 // checkOther returns an error if an address of another server must not be asked.
@@ -95,8 +115,8 @@ func isLocal(host string) bool {
 }
 
 // tail asks for everything, and for the end if that turns out to be long.
-// It calls heard when something comes.
-func (t *Transport) tail(ctx context.Context, address string, n int, heard func()) (text []byte, whole bool, err error) {
+// It calls heard with the number of bytes of each piece that comes.
+func (t *Transport) tail(ctx context.Context, address string, n int, heard func(int)) (text []byte, whole bool, err error) {
 	resp, err := t.ask(ctx, address, "")
 	if err != nil {
 		return nil, false, err
@@ -133,7 +153,7 @@ func (t *Transport) ask(ctx context.Context, address, part string) (*http.Respon
 	if part != "" {
 		req.Header.Set("Range", part)
 	}
-	return t.base.RoundTrip(req)
+	return t.roundTrip(req)
 }
 
 func refusedByOther(resp *http.Response) error {
@@ -142,14 +162,14 @@ func refusedByOther(resp *http.Response) error {
 
 // lastBytes returns the last n bytes of what it reads, and whether that is all. It fails
 // if there are more than limit.
-func lastBytes(from io.Reader, n, limit int, heard func()) (text []byte, whole bool, err error) {
+func lastBytes(from io.Reader, n, limit int, heard func(int)) (text []byte, whole bool, err error) {
 	var kept []byte
 	chunk := make([]byte, 32<<10)
 	read := 0
 	for {
 		got, err := from.Read(chunk)
 		if got > 0 {
-			heard()
+			heard(got)
 		}
 		if read += got; read > limit {
 			return nil, false, &Error{Kind: Unreadable, Reason: fmt.Sprintf("there are more than %d bytes", limit)}

@@ -119,7 +119,7 @@ func TestTailReturnsTheLastBytes(t *testing.T) {
 	}
 }
 
-func TestTailEndsWhenTheServerIsSilentForTheTimeOfOneTry(t *testing.T) {
+func TestTailEndsWhenTooLittleComesInTheTimeOfOneTry(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "slow")
@@ -132,7 +132,7 @@ func TestTailEndsWhenTheServerIsSilentForTheTimeOfOneTry(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr.Timeout = 10 * time.Millisecond
-	if _, _, err := tr.Tail(t.Context(), s.URL+"/7?sig=secret", 100); err == nil || !strings.Contains(err.Error(), "no answer within 10ms") || strings.Contains(err.Error(), "secret") {
+	if _, _, err := tr.Tail(t.Context(), s.URL+"/7?sig=secret", 100); err == nil || !strings.Contains(err.Error(), " within 10ms") || strings.Contains(err.Error(), "secret") {
 		t.Error(err)
 	}
 	tr.Timeout = time.Hour
@@ -147,6 +147,7 @@ func TestTailEndsWhenTheServerIsSilentForTheTimeOfOneTry(t *testing.T) {
 type dripping struct {
 	ctx    context.Context
 	pieces int
+	size   int // bytes of a piece
 	every  time.Duration
 }
 
@@ -157,8 +158,7 @@ func (d *dripping) Read(p []byte) (int, error) {
 	d.pieces--
 	select {
 	case <-time.After(d.every):
-		p[0] = '.'
-		return 1, nil
+		return copy(p, bytes.Repeat([]byte("."), d.size)), nil
 	case <-d.ctx.Done():
 		return 0, d.ctx.Err()
 	}
@@ -166,28 +166,37 @@ func (d *dripping) Read(p []byte) (int, error) {
 
 func (*dripping) Close() error { return nil }
 
-func TestTailGivesALongDownloadItsTimeAndAnEndlessOneAnEnd(t *testing.T) {
+func TestTailGivesALongDownloadItsTimeAndASlowOrEndlessOneAnEnd(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		pieces int
+		size   int
 		every  time.Duration
 		want   string
+		after  time.Duration
 	}{
-		{15, 20 * time.Second, ""},
-		{15, 31 * time.Second, "no answer within 30s"},
-		{1000, 20 * time.Second, "not everything came within 10m0s"},
+		{25, 1, time.Second, "", 25 * time.Second},
+		{40, 32 << 10, 5 * time.Second, "", 200 * time.Second},
+		{15, 32 << 10, 31 * time.Second, "no answer within 30s", 30 * time.Second},
+		{1000, 32 << 10, 5 * time.Second, "not everything came within 10m0s: try again later", 10 * time.Minute},
+		{1000, 1, 700 * time.Millisecond, "the download is too slow: 42 bytes within 30s, at least 131072 are needed: try again later", 30 * time.Second},
+		{1000, 32 << 10, 14 * time.Second, "the download is too slow: 65536 bytes within 30s", 30 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			tr, err := transport.New("https://api.github.com", "Bearer "+token, roundTripper(func(r *http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: http.StatusOK, ContentLength: -1, Body: &dripping{r.Context(), tt.pieces, tt.every}}, nil
+				return &http.Response{StatusCode: http.StatusOK, ContentLength: -1, Body: &dripping{r.Context(), tt.pieces, tt.size, tt.every}}, nil
 			}))
 			if err != nil {
 				t.Fatal(err)
 			}
-			text, whole, err := tr.Tail(t.Context(), "https://logs.example.org/7", 100)
+			began := time.Now()
+			text, whole, err := tr.Tail(t.Context(), "https://logs.example.org/7", 2<<20)
+			if took := time.Since(began); took != tt.after {
+				t.Errorf("%d pieces of %d bytes: it took %v, want %v", tt.pieces, tt.size, took, tt.after)
+			}
 			switch {
-			case tt.want == "" && (err != nil || len(text) != tt.pieces || !whole):
-				t.Errorf("%d pieces: %q, whole %v, %v", tt.pieces, text, whole, err)
+			case tt.want == "" && (err != nil || len(text) != tt.pieces*tt.size || !whole):
+				t.Errorf("%d pieces: %d bytes, whole %v, %v", tt.pieces, len(text), whole, err)
 			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
 				t.Errorf("%d pieces: %v, want %s", tt.pieces, err, tt.want)
 			}

@@ -20,7 +20,9 @@
 package transport
 
 import (
+	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +31,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"syscall"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker/untrusted"
@@ -44,6 +47,10 @@ const (
 	// maxPause is the longest wait between two tries. A server that asks for more
 	// ends the request.
 	maxPause = 5 * time.Second
+	// maxAnswer is the greatest answer of a [Transport] that sets no other bound. A page of
+	// 100 issues has less than 1 MiB, and what is made of an answer takes several times its
+	// size.
+	maxAnswer = 16 << 20
 )
 
 // Transport sends requests to one server with one token. Its fields are set before the
@@ -82,7 +89,7 @@ func New(address, authorization string, base http.RoundTripper) (*Transport, err
 		base = http.DefaultTransport
 	}
 	return &Transport{
-		Timeout: 30 * time.Second, Pause: 500 * time.Millisecond, MaxAnswer: 32 << 20, Log: slog.New(slog.DiscardHandler),
+		Timeout: 30 * time.Second, Pause: 500 * time.Millisecond, MaxAnswer: maxAnswer, Log: slog.New(slog.DiscardHandler),
 		Limited: func(a Answer) (time.Duration, bool) {
 			wait, _ := RetryAfter(a.Header)
 			return wait, a.Status == http.StatusTooManyRequests
@@ -147,7 +154,7 @@ func (t *Transport) Do(req *http.Request) (Answer, error) {
 			return Answer{}, failure
 		}
 		t.Log.Warn(Repeated, "host", t.root.Host, "wait", pause.Round(time.Millisecond), "reason", failure)
-		if err := sleep(ctx, pause); err != nil {
+		if err := Sleep(ctx, pause); err != nil {
 			return Answer{}, Interrupted(ctx)
 		}
 	}
@@ -172,9 +179,10 @@ func (t *Transport) backoff(try int) time.Duration {
 // Backoff waits as it does between two tries. It is for callers that decide
 // themselves whether to send a request again. It returns the cause of ctx if that
 // ends.
-func (t *Transport) Backoff(ctx context.Context, try int) error { return sleep(ctx, t.backoff(try)) }
+func (t *Transport) Backoff(ctx context.Context, try int) error { return Sleep(ctx, t.backoff(try)) }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, and returns the cause of ctx if that ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -189,20 +197,20 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (t *Transport) send(req *http.Request, authorization string) (Answer, *Error) {
 	ctx, cancel := context.WithTimeoutCause(req.Context(), t.Timeout, fmt.Errorf("no answer within %v", t.Timeout))
 	defer cancel()
-	answer, err := t.exchange(req.Clone(ctx), authorization)
+	answer, remedy, err := t.exchange(req.Clone(ctx), authorization)
 	reachable := fmt.Sprintf("see that %s can be reached", t.root.Host)
 	switch {
+	case errors.Is(err, ErrTooLong):
+		return Answer{}, &Error{
+			Kind: Unreadable, Reason: fmt.Sprintf("the answer has more than %d bytes", t.MaxAnswer),
+			Remedy: "ask for less, or see what " + t.root.Host + " sends", Err: ErrTooLong,
+		}
 	case err != nil && req.Context().Err() != nil:
 		return Answer{}, Interrupted(req.Context())
 	case err != nil && ctx.Err() != nil:
 		return Answer{}, &Error{Kind: Unanswered, Reason: context.Cause(ctx).Error(), Remedy: reachable}
 	case err != nil: // a text alone, because its cause may quote what the server sent
-		return Answer{}, &Error{Kind: Unanswered, Reason: untrusted.OneLine(err.Error(), maxText), Remedy: reachable}
-	case len(answer.Body) > t.MaxAnswer:
-		return Answer{}, &Error{
-			Kind: Unreadable, Reason: fmt.Sprintf("the answer has more than %d bytes", t.MaxAnswer),
-			Remedy: "ask for less, or see what " + t.root.Host + " sends", Err: ErrTooLong,
-		}
+		return Answer{}, &Error{Kind: Unanswered, Reason: untrusted.OneLine(err.Error(), maxText), Remedy: cmp.Or(remedy, reachable)}
 	}
 	if wait, limited := t.Limited(answer); limited {
 		return Answer{}, &Error{Kind: RateLimited, Answer: answer, Wait: wait, Reason: "the token's rate limit is used up", Remedy: "try again later"}
@@ -211,6 +219,9 @@ func (t *Transport) send(req *http.Request, authorization string) (Answer, *Erro
 		return answer, nil
 	}
 	failure := &Error{Kind: Refused, Answer: answer, Reason: answer.Name(), Remedy: "see the server's documentation of this status"}
+	if answer.Status == http.StatusSwitchingProtocols {
+		failure.Remedy = fmt.Sprintf("something else than the API answers at %s: check the address in the settings, and the proxy", t.root.Host)
+	}
 	if answer.Status >= 500 {
 		failure.Wait, _ = RetryAfter(answer.Header)
 	}
@@ -218,12 +229,13 @@ func (t *Transport) send(req *http.Request, authorization string) (Answer, *Erro
 }
 
 // exchange sends the copy of a request and reads the whole answer. Neither the answer
-// nor the error holds the token that was sent.
-func (t *Transport) exchange(req *http.Request, authorization string) (Answer, error) {
+// nor the error holds the token that was sent. It fails with [ErrTooLong] for an answer of
+// more than MaxAnswer bytes. The remedy is empty unless the error has one of its own.
+func (t *Transport) exchange(req *http.Request, authorization string) (answer Answer, remedy string, err error) {
 	if req.GetBody != nil {
 		body, err := req.GetBody()
 		if err != nil {
-			return Answer{}, err
+			return Answer{}, "", err
 		}
 		req.Body = body
 	}
@@ -231,23 +243,49 @@ func (t *Transport) exchange(req *http.Request, authorization string) (Answer, e
 		req.Header.Set("Authorization", authorization)
 	}
 	req.Header.Set("User-Agent", "symphony")
-	resp, err := t.base.RoundTrip(req)
+	resp, err := t.roundTrip(req)
 	sent := t.secret
 	if header := req.Header.Get("Authorization"); header != t.authorization {
 		sent = newSecret(header)
 	}
 	if err != nil {
-		return Answer{}, errors.New(sent.clean(err.Error()))
+		return Answer{}, remedyOf(err), errors.New(sent.clean(err.Error()))
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(t.MaxAnswer)+1))
+	limit := int64(t.MaxAnswer)
+	if resp.ContentLength > limit && req.Method != http.MethodHead {
+		return Answer{}, "", ErrTooLong // it need not be read to know that
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
-		return Answer{}, errors.New(sent.clean(err.Error()))
+		return Answer{}, "", errors.New(sent.clean(err.Error()))
+	}
+	if int64(len(body)) > limit {
+		return Answer{}, "", ErrTooLong
 	}
 	for _, values := range resp.Header {
 		for i, value := range values {
 			values[i] = sent.clean(value)
 		}
 	}
-	return Answer{resp.StatusCode, resp.Header, sent.cleanBytes(body)}, nil
+	return Answer{resp.StatusCode, resp.Header, sent.cleanBytes(body)}, "", nil
+}
+
+// remedyOf returns the advice for a connection that could not be made, if its cause is known
+// to be another than the network.
+func remedyOf(err error) string {
+	_, otherName := errors.AsType[x509.HostnameError](err)
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](err)
+	switch {
+	case otherName:
+		return "its certificate is for another name: check the address in the settings, or the certificate of the server"
+	case unknown:
+		return "its certificate is not trusted here: set SSL_CERT_FILE to a file with the one that signed it"
+	case isInvalid && invalid.Reason == x509.Expired:
+		return "its certificate is not valid now: renew it on the server, and check the clock of this machine"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return "end what holds files open on this machine, or raise the limit (ulimit -n)"
+	}
+	return ""
 }

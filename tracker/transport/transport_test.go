@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -276,6 +277,41 @@ func TestAnAnswerThatIsTooLargeIsAnError(t *testing.T) {
 	}, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 4096)) })
 }
 
+// counting is a body of zeros that counts what is read of it.
+type counting struct{ left, read int64 }
+
+func (c *counting) Read(p []byte) (int, error) {
+	n := min(int64(len(p)), c.left)
+	c.left, c.read = c.left-n, c.read+n
+	if n == 0 {
+		return 0, io.EOF
+	}
+	return int(n), nil
+}
+
+func (c *counting) Close() error { return nil }
+
+func TestOfAnAnswerThatIsTooLargeAtMostTheBoundIsRead(t *testing.T) {
+	t.Parallel()
+	const size = 100 << 20
+	for name, test := range map[string]struct {
+		length int64 // as the header says it
+		most   int64 // bytes that are read
+	}{
+		"it says its length": {size, 0},
+		"it does not":        {-1, 16<<20 + 1},
+	} {
+		body := &counting{left: size}
+		tr := newTransport(t, address, roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, ContentLength: test.length, Body: body}, nil
+		}))
+		_, err := send(t.Context(), tr, http.MethodGet, address)
+		if failure(t, err, transport.Unreadable, "more than 16777216 bytes"); !errors.Is(err, transport.ErrTooLong) || body.read > test.most {
+			t.Errorf("%s: %d bytes were read, want at most %d: %v", name, body.read, test.most, err)
+		}
+	}
+}
+
 func TestATokenTravelsOnlyOverHTTPSOrWithinTheMachine(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{
@@ -393,4 +429,27 @@ func TestAServerThatIsNotThereIsNamed(t *testing.T) {
 	tr.Pause = time.Millisecond
 	_, err := send(t.Context(), tr, http.MethodGet, gone.URL)
 	failure(t, err, transport.Unanswered, "connection refused", "see that "+strings.TrimPrefix(gone.URL, "http://")+" can be reached")
+}
+
+func TestACertificateThatIsRefusedIsExplained(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	_, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "https://"), ":")
+	for name, test := range map[string]struct {
+		at   string
+		base http.RoundTripper
+		want string
+	}{
+		"of another name": {"https://localhost:" + port, server.Client().Transport, "its certificate is for another name"},
+		"not trusted":     {server.URL, http.DefaultTransport, "set SSL_CERT_FILE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := newTransport(t, test.at, test.base)
+			tr.Pause = time.Millisecond
+			_, err := send(t.Context(), tr, http.MethodGet, test.at)
+			failure(t, err, transport.Unanswered, "x509", test.want)
+		})
+	}
 }
