@@ -12,14 +12,16 @@
 // is replaced, also where encodings overlap.
 //
 // Unknown tokens, found by their patterns: what GitHub, OpenAI, Anthropic,
-// Linear, Slack, AWS, Google and npm issue, JSON web tokens, private keys in PEM,
-// credentials of HTTP's Authorization header, user and password in a URL. The
-// table is in patterns.go. It leaves prose, hashes, UUIDs and paths alone.
+// Linear, Slack, AWS, Google, npm and a hundred other issuers give out, JSON web tokens,
+// private keys in PEM, credentials of HTTP's Authorization header, of .netrc and of Docker,
+// user and password in a URL. The tables are in patterns.go and issuers.go, which names
+// their source. They leave prose, hashes, UUIDs and paths alone.
 //
-// [Redactor.Find] returns where secrets are in a file that is about to be published.
+// [Redactor.Find] returns where secrets are in a file that is about to be published. It
+// also finds a known secret that is broken into lines or columns (broken_lines.go).
 //
-// What is not found: a secret that was encoded twice, compressed, encrypted, cut
-// into pieces, or wrapped by base64 into lines.
+// What is not found: a secret that was encoded twice, compressed, encrypted, or cut
+// into pieces with other text between them; and in a log, one that is broken into lines.
 //
 // # How
 //

@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"slices"
+	"sync"
 )
 
 // maxToken limits a token that a pattern matches, in bytes.
@@ -55,16 +56,27 @@ var patterns = []pattern{
 	{prefix: "://", match: userinfo, context: true},
 }
 
+// allPatterns returns finders of all patterns and of those that need no context. They are
+// made once: a program makes many Redactors.
+var allPatterns = sync.OnceValue(func() (f struct{ any, issued *finder }) {
+	all := append(slices.Clone(patterns), issuedPatterns()...)
+	f.any = findPatterns(all)
+	f.issued = findPatterns(slices.DeleteFunc(all, func(p pattern) bool { return p.context }))
+	return f
+})
+
 // findPatterns returns a finder of these tokens. Each match is as long as possible, so
 // hiding what follows it makes no new token.
 func findPatterns(table []pattern) *finder {
 	f := &prefilter{}
 	byPrefix := map[string][]pattern{} // by the first three bytes
+	prefixes := map[string][]string{}
 	for _, p := range table {
 		f.add(p.prefix)
+		prefixes[p.prefix[:3]] = append(prefixes[p.prefix[:3]], p.prefix)
 		byPrefix[p.prefix[:3]] = append(byPrefix[p.prefix[:3]], p)
 	}
-	return &finder{prefilter: f, match: func(text []byte, i int, afterMark bool) (start, end int) {
+	return &finder{prefilter: f, prefixes: prefixes, match: func(text []byte, i int, afterMark bool) (start, end int) {
 		for _, p := range byPrefix[string(text[i:i+3])] {
 			c := cursor{text: text, start: i, i: i}
 			if c.literal(p.prefix) && (!p.word || afterMark || beginsWord(text, i)) {

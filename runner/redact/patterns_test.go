@@ -79,6 +79,21 @@ func TestTokensAreHiddenByTheirPatterns(t *testing.T) {
 		{"after an escaped bracket", `\u003csk-` + alnum36, `\u003c***`},
 		{"after an encoded space", `?q=a%20sk-` + alnum36, `?q=a%20***`},
 		{"right after another one", "AKIA" + "IOSFODNN7EXAMPLE" + "sk-" + alnum36, "******"},
+		{"AWS secret", "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG+" + "bPxRfiCYzzzzzzKEYq", "aws_secret_access_key = ***"},
+		{"AWS secret in JSON", `"SecretAccessKey": "wJalrXUtnFEMI/K7MDENG+` + `bPxRfiCYzzzzzzKEYq"`, `"SecretAccessKey": "***"`},
+		{"AWS secret in code", `secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+` + `bPxRfiCYzzzzzzKEYq'`, `secretAccessKey: '***'`},
+		{"Docker's login", `{"auths": {"https://index.docker.io/v1/": {"auth": "a2ltOmhv` + `cnNlLWJhdHRlcnk="}}}`, `{"auths": {"https://index.docker.io/v1/": {"auth": "***"}}}`},
+		{"npm's login", "//registry.example.org/:_auth=a2ltOmhv" + "cnNlLWJhdHRlcnk=", "//registry.example.org/:_auth=***"},
+		{"npm's token", "//registry.example.org/:_authToken=" + alnum36, "//registry.example.org/:***"},
+		{".netrc", "machine api.example.org login kim password h0rse" + "battery", "machine api.example.org login kim password ***"},
+		{".netrc in lines", "machine api.example.org\n  login kim\n  password h0rse" + "battery\n", "machine api.example.org\n  login kim\n  password ***\n"},
+		{"a key in a kubeconfig", "client-key-data: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQpN" + strings.Repeat("SUlFb3dJQkFBS0NBUUVB", 10), "client-key-data: ***"},
+		{"a key of PuTTY", "Private-Lines: 1\n" + body + "\n" + body + "\nPrivate-MAC: 00", "Private-Lines: 1\n***\nPrivate-MAC: 00"},
+		{"SendGrid", "SG." + alnum20 + "ab." + alnum36 + "abcdefg", "***"},
+		{"Telegram", "1234567890:AA" + alnum36, "1234567890:***"},
+		{"Mailchimp", "0123456789abcdef" + "0123456789abcdef-us12", "***"},
+		{"Terraform", "aB1cD2eF3gH4iJ.atlasv1." + alnum36 + alnum20, "***"},
+		{"Azure", "abc8Q~" + alnum36, "***"},
 		{"one after the other", "ghp_" + alnum36 + "\nsk-" + alnum36 + " npm_" + alnum36, "***\n*** ***"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -107,6 +122,11 @@ func TestOrdinaryTextStaysAsItIs(t *testing.T) {
 		"https://[::1]:8080/@scope/package@1.2.3 see http://host:80 or mail me@example.com",
 		"disk-0123456789abcdef01234 task-550e8400e29b41d4a716 mask-0a1b2c3d4e5f60718293 ghp_short npm_config_user_agent npm_package_json",
 		"github_pat_ and ghs_ are prefixes, sk- too, xoxb-what-is-this, AKIA, AIza, lin_api_key, eyJ, eyJhbGciOiJSUzI1NiJ9, eyJ.eyJ.eyJ",
+		"hf_hub_download_the_model_from_cache_v2 hf_transformersModelConfigurationLoaderImpl cioLabelsForEverybody gsk_ xai-helpers pat-na1-test glpat-short",
+		"sk_live_ and sk_test_xxxxxxxxxxxxxxxxxxxxxxxx secret_key = os.environ['SECRET'] secret_access_key: ${{ secrets.AWS_SECRET_ACCESS_KEY }} secretKey: 0123456789",
+		"machine example.org login USER password <token> machine learning login page password reset machine host login me password secret",
+		"AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY _auth: true \"auth\": \"required\" \"auth\": \"dG9rZW4tb25seQ==\" _authToken=${NPM_TOKEN}",
+		"dapixyz pul-request ops_team shpat_ rubygems_org AccountKey=<key>;EndpointSuffix tskey-auth-... v1.0-beta hvs.example 12:30:AAA -us1 x.atlasv1. LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUM=",
 		"| a | b |\n|-----|-----|\n-----------------\n--- a/file\n+++ b/file\n@@ -1,2 +1,3 @@\n-----BEGIN CERTIFICATE-----",
 		"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
 		"日本語のテキスト, ελληνικά, עברית, emoji 👩‍👩‍👧‍👦, \x00\xff\xfe broken bytes",
@@ -115,6 +135,32 @@ func TestOrdinaryTextStaysAsItIs(t *testing.T) {
 	} {
 		if got := r.String(text); got != text {
 			t.Errorf("%s\nbecame %s", text, got)
+		}
+	}
+}
+
+// Each format of the table is found alone and is left alone where a name goes on, where only
+// its prefix stands, and where an example stands for a token.
+func TestEachFormatOfAnIssuerIsFound(t *testing.T) {
+	t.Parallel()
+	r := redact.New()
+	hexadecimal := strings.Repeat("0a1b2c3d4e5f6789", 20)
+	letters := strings.Repeat("0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX2yZ3", 8)
+	for _, prefix := range redact.IssuedPrefixes() {
+		found := false
+		for _, token := range []string{prefix + letters, prefix + hexadecimal, prefix + strings.ToUpper(hexadecimal)} {
+			text := "key: \"" + token + "\"\n"
+			for _, secret := range r.Find([]byte(text)) {
+				found = found || text[secret.Start:secret.End] == token && !secret.Known
+			}
+		}
+		if !found {
+			t.Errorf("%s: its tokens are not found", prefix)
+		}
+		for _, text := range []string{prefix, prefix + "x", "`" + prefix + "...`", prefix + "<token>", "$" + prefix + "{TOKEN}"} {
+			if found := r.Find([]byte(text)); len(found) > 0 {
+				t.Errorf("%q is taken for a token", text)
+			}
 		}
 	}
 }

@@ -25,7 +25,7 @@ const (
 type Redactor struct {
 	patterns *finder
 	issued   *finder // the patterns without those that need a context
-	secrets  atomic.Pointer[finder]
+	secrets  atomic.Pointer[knownSecrets]
 
 	mu        sync.Mutex          // guards encodings
 	encodings map[string]struct{} // of all secrets
@@ -34,13 +34,19 @@ type Redactor struct {
 // New returns a Redactor of the token patterns and these secrets. Secrets that
 // [Redactor.Add] refuses are left out.
 func New(secrets ...string) *Redactor {
-	issued := slices.DeleteFunc(slices.Clone(patterns), func(p pattern) bool { return p.context })
-	r := &Redactor{patterns: findPatterns(patterns), issued: findPatterns(issued), encodings: map[string]struct{}{}}
+	all := allPatterns()
+	r := &Redactor{patterns: all.any, issued: all.issued, encodings: map[string]struct{}{}}
 	for _, secret := range secrets {
 		_ = r.encode(secret)
 	}
-	r.secrets.Store(findSecrets(r.encodings))
+	r.secrets.Store(&knownSecrets{findSecrets(r.encodings), findSecrets(compactForms(r.encodings))})
 	return r
+}
+
+// knownSecrets finds the secrets that the host knows.
+type knownSecrets struct {
+	*finder         // of their encodings
+	compact *finder // of their letters and digits; see compact
 }
 
 // Add hides one more secret from now on. White space around it does not count,
@@ -52,7 +58,7 @@ func (r *Redactor) Add(secret string) error {
 	if err := r.encode(secret); err != nil {
 		return err
 	}
-	r.secrets.Store(findSecrets(r.encodings))
+	r.secrets.Store(&knownSecrets{findSecrets(r.encodings), findSecrets(compactForms(r.encodings))})
 	return nil
 }
 
@@ -86,7 +92,7 @@ func isLineEnd(r rune) bool { return r == '\n' || r == '\r' }
 // String returns s without secrets.
 func (r *Redactor) String(s string) string {
 	secrets := r.secrets.Load()
-	if next(secrets.prefilter, s, 0) == len(s) && next(r.patterns.prefilter, s, 0) == len(s) {
+	if next(secrets.prefilter, s, 0) == len(s) && !mayBegin(r.patterns, s) {
 		return s
 	}
 	return string(r.patterns.hide(secrets.hide([]byte(s))))
@@ -96,7 +102,7 @@ func (r *Redactor) String(s string) string {
 // never changes b.
 func (r *Redactor) Bytes(b []byte) []byte {
 	secrets := r.secrets.Load()
-	if next(secrets.prefilter, b, 0) == len(b) && next(r.patterns.prefilter, b, 0) == len(b) {
+	if next(secrets.prefilter, b, 0) == len(b) && !mayBegin(r.patterns, b) {
 		return b
 	}
 	return r.patterns.hide(secrets.hide(b))
@@ -108,13 +114,18 @@ type Secret struct {
 	Known      bool // whether it is a known secret and not only looks like a token
 }
 
-// Find returns the secrets in b: first the known ones, then the tokens that their own
-// format shows. It leaves out credentials that only their surroundings show, such as
-// the user and password in a URL: the examples of a manual are full of them.
+// Find returns the secrets in b: first the known ones, if there are none in one piece those
+// that are broken into lines, then the tokens that their own format shows. It leaves out
+// credentials that only their surroundings show, such as the user and password in a URL: the
+// examples of a manual are full of them.
 func (r *Redactor) Find(b []byte) []Secret {
 	var found []Secret
-	for start, end := range r.secrets.Load().spans(b) {
+	known := r.secrets.Load()
+	for start, end := range known.spans(b) {
 		found = append(found, Secret{start, end, true})
+	}
+	if len(found) == 0 {
+		known.findBroken(b, func(start, end int) { found = append(found, Secret{start, end, true}) })
 	}
 	for start, end := range r.issued.spans(b) {
 		found = append(found, Secret{start, end, false})
@@ -128,8 +139,22 @@ type finder struct {
 	// match returns the span to hide if one begins at i; end is 0 if none does.
 	// The span may begin after i. afterMark reports that a hidden span ends at i.
 	match func(text []byte, i int, afterMark bool) (start, end int)
+	// prefixes holds what a span begins with, by the first three bytes, if that is known.
+	prefixes map[string][]string
 	// overlaps says that a span may begin inside of another one.
 	overlaps bool
+}
+
+// mayBegin reports whether one of the prefixes of a finder stands in a text.
+func mayBegin[T string | []byte](f *finder, text T) bool {
+	for i := next(f.prefilter, text, 0); i < len(text); i = next(f.prefilter, text, i+1) {
+		for _, prefix := range f.prefixes[string(text[i:i+3])] {
+			if len(text)-i >= len(prefix) && string(text[i:i+len(prefix)]) == prefix {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hide returns text with the mark in place of every span that f finds: text itself if

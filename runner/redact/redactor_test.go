@@ -192,6 +192,7 @@ var hard = []string{
 	"abababababababab", "hunter2hunter2", "aHVudGVyMmh1bnRlcjI=", "first line\nsecond li", "p%2Ass%20w", "\nthird",
 	"sk-" + alnum36, "ghp_", "ghp_" + alnum36, header + ".", header + "." + payload + "." + sign, "xoxb-", "xoxb-xoxb-1",
 	begin, begin + "\n" + body + "\n", "\nshort=\n" + end, "Proc-Type: 4", "Authorization: ", "Bearer ", alnum20, "://", "user:pass@", "@",
+	"glpat-", "hf_", "SG.", ":AA", "-us1", "0123456789abcdef0123456789abcdef", ".atlasv1.", "8Q~", "machine x login y password ", "secret_key=", "_auth=", "Private-Lines: 1\n", "LS0tLS1CRUdJTi",
 	"***", "*", " ", "\n", `\n`, `\`, "%2", "é", "\xff", "eyJ", "-", "_",
 }
 
