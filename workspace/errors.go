@@ -11,6 +11,10 @@ import (
 var (
 	// ErrRoot: workspace.root cannot be used.
 	ErrRoot = errors.New("invalid_workspace_root")
+	// ErrRootGone: workspace.root was removed or replaced while it was in use.
+	ErrRootGone = errors.New("workspace_root_gone")
+	// ErrMachine: this machine has no room, or no processes or files left.
+	ErrMachine = errors.New("machine_exhausted")
 	// ErrUnsafe: something other than the issue's own folder is in its place, or git
 	// may obey another repository there.
 	ErrUnsafe = errors.New("unsafe_workspace")
@@ -18,6 +22,8 @@ var (
 	ErrBusy = errors.New("workspace_busy")
 	// ErrInUse: another process works in the workspace, such as a run of another project.
 	ErrInUse = errors.New("workspace_in_use")
+	// ErrForeign: the workspace belongs to an issue of another project.
+	ErrForeign = errors.New("workspace_of_another_project")
 	// ErrInvalidCwd: the working directory of a new process is not its workspace (SPEC §10.6).
 	ErrInvalidCwd = errors.New("invalid_workspace_cwd")
 	// ErrHook: a hook exited with a failure or could not be started.

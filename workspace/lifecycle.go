@@ -35,9 +35,12 @@ func (r *Root) Prepare(ctx context.Context, issue Issue) (Workspace, error) {
 // itself: until Finish is called a new folder is partial. A folder that an earlier run
 // left partial is deleted and created again, and processes that an earlier run left in
 // the folder are killed. No other process works there until [Root.Release] is called. The
-// errors are [ErrUnsafe], [ErrInUse], [ErrBusy], and those of the file system.
+// errors are [ErrUnsafe], [ErrInUse], [ErrForeign], [ErrBusy], and those of the file system.
 func (r *Root) Begin(ctx context.Context, issue Issue) (Workspace, error) {
 	if err := context.Cause(ctx); err != nil {
+		return Workspace{}, err
+	}
+	if err := r.Check(); err != nil {
 		return Workspace{}, err
 	}
 	ws := r.workspace(issue)
@@ -56,6 +59,9 @@ func (r *Root) Begin(ctx context.Context, issue Issue) (Workspace, error) {
 // workspace in every case.
 func (r *Root) begin(ctx context.Context, ws Workspace) (Workspace, error) {
 	found, err := r.find(ws)
+	if err == nil {
+		err = r.takeOver(ws, found != nil)
+	}
 	if err != nil {
 		return ws, err
 	}
@@ -120,13 +126,17 @@ func (r *Root) Finish(ws Workspace) error {
 
 // Reclaim kills the processes that an earlier run, which was itself killed, left in
 // the issue's workspace. [Root.Prepare] does so too; call Reclaim for an issue that
-// will not be worked on again. The errors are [ErrInUse] and [ErrBusy].
+// will not be worked on again. In a workspace of another project there are none. The
+// errors are [ErrInUse] and [ErrBusy].
 func (r *Root) Reclaim(ctx context.Context, issue Issue) error {
 	ws := r.workspace(issue)
 	if err := r.hold(ws); err != nil {
 		return err
 	}
 	defer r.Release(ws)
+	if r.owner(ws) != "" {
+		return nil
+	}
 	return r.reclaim(ctx, ws)
 }
 
@@ -144,8 +154,8 @@ func (r *Root) reclaim(ctx context.Context, ws Workspace) error {
 }
 
 // Remove runs before_remove and deletes the issue's folder. A missing folder is not
-// an error. Processes that an earlier run left there are killed first. If the hook
-// fails, the folder is deleted nevertheless (SPEC §9.4): Remove returns the failure
+// an error, and the folder of another project's issue stays as if it were missing. Processes
+// that an earlier run left there are killed first. If the hook fails, the folder is deleted nevertheless (SPEC §9.4): Remove returns the failure
 // as failed, for callers to report, and a nil err if the folder is gone. The errors are
 // as for Begin.
 func (r *Root) Remove(ctx context.Context, issue Issue) (failed, err error) {
@@ -158,8 +168,11 @@ func (r *Root) Remove(ctx context.Context, issue Issue) (failed, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.owner(ws) != "" {
+		return nil, nil
+	}
 	if found == nil {
-		return nil, r.clearPartial(ws)
+		return nil, errors.Join(r.RemoveScratch(ws.scratchFolder(r)), r.clearPartial(ws))
 	}
 	if err := r.reclaim(ctx, ws); err != nil {
 		return nil, err
@@ -183,6 +196,9 @@ func (r *Root) delete(ws Workspace) error {
 	}
 	if err := r.removeTree(ws.Key); err != nil {
 		return fmt.Errorf("delete workspace %s: %w; delete it by hand", ws.Path, err)
+	}
+	if err := r.RemoveScratch(ws.scratchFolder(r)); err != nil {
+		return err
 	}
 	return r.clearPartial(ws)
 }

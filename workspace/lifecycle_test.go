@@ -275,3 +275,65 @@ func TestIssuesReturnsTheIssueOfEachWorkspace(t *testing.T) {
 		t.Errorf("unknown (-want +got):\n%s", diff)
 	}
 }
+
+// TestTheWorkspaceOfAnotherProjectIsLeftAlone gives two projects one root, with an issue of
+// the same name in both.
+func TestTheWorkspaceOfAnotherProjectIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "root")
+	open := func(project string) *Root {
+		return openWith(t, Config{Root: root, Project: project, Hooks: Hooks{BeforeRemove: "touch ../removed"}}, nil, slog.New(slog.DiscardHandler))
+	}
+	theirs, ours, old := open("the shop"), open("the bank"), open("")
+	elsewhere := Issue{ID: "id-of-another-tracker", Identifier: issue.Identifier}
+	for name, test := range map[string]struct {
+		leave   func(r *Root, ws Workspace) error
+		root    *Root
+		issue   Issue
+		foreign bool
+	}{
+		"complete":           {func(*Root, Workspace) error { return nil }, ours, issue, true},
+		"busy":               {func(r *Root, ws Workspace) error { _, err := r.markBusy(ws); return err }, ours, issue, true},
+		"half removed":       {func(r *Root, ws Workspace) error { return r.markPartial(ws) }, ours, issue, true},
+		"another id":         {func(*Root, Workspace) error { return nil }, theirs, elsewhere, true},
+		"of the project":     {func(*Root, Workspace) error { return nil }, theirs, issue, false},
+		"unknown project":    {func(*Root, Workspace) error { return nil }, old, issue, false},
+		"its folder is gone": {func(_ *Root, ws Workspace) error { return os.RemoveAll(ws.Path) }, ours, issue, false},
+	} {
+		ws := prepare(t, theirs)
+		write(t, filepath.Join(ws.Path, "work"), "unfinished")
+		_ = os.Remove(filepath.Join(root, "removed")) // by the hook of the case before
+		if err := test.leave(theirs, ws); err != nil {
+			t.Fatal(err)
+		}
+		theirs.Release(ws)
+		got, err := test.root.Begin(t.Context(), test.issue)
+		if errors.Is(err, ErrForeign) != test.foreign {
+			t.Errorf("%s: begun with %v", name, err)
+		}
+		if err == nil {
+			test.root.Release(got)
+		}
+		if !test.foreign {
+			if failed, err := test.root.Remove(t.Context(), test.issue); err != nil || failed != nil || exists(ws.Path) {
+				t.Errorf("%s: not removed: %v, %v", name, failed, err)
+			}
+			continue
+		}
+		err = test.root.Reclaim(t.Context(), test.issue)
+		failed, removed := test.root.Remove(t.Context(), test.issue)
+		if err := errors.Join(err, failed, removed); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !exists(filepath.Join(ws.Path, "work")) || exists(filepath.Join(root, "removed")) {
+			t.Errorf("%s: the other project's work is gone, or its hook ran", name)
+		}
+		known, unknown, err := test.root.Issues()
+		if err != nil || len(unknown) > 0 || test.root == ours && len(known) > 0 {
+			t.Errorf("%s: issues are %v and %q, %v", name, known, unknown, err)
+		}
+		if failed, err := theirs.Remove(t.Context(), issue); err != nil || failed != nil || exists(ws.Path) {
+			t.Errorf("%s: its own project cannot remove it: %v, %v", name, failed, err)
+		}
+	}
+}

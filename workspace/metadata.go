@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // metadataDir is a folder beside the workspaces. It holds one file for each
@@ -47,20 +49,69 @@ func lockFile(key string) string    { return key + ".lock" }
 type issueRecord struct {
 	ID         string `json:"id"`
 	Identifier string `json:"identifier"`
+	Project    string `json:"project,omitempty"` // see Config.Project
 }
 
-// Issues returns the issues whose workspaces exist, and the keys of the workspaces
-// without a valid record of their issue.
+// recordOf returns the record of an issue of our project.
+func (r *Root) recordOf(issue Issue) issueRecord {
+	return issueRecord{issue.ID, issue.Identifier, r.cfg.Project}
+}
+
+// isForeign reports whether a record is that of another project. An older version of this
+// program recorded no project.
+func (r *Root) isForeign(rec issueRecord) bool {
+	return rec.Project != "" && r.cfg.Project != "" && rec.Project != r.cfg.Project
+}
+
+// owner returns the other owner of a workspace; empty if there is none, or no record of one.
+func (r *Root) owner(ws Workspace) string {
+	switch rec, err := r.readRecord(ws.Key); {
+	case err != nil || Key(rec.Identifier) != ws.Key:
+		return ""
+	case r.isForeign(rec):
+		return untrusted.OneLine(rec.Project, maxOwner)
+	case rec.ID != ws.Issue.ID:
+		return "an issue with the id " + untrusted.OneLine(rec.ID, maxOwner)
+	}
+	return ""
+}
+
+// maxOwner bounds the owner of a workspace in an error, in runes.
+const maxOwner = 100
+
+// takeOver returns [ErrForeign] for the folder of another project's issue. Of a folder that is
+// gone it removes the other record.
+func (r *Root) takeOver(ws Workspace, exists bool) error {
+	owner := r.owner(ws)
+	if owner == "" {
+		return nil
+	}
+	if !exists {
+		var errs []error
+		for _, name := range []string{idleFile(ws.Key), busyFile(ws.Key)} {
+			if err := r.metadata.Load().Remove(name); !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+		return errors.Join(errors.Join(errs...), r.clearPartial(ws))
+	}
+	return fmt.Errorf("workspace %s: %w: it belongs to %s: give each project a workspace.root of its own, or remove the folder if nobody needs it",
+		ws.Path, ErrForeign, owner)
+}
+
+// Issues returns the issues of our project whose workspaces exist, and the keys of the
+// workspaces without a valid record of their issue.
 func (r *Root) Issues() (known []Issue, unknown []string, err error) {
 	keys, err := r.Keys()
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, key := range keys {
-		if o, err := r.readRecord(key); err == nil && Key(o.Identifier) == key && o.ID != "" {
-			known = append(known, Issue{ID: o.ID, Identifier: o.Identifier})
-		} else {
+		switch o, err := r.readRecord(key); {
+		case err != nil || Key(o.Identifier) != key || o.ID == "":
 			unknown = append(unknown, key)
+		case !r.isForeign(o):
+			known = append(known, Issue{ID: o.ID, Identifier: o.Identifier})
 		}
 	}
 	return known, unknown, nil
@@ -69,7 +120,7 @@ func (r *Root) Issues() (known []Issue, unknown []string, err error) {
 // ensureRecord writes which issue the workspace belongs to unless that is recorded
 // already. The key alone does not reveal the tracker's id.
 func (r *Root) ensureRecord(ws Workspace) error {
-	if o, err := r.readRecord(ws.Key); err == nil && o == (issueRecord{ws.Issue.ID, ws.Issue.Identifier}) {
+	if o, err := r.readRecord(ws.Key); err == nil && o == r.recordOf(ws.Issue) {
 		return nil
 	}
 	if err := r.writeRecord(idleFile(ws.Key), ws); err != nil {
@@ -93,7 +144,7 @@ func (r *Root) openMetadata() error {
 // writeRecord writes a metadata file. If somebody has removed the folder of metadata, it
 // makes a new one.
 func (r *Root) writeRecord(name string, ws Workspace) error {
-	text, err := json.Marshal(issueRecord{ws.Issue.ID, ws.Issue.Identifier})
+	text, err := json.Marshal(r.recordOf(ws.Issue))
 	if err != nil {
 		return err
 	}
@@ -106,12 +157,14 @@ func (r *Root) writeRecord(name string, ws Workspace) error {
 	return err
 }
 
-// readRecord reads the metadata file of an idle or busy workspace.
+// readRecord reads the metadata file of a workspace in any state.
 func (r *Root) readRecord(key string) (o issueRecord, err error) {
 	const flags = os.O_RDONLY | syscall.O_NONBLOCK
-	f, err := r.metadata.Load().OpenFile(idleFile(key), flags, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		f, err = r.metadata.Load().OpenFile(busyFile(key), flags, 0)
+	var f *os.File
+	for _, name := range []string{idleFile(key), busyFile(key), partialFile(key)} {
+		if f, err = r.metadata.Load().OpenFile(name, flags, 0); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
 	if err != nil {
 		return issueRecord{}, err

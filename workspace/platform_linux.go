@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,6 +13,16 @@ import (
 )
 
 const limitProcesses = 6 // RLIMIT_NPROC, which package syscall does not name
+
+// kernelFS are the types of file systems that show the kernel and take no files, also from the
+// superuser (statfs(2)).
+var kernelFS = []int64{0x9fa0, 0x62656572, 0x27e0eb, 0x63677270, 0x1cd1} // proc, sysfs, cgroup, cgroup2, devpts
+
+// isKernelFS reports whether a path is on such a file system.
+func isKernelFS(path string) bool {
+	var fs syscall.Statfs_t
+	return syscall.Statfs(path, &fs) == nil && slices.Contains(kernelFS, int64(fs.Type))
+}
 
 // HideFromChildren makes the environment, memory and open files of this process
 // unreadable for other processes of the same user, including its children, in /proc

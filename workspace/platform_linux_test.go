@@ -307,3 +307,15 @@ func publicCopy(t *testing.T) string {
 	}
 	return path
 }
+
+// TestNoWorkspaceIsInAFileSystemOfTheKernel tries what the superuser seems to be able to
+// write: access(2) lets it make a folder there, and mkdir(2) does not.
+func TestNoWorkspaceIsInAFileSystemOfTheKernel(t *testing.T) {
+	t.Parallel()
+	for _, root := range []string{"/proc/x", "/sys/x/y"} {
+		err := Check(Config{Root: root}, Env{Parent: []string{"PATH=" + os.Getenv("PATH"), "HOME=/"}})
+		if !errors.Is(err, ErrRoot) || !strings.Contains(err.Error(), "shows the kernel and holds no files") {
+			t.Errorf("%s: %v", root, err)
+		}
+	}
+}

@@ -22,6 +22,8 @@ func (p *Process) Programs() []string { return nil }
 
 func becomeSubreaper() error { return nil }
 
+func isKernelFS(string) bool { return false }
+
 func childProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 func childDir(_ *os.File, path string) string { return path }

@@ -103,10 +103,11 @@ func (p *Process) Done() <-chan struct{} { return p.session.done }
 var notFound = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\S+): (?:command )?not found`) })
 
 // missingProgram returns which program of a command the shell did not find or may not run.
-// Of a command whose shell does not say so, it is the first word.
+// Of a command whose shell does not say so, it is the first word of the last line.
 func missingProgram(command, output string) string {
 	program, verb := "the command", "cannot be run"
-	if words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(command), "exec ")); len(words) > 0 {
+	lines := strings.Split(strings.TrimSpace(command), "\n")
+	if words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(lines[len(lines)-1]), "exec ")); len(words) > 0 {
 		program = words[0]
 	}
 	if said := notFound().FindStringSubmatch(output); said != nil {

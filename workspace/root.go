@@ -21,6 +21,10 @@ type Config struct {
 	Root   string // absolute path of the folder that holds the workspaces
 	Hooks  Hooks
 	Limits Limits // of each agent
+	// Project names where the issues come from, if only that makes their ids unique, as with
+	// the numbers of a repository. Workspaces of another project are left alone. Empty if ids
+	// are unique everywhere.
+	Project string
 }
 
 // Hooks are shell scripts, run by `bash -lc` in the workspace. An empty script is not
@@ -51,6 +55,8 @@ type Workspace struct {
 	Key        string // see [Key]
 	Path       string // absolute, directly under the root
 	CreatedNow bool   // Prepare created the folder (SPEC §9.2)
+
+	scratch bool // whether it is a scratch folder; see [Root.Scratch]
 }
 
 // Grace is the time that each step of ending a process waits before the next step.
@@ -148,6 +154,9 @@ func CheckWritable(folder string) error {
 		case !info.IsDir():
 			return fmt.Errorf("%s is a file, and not a folder", path)
 		}
+		if isKernelFS(path) {
+			return fmt.Errorf("%s shows the kernel and holds no files", path)
+		}
 		const writeAndSearch = 0o3
 		if err := syscall.Access(path, writeAndSearch); err != nil {
 			return fmt.Errorf("%s cannot be written: %w", path, err)
@@ -161,6 +170,21 @@ func (r *Root) Path() string { return r.path }
 
 // Close releases the root. Processes that were started in it are not affected.
 func (r *Root) Close() error { return errors.Join(r.metadata.Load().Close(), r.dir.Close()) }
+
+// Check returns an error if the root is no longer the folder at its path, because somebody
+// removed or replaced it. Nothing can be started then; another Open makes it again. The
+// error is [ErrRootGone].
+func (r *Root) Check() error {
+	opened, err1 := r.dir.Stat(".")
+	there, err2 := os.Lstat(r.path)
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("workspace.root %s: %w: %w", r.path, ErrRootGone, err)
+	}
+	if !os.SameFile(opened, there) {
+		return fmt.Errorf("workspace.root %s: %w: another folder is in its place", r.path, ErrRootGone)
+	}
+	return nil
+}
 
 // Keys returns the keys of the workspaces that exist, sorted.
 func (r *Root) Keys() ([]string, error) {
@@ -181,8 +205,10 @@ func (r *Root) Keys() ([]string, error) {
 // exists.
 func (r *Root) workspace(issue Issue) Workspace {
 	key := Key(issue.Identifier)
-	return Workspace{Issue: issue, Key: key, Path: filepath.Join(r.path, key)}
+	return Workspace{Issue: issue, Key: key, Path: r.pathOf(key)}
 }
+
+func (r *Root) pathOf(key string) string { return filepath.Join(r.path, key) }
 
 // find returns the info of a workspace's folder, or nil if nothing is there. If
 // anything else is in its place, the error is [ErrUnsafe].
@@ -198,7 +224,7 @@ func (r *Root) find(ws Workspace) (fs.FileInfo, error) {
 			ws.Path, ErrUnsafe, describeMode(info.Mode()))
 	}
 	// On a file system that ignores case this may be the folder of another key.
-	if other, err := r.dir.Lstat(swapCase(ws.Key)); err != nil || !os.SameFile(info, other) {
+	if other, err := r.dir.Lstat(swapCase(ws.Key)); ws.scratch || err != nil || !os.SameFile(info, other) {
 		return info, nil
 	}
 	keys, err := r.Keys()
@@ -219,7 +245,11 @@ func (r *Root) openVerified(ws Workspace) (*os.File, error) {
 	fail := func(err error) (*os.File, error) {
 		return nil, fmt.Errorf("working directory %s: %w: %w", ws.Path, ErrInvalidCwd, err)
 	}
-	if want := r.workspace(ws.Issue); ws.Key != want.Key || ws.Path != want.Path {
+	want := r.workspace(ws.Issue)
+	if ws.scratch {
+		want = ws.scratchFolder(r)
+	}
+	if ws.Key != want.Key || ws.Path != want.Path {
 		return fail(fmt.Errorf("the workspace of %s is %s", ws.Issue.Identifier, want.Path))
 	}
 	info, err := r.find(ws)

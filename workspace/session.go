@@ -77,7 +77,7 @@ func (r *Root) launch(ctx context.Context, l launchOptions) (*session, error) {
 		exited: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.log.Store(l.log)
-	env := append(r.env.forChild(l.extra), sessionMark+s.id, workspaceMark+l.ws.Path, "PWD="+l.ws.Path)
+	env := append(r.env.forChild(l.extra), sessionMark+s.id, workspaceMark+r.workspace(l.ws.Issue).Path, "PWD="+l.ws.Path)
 	cmd := &exec.Cmd{
 		Path: r.bash, Args: []string{"bash", "-lc", r.env.unsetLine() + l.script},
 		Dir: childDir(dir, l.ws.Path), Env: append(env, l.set...),

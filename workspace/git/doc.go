@@ -37,6 +37,7 @@
 //	[Incoming.ReadObjects]   the contents of the new objects, for the scan for secrets
 //	[Incoming.Squash]        one commit, built by the host from the allowed changes
 //	[Incoming.Rebase]        the work on top of the base that has merged a part of it
+//	[Incoming.MoveToBase]    the work on top of the newest base
 //	[Incoming.Push]          that commit to one branch, never over somebody else's work
 //	[Incoming.DeliverLocal]  the same into a repository of the user on this machine
 //	[Incoming.WriteBundle], [Incoming.WritePatch]  the work as files, if it was refused

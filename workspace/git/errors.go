@@ -3,6 +3,8 @@ package git
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/symphony-runner/symphony/tracker/untrusted"
@@ -16,6 +18,8 @@ var (
 	ErrFolder = errors.New("invalid_git_folder")
 	// ErrStore: the store cannot be used or made.
 	ErrStore = errors.New("git_store_unusable")
+	// ErrExhausted: this machine has no room, or no processes or files left for git.
+	ErrExhausted = errors.New("git_machine_exhausted")
 	// ErrRemote: the URL of the remote cannot be used.
 	ErrRemote = errors.New("invalid_remote")
 	// ErrUnauthorized: the remote does not accept the token, or wants one.
@@ -45,6 +49,9 @@ var (
 	ErrMoved = errors.New("branch_moved")
 	// ErrRejected: the remote does not take the push, and never will take it like this.
 	ErrRejected = errors.New("push_rejected")
+	// ErrWorkflows: the remote does not take these workflow files from the token. It is an
+	// ErrRejected.
+	ErrWorkflows = fmt.Errorf("%w: workflow files", ErrRejected)
 	// ErrLFS: an object of Git LFS is missing on its server, or is not what its pointer says.
 	ErrLFS = errors.New("lfs_object_unusable")
 	// ErrTimeout: git did not end within the time for it.
@@ -70,6 +77,40 @@ func (r *Refusal) Unwrap() error { return r.Err }
 
 func refuse(format string, args ...any) error { return &Refusal{Reason: fmt.Sprintf(format, args...)} }
 
+// NothingNewError is the [ErrNothingNew] of a harvest.
+type NothingNewError struct{ Untaken Untaken }
+
+func (e *NothingNewError) Error() string {
+	text := "take the agent's work: " + ErrNothingNew.Error()
+	if list := e.Untaken.String(); list != "" {
+		text += ": all that changed is what git cannot take: " + list
+	}
+	return text
+}
+
+// Is reports whether target is [ErrNothingNew].
+func (e *NothingNewError) Is(target error) bool { return target == ErrNothingNew }
+
+// RejectedError is the [ErrRejected] of a push.
+type RejectedError struct {
+	// Rule identifies the reason if other branches may be refused for it, too: it is the same
+	// text for all pushes that are refused in the same way. It is empty for a reason in what
+	// was pushed, such as a secret.
+	Rule string
+	err  error
+}
+
+// Rejected returns the error for a push that a server refused by other means than git's, with
+// these words.
+func Rejected(words string, err error) *RejectedError {
+	return &RejectedError{ruleOf(words), fmt.Errorf("%w: %w", ErrRejected, err)}
+}
+
+func (e *RejectedError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error with its category.
+func (e *RejectedError) Unwrap() error { return e.err }
+
 // exitError reports that git did not exit with status 0.
 type exitError struct {
 	verb   string // of the command: "fetch"
@@ -87,6 +128,28 @@ func (e *exitError) Error() string {
 		return fmt.Sprintf("git %s: %s: %s", e.verb, how, text)
 	}
 	return fmt.Sprintf("git %s: %s", e.verb, how)
+}
+
+// exhausted holds git's words for what this machine lacks, in the C locale.
+var exhausted = []string{
+	"No space left on device", "Disk quota exceeded", "Read-only file system", "Too many open files", "Resource temporarily unavailable",
+	"cannot fork", "cannot create async process", "unable to create threaded", "Input/output error",
+}
+
+// Is reports whether target is [ErrExhausted], and git itself says so: the words of the
+// remote are about another machine. The agent may have chosen some of git's words, so who
+// asks has to test the machine.
+func (e *exitError) Is(target error) bool {
+	if target != ErrExhausted {
+		return false
+	}
+	for line := range strings.Lines(e.stderr) {
+		said := func(words string) bool { return strings.Contains(line, words) }
+		if !strings.HasPrefix(line, "remote: ") && slices.ContainsFunc(exhausted, said) {
+			return true
+		}
+	}
+	return false
 }
 
 // tokenError reports that a source has no token for a remote. Nothing was sent.

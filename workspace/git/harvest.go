@@ -3,9 +3,13 @@ package git
 import (
 	"bufio"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 //go:embed harvest.sh
@@ -22,7 +26,8 @@ var harvestScript string
 // work. The workspace's own settings of a sparse checkout are not looked at, so a folder
 // of Paths that the agent makes disappear with them is deleted, as if by rm. Files in
 // folders that are left out, or that the sandbox keeps read-only, are unchanged. Files in
-// Git LFS are taken as pointers; for their objects see [Incoming.NewObjects].
+// Git LFS are taken as pointers; for their objects see [Incoming.NewObjects]. What git cannot
+// take, such as a file of more than 32 MiB, is left out by itself; see [Untaken].
 func (h *Host) Harvest(start ObjectID, temp string, tree WorkTree) Command {
 	c := h.harvest(start, temp, append([]string{"all", strings.Join(tree.LeftOut, " ")}, excludeSparse(tree.Paths)...))
 	if tree.LFS {
@@ -44,57 +49,119 @@ func (h *Host) harvest(start ObjectID, temp string, args []string) Command {
 	}
 }
 
-// Uncommitted says how much of what the agent had not committed was taken along.
-type Uncommitted string
-
-// The values of Uncommitted.
-const (
-	TakenAll  Uncommitted = "all"  // also if there was nothing
-	TakenSome Uncommitted = "some" // without nested repositories or files that cannot be read
-	TakenNone Uncommitted = "none" // a file is larger than 32 MiB, or the repository is broken
-)
-
-// harvestHeader is the first line that the harvest prints.
-type harvestHeader struct {
-	head, tip ObjectID
-	taken     Uncommitted
+// Untaken holds the paths at which the agent had changes that are not committed, and that
+// git could not take along. The zero value says that everything was taken.
+type Untaken struct {
+	Count int    // of all such paths
+	Paths []Path // the first 20 of them
 }
 
-const maxHeader = 200 // bytes of the first line
+// Path is a path of Untaken, in one line, as git quotes it.
+type Path struct{ Name, Why string }
 
-// readHeader reads the first line of a harvest.
+// String returns the path with its reason.
+func (p Path) String() string { return p.Name + " (" + p.Why + ")" }
+
+// String returns the paths with their reasons, in one line; empty if everything was taken.
+func (u Untaken) String() string {
+	var list []string
+	for _, path := range u.Paths {
+		list = append(list, path.String())
+	}
+	if more := u.More(); more > 0 {
+		list = append(list, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(list, ", ")
+}
+
+// More returns the number of paths that are not in Paths.
+func (u Untaken) More() int { return u.Count - len(u.Paths) }
+
+// untakenReasons holds the words with which the harvest says why git cannot take a path.
+var untakenReasons = map[string]string{
+	"large":      "larger than 32 MiB",
+	"repository": "a repository of its own",
+	"unreadable": "git cannot read or encode it",
+}
+
+// harvestHeader holds the lines that the harvest prints before the pack.
+type harvestHeader struct {
+	head, tip ObjectID
+	untaken   Untaken
+}
+
+// Bounds of the lines before the pack.
+const (
+	maxHeader       = 200 // bytes of the first line
+	maxUntaken      = 20  // paths
+	maxUntakenLine  = 320 // bytes of the line of a path
+	maxUntakenCount = 1_000_000_000
+)
+
+// readHeader reads the lines before the pack.
 func readHeader(r *bufio.Reader) (harvestHeader, error) {
+	line, err := readHarvestLine(r, maxHeader)
+	if err != nil {
+		return harvestHeader{}, err
+	}
+	h, err := parseHeader(line)
+	if err != nil {
+		return harvestHeader{}, err
+	}
+	for range min(h.untaken.Count, maxUntaken) {
+		line, err := readHarvestLine(r, maxUntakenLine)
+		if err != nil {
+			return harvestHeader{}, err
+		}
+		word, name, _ := strings.Cut(line, " ")
+		why, known := untakenReasons[word]
+		if !known || name == "" {
+			return harvestHeader{}, refuse("the harvest names a path by the line %q", sanitize(line))
+		}
+		h.untaken.Paths = append(h.untaken.Paths, Path{untrusted.OneLine(name, maxUntakenLine), why})
+	}
+	return h, nil
+}
+
+// readHarvestLine returns the next line of the harvest, of at most limit bytes.
+func readHarvestLine(r *bufio.Reader, limit int) (string, error) {
 	var line []byte
 	for {
 		b, err := r.ReadByte()
 		switch {
 		case err == io.EOF:
-			return harvestHeader{}, &Refusal{Reason: fmt.Sprintf("the harvest ended in its first line %q", sanitize(string(line))), Err: io.ErrUnexpectedEOF}
+			return "", &Refusal{Reason: fmt.Sprintf("the harvest ended in the line %q", sanitize(string(line))), Err: io.ErrUnexpectedEOF}
 		case err != nil:
-			return harvestHeader{}, &Refusal{Reason: fmt.Sprintf("the harvest failed: %v", err), Err: err}
+			return "", &Refusal{Reason: fmt.Sprintf("the harvest failed: %v", err), Err: err}
 		case b == '\n':
-			return parseHeader(string(line))
-		case len(line) == maxHeader:
-			return harvestHeader{}, refuse("the harvest begins with %q", sanitize(string(line)))
+			return string(line), nil
+		case len(line) == limit:
+			return "", refuse("the harvest begins with %q", sanitize(string(line)))
 		}
 		line = append(line, b)
 	}
 }
 
+// parseHeader reads the first line of a harvest.
 func parseHeader(line string) (h harvestHeader, err error) {
 	fields := strings.Split(line, " ")
 	if len(fields) != 4 || fields[0] != "symphony-pack" {
 		return harvestHeader{}, refuse("the harvest begins with %q", sanitize(line))
 	}
-	h.taken = Uncommitted(fields[3])
-	if h.taken != TakenAll && h.taken != TakenSome && h.taken != TakenNone {
-		return harvestHeader{}, refuse("the harvest begins with %q", sanitize(line))
-	}
-	var err1, err2 error
+	var err1, err2, err3 error
 	h.head, err1 = ParseObjectID(fields[1])
 	h.tip, err2 = ParseObjectID(fields[2])
-	if err1 != nil || err2 != nil || h.tip.IsZero() || h.head.IsZero() {
+	if fields[3] != takenAll {
+		h.untaken.Count, err3 = strconv.Atoi(fields[3])
+		if n := h.untaken.Count; n < 1 || n > maxUntakenCount || strconv.Itoa(n) != fields[3] {
+			err3 = strconv.ErrRange
+		}
+	}
+	if err := errors.Join(err1, err2, err3); err != nil || h.tip.IsZero() || h.head.IsZero() {
 		return harvestHeader{}, refuse("the harvest begins with %q", sanitize(line))
 	}
 	return h, nil
 }
+
+// takenAll stands in the place of a number of paths if git could take everything.
+const takenAll = "all"

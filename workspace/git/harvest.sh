@@ -1,11 +1,13 @@
-# Runs inside the sandbox of the agent, in its workspace, and prints one line and a pack:
+# Runs inside the sandbox of the agent, in its workspace, and prints lines and a pack:
 #
-#	symphony-pack HEAD TIP TAKEN
+#	symphony-pack HEAD TIP UNTAKEN
+#	WHY PATH
 #
-# TIP is HEAD, or a commit on it with what is not committed; TAKEN is all, some or none of
-# that. The pack has what TIP needs and BASE does not have. There is none if both are one
-# commit. Neither the agent's index nor its objects are touched, and a lock it left does
-# not matter.
+# TIP is HEAD, or a commit on it with what is not committed. UNTAKEN is all if that has all
+# of it, or the number of paths that git cannot take; the first 20 of them follow, each with
+# one of the words large, repository and unreadable. The pack has what TIP needs and BASE
+# does not have. There is none if both are one commit. Neither the agent's index nor its
+# objects are touched, and a lock it left does not matter.
 #
 # Arguments: BASE, the path of git, "all", or "commits" to take only what is committed, the
 # folders that were left out of the checkout, and pathspecs that leave out the files that
@@ -46,10 +48,10 @@ head=$(g rev-parse --verify --quiet 'HEAD^{commit}') || {
   echo "there is no commit at HEAD" >&2
   exit 3
 }
-tip=$head
-taken=all
-status=0
-if [ "$what" = all ]; then
+
+# make_index makes the index of the commit at HEAD.
+make_index() {
+  rm -f "$out/index" "$out/index.lock"
   g read-tree "$head"
   # What is in the folder of a submodule, and which commit, is not work.
   g ls-files -s -z | tr '\0\n' '\n\0' | sed -n 's/^160000 [0-9a-f]* 0	//p' | tr '\n\0' '\0\n' | g update-index -z --skip-worktree --stdin
@@ -57,23 +59,100 @@ if [ "$what" = all ]; then
     g ls-files -z --deleted -- . "$@" >"$out/absent"
     g update-index -z --skip-worktree --stdin <"$out/absent"
   fi
-  (
-    ulimit -f 65536 # blocks of 512 bytes: no file of more than 32 MiB
-    # shellcheck disable=SC2046,SC2086 # several words, without a pattern
-    g add -A --ignore-errors -- $(outside_read_only $left) >&2
-  ) || status=$?
-fi
-case $status in
-0) ;;
-1) taken=some ;; # a nested repository without a commit, for example
-*) taken=none ;;
-esac
-if [ "$what" = all ] && [ "$taken" != none ]; then
-  if tree=$(g write-tree); then
-    [ "$tree" = "$(g rev-parse "$head^{tree}")" ] || tip=$(echo "Uncommitted work" | g commit-tree -p "$head" "$tree")
-  else
-    taken=none
+}
+
+# limited runs git so that it writes no file of more than 32 MiB.
+limited() (
+  ulimit -f 65536 # blocks of 512 bytes
+  g "$@"
+)
+
+# differing prints the paths at which the work tree differs from the index, less those that
+# pathspecs leave out.
+differing() {
+  # shellcheck disable=SC2086 # several words, without a pattern
+  g -c core.quotePath=false ls-files --others --modified --exclude-standard $format -- $inside "$@" 2>/dev/null
+}
+
+# take FIRST LAST takes the paths in these lines of the list. If git fails on one of them,
+# it takes none, so they are halved until that one stands alone. At most 200 may fail.
+take() {
+  [ "$(wc -l <"$out/failed")" -lt 200 ] || return 0
+  if sed -n "$1,$2s,/*\$,,p" "$out/list" | tr '\n\0' '\0\n' | limited update-index --add --remove --replace -z --stdin 2>/dev/null; then
+    return 0
   fi
+  rm -f "$out/index.lock"
+  if [ "$1" -eq "$2" ]; then
+    echo "$1" >>"$out/failed"
+    return 0
+  fi
+  take "$1" $((($1 + $2) / 2))
+  take $((($1 + $2) / 2 + 1)) "$2"
+}
+
+# take_each takes every path that git can take. Large files, on which git fails late, are
+# tried one by one.
+take_each() {
+  format=-z
+  find . -path ./.git -prune -o -type f -size +65536 -print | head -n 200 | sed 's,^\./,,' >"$out/large"
+  set --
+  while IFS= read -r path; do
+    set -- "$@" ":(exclude,literal)$path"
+  done <"$out/large"
+  differing | tr '\0\n' '\n\0' | sort >"$out/all"
+  differing "$@" | tr '\0\n' '\n\0' | sort >"$out/small"
+  format=
+  comm -23 "$out/all" "$out/small" >"$out/list"
+  large=$(wc -l <"$out/list") last=$(wc -l <"$out/all") n=1
+  cat "$out/small" >>"$out/list"
+  : >"$out/failed"
+  while [ "$n" -le "$large" ]; do
+    take "$n" "$n"
+    n=$((n + 1))
+  done
+  [ "$n" -gt "$last" ] || take "$n" "$last"
+}
+
+# reasons prints why git cannot take each path of the list.
+reasons() {
+  while IFS= read -r path; do
+    why=unreadable
+    case $path in
+    */ | */\") why=repository ;;
+    *) [ -z "$(find "./$path" -prune -type f -size +65536 2>/dev/null)" ] || why=large ;;
+    esac
+    printf '%s %s\n' "$why" "$path"
+  done
+}
+
+tip=$head format=
+: >"$out/untaken"
+: >"$out/closed"
+if [ "$what" = all ]; then
+  # shellcheck disable=SC2046,SC2086 # several words, without a pattern
+  inside=$(outside_read_only $left)
+  make_index "$@"
+  status=0
+  # shellcheck disable=SC2086
+  limited add -A --ignore-errors -- $inside 2>"$out/said" || status=$?
+  cat "$out/said" >&2
+  sed -n "s/^warning: could not open directory '\(.*\)\/': .*/\1/p" "$out/said" >"$out/closed"
+  if [ "$status" -gt 1 ]; then # 1 says that all the rest is taken
+    make_index "$@"
+    take_each
+  fi
+  same=$(g rev-parse "$head^{tree}")
+  if ! tree=$(g write-tree); then # an object is missing
+    make_index "$@"
+    tree=$same status=2
+  fi
+  [ "$status" -eq 0 ] || differing >"$out/untaken"
+  [ "$tree" = "$same" ] || tip=$(echo "Uncommitted work" | g commit-tree -p "$head" "$tree")
 fi
-printf 'symphony-pack %s %s %s\n' "$head" "$tip" "$taken"
+
+cat "$out/closed" >>"$out/untaken"
+untaken=$(($(wc -l <"$out/untaken"))) # without the blanks that some systems print
+[ "$untaken" -gt 0 ] || untaken=all
+printf 'symphony-pack %s %s %s\n' "$head" "$tip" "$untaken"
+head -n 20 "$out/untaken" | reasons | cut -b 1-300
 [ "$tip" = "$base" ] || printf '%s\n^%s\n' "$tip" "$base" | g pack-objects --revs --thin --delta-base-offset -q --stdout

@@ -92,7 +92,8 @@ func (v version) less(w version) bool {
 	return false
 }
 
-// Open finds git on the PATH and makes the folder of the stores. The errors are
+// Open finds git on the PATH, makes the folder of the stores, and ends what the git of a killed
+// run has left. The errors are
 // [ErrNoGit] and [ErrFolder].
 func Open(ctx context.Context, cfg Config) (*Host, error) {
 	h := &Host{log: cfg.Log, limits: defaultLimits}
@@ -110,7 +111,8 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 	if err := h.makeDir(cfg.Dir); err != nil {
 		return nil, err
 	}
-	h.env = environment(cfg.Env, path, filepath.Join(h.dir, emptyHome))
+	h.endLeft(ctx)
+	h.env = append(environment(cfg.Env, path, filepath.Join(h.dir, emptyHome)), h.ownMark())
 	if h.version, err = h.readVersion(ctx); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -311,10 +312,15 @@ func TestABrokenOrHostileRepositoryIsTakenOrRefused(t *testing.T) {
 
 func FuzzFirstLineOfAHarvest(f *testing.F) {
 	f.Add("symphony-pack " + strings.Repeat("a", 40) + " " + strings.Repeat("b", 40) + " all")
+	f.Add("symphony-pack " + strings.Repeat("a", 40) + " " + strings.Repeat("b", 40) + " 12")
 	f.Add("symphony-pack")
 	f.Fuzz(func(t *testing.T, line string) {
 		h, err := parseHeader(line)
-		if again := fmt.Sprintf("symphony-pack %s %s %s", h.head, h.tip, h.taken); err == nil && again != line {
+		untaken := takenAll
+		if n := h.untaken.Count; n > 0 {
+			untaken = strconv.Itoa(n)
+		}
+		if again := fmt.Sprintf("symphony-pack %s %s %s", h.head, h.tip, untaken); err == nil && again != line {
 			t.Errorf("%q is read as %q", line, again)
 		}
 	})

@@ -17,8 +17,12 @@ import (
 
 // TestMain is the program of a run that is killed, if the environment says so.
 func TestMain(m *testing.M) {
-	if dir := os.Getenv("SYMPHONY_TEST_KILLED_RUN"); dir != "" {
-		if err := killedRun(dir); err != nil {
+	for name, run := range map[string]func(dir string) error{"SYMPHONY_TEST_KILLED_RUN": killedRun, "SYMPHONY_TEST_STUCK_RUN": stuckRun} {
+		dir := os.Getenv(name)
+		if dir == "" {
+			continue
+		}
+		if err := run(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -9,17 +9,21 @@ import (
 
 // findMergeBase finds where the work and the base have separated.
 func (in *Incoming) findMergeBase(ctx context.Context) (err error) {
-	in.MergeBase, err = in.mergeBase(ctx, in.Tip)
+	in.MergeBase, err = in.MergeBaseOf(ctx, in.Tip)
 	if err == nil && in.MergeBase.IsZero() {
 		err = refuse("its history has no commit in common with %s%s; start again from origin/%[1]s", in.Base, in.cutHistory())
 	}
 	return err
 }
 
-// mergeBase returns where a commit and the base have separated; zero if they have nothing
-// in common.
-func (in *Incoming) mergeBase(ctx context.Context, commit ObjectID) (ObjectID, error) {
-	p, out, err := in.store.host.output(ctx, in.command("merge-base", commit.String(), in.Base.tracking()))
+// MergeBaseOf returns where a commit of the work and the base have separated; zero if they
+// have nothing in common.
+func (in *Incoming) MergeBaseOf(ctx context.Context, commit ObjectID) (ObjectID, error) {
+	base := in.Base.tracking()
+	if !in.newBase.IsZero() {
+		base = in.newBase.String()
+	}
+	p, out, err := in.store.host.output(ctx, in.command("merge-base", commit.String(), base))
 	var exit *exitError
 	switch {
 	case errors.As(err, &exit) && exit.code == 1 && p.errorText() == "":
@@ -34,7 +38,7 @@ func (in *Incoming) mergeBase(ctx context.Context, commit ObjectID) (ObjectID, e
 // has dropped since then, such as a dangerous workflow, would be back on the branch,
 // and no change of the work would show it.
 func (in *Incoming) checkMergeBase(ctx context.Context) error {
-	began, err := in.mergeBase(ctx, in.Start)
+	began, err := in.MergeBaseOf(ctx, in.Start)
 	if err != nil || began.IsZero() || began == in.MergeBase {
 		return err
 	}

@@ -154,12 +154,33 @@ func (in *Incoming) CopyPacks(ctx context.Context, into *os.Root) error {
 		}
 	}
 	if err == nil {
+		err = in.copyLoose(ctx, into)
+	}
+	if err == nil {
 		err = populateObjects(ctx, into, in.lfsFolder(), slices.Collect(maps.Values(in.taken)))
 	}
 	if err != nil {
 		return fmt.Errorf("copy the work: %w", err)
 	}
 	return nil
+}
+
+// copyLoose copies the objects that the host has made in the quarantine.
+func (in *Incoming) copyLoose(ctx context.Context, into *os.Root) error {
+	names, err := filepath.Glob(filepath.Join(escapeGlob(in.dir), "objects", "[0-9a-f][0-9a-f]", "*"))
+	for _, name := range names {
+		folder := path.Join("objects", filepath.Base(filepath.Dir(name)))
+		if err == nil {
+			err = into.MkdirAll(folder, 0o755)
+		}
+		if err == nil {
+			err = copyFile(ctx, into, path.Join(folder, filepath.Base(name)), name, 0o444)
+		}
+		if errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+	}
+	return err
 }
 
 // copyPart is how much of a file is copied before a copy looks whether it is to end.

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // Push moves a branch of the remote to a commit of the quarantine, and to nothing else.
@@ -153,7 +157,8 @@ var pushRefusals = []struct {
 	{"cannot lock ref", ErrUnavailable, "another push is under way"},
 	{"failed to update ref", ErrUnavailable, "another push is under way"},
 	{"(atomic transaction failed)", ErrUnavailable, "another push is under way"},
-	{"workflow", ErrRejected, "the token may not change workflow files"},
+	{"fatal error in commit_refs", ErrUnavailable, "the remote has a failure of its own; it is tried again"},
+	{"to create or update workflow", ErrWorkflows, "no branch has the workflow files of the work, and the token may not change such files"},
 	{"GH008", ErrRejected, "it has pointers of Git LFS whose objects the remote does not have; write the files themselves, with repository.lfs true"},
 	{"GH006", ErrRejected, "the branch is protected"},
 	{"GH013", ErrRejected, "a rule of the repository forbids it"},
@@ -171,10 +176,36 @@ func (a pushAnswer) classify(stderr string) error {
 			if words != "" {
 				words = ": " + sanitize(words)
 			}
-			return fmt.Errorf("%w: %s: %s%s", row.kind, row.advice, sanitize(a.summary), words)
+			err := fmt.Errorf("%w: %s: %s%s", row.kind, row.advice, sanitize(a.summary), words)
+			if row.kind == ErrRejected {
+				return &RejectedError{ruleOf(a.summary + "\n" + remoteWords(stderr)), err}
+			}
+			return err
 		}
 	}
 	return fmt.Errorf("%w: %s", ErrRejected, sanitize(a.summary))
+}
+
+// contentWords are parts of what GitHub and GitLab say about a push whose content they refuse.
+var contentWords = []string{"secret", "GH001", "GH008", "GH009", "large file", "file size", "larger than", "file path", "file extension", "commit message", "duplicate commit"}
+
+// variable matches what differs between the refusals of two pushes for one reason.
+var variable = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`https?://\S+|refs/\S+|\b[0-9a-f]{7,40}\b|\d+`)
+})
+
+// maxRule bounds the text of a rule, in bytes.
+const maxRule = 300
+
+// ruleOf returns the words of a refusal without what is different for another push; empty if
+// the content of the push is the reason.
+func ruleOf(words string) string {
+	for _, of := range contentWords {
+		if strings.Contains(words, of) {
+			return ""
+		}
+	}
+	return untrusted.OneLine(variable().ReplaceAllString(words, "*"), maxRule)
 }
 
 // remoteWords returns the lines that the remote printed.

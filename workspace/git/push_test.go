@@ -160,7 +160,13 @@ func TestWhatTheRemoteRefusesHasACategoryAndItsWords(t *testing.T) {
 		}, ErrRejected, "a rule of the repository"},
 		"a workflow file": {func(t *testing.T, origin string) {
 			hook(t, origin, "update", `echo 'refusing to allow a GitHub App to create or update workflow .github/workflows/x.yml without workflows permission' >&2; exit 1`)
-		}, ErrRejected, "may not change workflow files"},
+		}, ErrWorkflows, "no branch has the workflow files of the work"},
+		"a rule with that name": {func(t *testing.T, origin string) {
+			hook(t, origin, "pre-receive", `echo "error: GH013: Repository rule violations found for refs/heads/x." >&2; echo "- Required workflow 'workflow check' is missing" >&2; exit 1`)
+		}, ErrRejected, "a rule of the repository"},
+		"a failure of GitHub": {func(t *testing.T, origin string) {
+			hook(t, origin, "pre-receive", `echo "fatal error in commit_refs" >&2; exit 1`)
+		}, ErrUnavailable, "a failure of its own"},
 		"something else": {func(t *testing.T, origin string) {
 			hook(t, origin, "update", `echo no >&2; exit 1`)
 		}, ErrRejected, "(hook declined): no"},
@@ -181,6 +187,38 @@ func TestWhatTheRemoteRefusesHasACategoryAndItsWords(t *testing.T) {
 			}
 			if after := refsOf(t, d.origin); after != before {
 				t.Errorf("the remote has\n%s", after)
+			}
+		})
+	}
+}
+
+// Two pushes that a rule for all branches refuses have the same text, and one that is refused
+// for its content has none.
+func TestTheRuleOfARefusalIsTheSameForAllBranches(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		says string
+		same bool
+	}{
+		"signatures": {`echo "error: GH013: Repository rule violations found for $ref." >&2; echo "Review all repository rules at https://github.com/acme/shop/rules?ref=$ref" >&2; echo "- Commits must have verified signatures." >&2; echo "  Found 1 violation:" >&2; echo "  $new" >&2`, true},
+		"a secret":   {`echo "error: GH013: Repository rule violations found for $ref." >&2; echo "- GITHUB PUSH PROTECTION" >&2; echo "  Push cannot contain secrets" >&2`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var rules []string
+			for _, text := range []string{"one", "a longer one"} {
+				d := newDelivery(t)
+				in, made := d.work(t, text)
+				hook(t, d.origin, "pre-receive", "read old new ref; "+test.says+"; exit 1")
+				err := in.Push(t.Context(), branch(t, "symphony/"+strings.ReplaceAll(text, " ", "-")), made, ObjectID{})
+				rejected, ok := errors.AsType[*RejectedError](err)
+				if !ok || !errors.Is(err, ErrRejected) {
+					t.Fatal(err)
+				}
+				rules = append(rules, rejected.Rule)
+			}
+			if rules[0] != rules[1] || (rules[0] != "") != test.same {
+				t.Errorf("%q", rules)
 			}
 		})
 	}

@@ -23,17 +23,18 @@ type From struct {
 // concurrently. The caller has to close it.
 type Incoming struct {
 	From
-	MergeBase   ObjectID    // of the work and the base, as the store knows that
-	Tip         ObjectID    // the commit that holds all the work
-	Uncommitted Uncommitted // what was taken along of it
-	Commits     []ObjectID  // new ones, the newest first
-	Objects     []Object    // new ones, among them those of the commits in between
+	MergeBase ObjectID   // of the work and the base, as the store knows that
+	Tip       ObjectID   // the commit that holds all the work, less what is untaken
+	Untaken   Untaken    // what is missing there
+	Commits   []ObjectID // new ones, the newest first
+	Objects   []Object   // new ones, among them those of the commits in between
 
-	store *Store
-	dir   string // the quarantine: a bare repository that borrows the objects of the store
-	sizes map[ObjectID]int64
-	work  []Change           // between the merge base and the tip, once they have been compared
-	taken map[string]Pointer // objects of Git LFS in the quarantine, by their id
+	store   *Store
+	dir     string // the quarantine: a bare repository that borrows the objects of the store
+	sizes   map[ObjectID]int64
+	newBase ObjectID           // that the work was put on; zero for the one that the store had when it was taken
+	work    []Change           // between the merge base and the tip, once they have been compared
+	taken   map[string]Pointer // objects of Git LFS in the quarantine, by their id
 }
 
 // Receive takes what the harvest printed into a quarantine, and checks it: the pack,
@@ -42,7 +43,8 @@ type Incoming struct {
 // ctx does.
 //
 // The error for work that cannot be taken is a [*Refusal], which is io.ErrUnexpectedEOF too
-// if r ends before the work does, and [ErrNothingNew] if there is none. No quarantine is left after an error.
+// if r ends before the work does, and a [*NothingNewError] if there is none. No quarantine is
+// left after an error.
 func (s *Store) Receive(ctx context.Context, r io.Reader, from From) (*Incoming, error) {
 	if from.Start.IsZero() || from.Base.IsZero() {
 		return nil, errors.New("take the agent's work: the commit it started from or the base is missing")
@@ -58,27 +60,19 @@ func (s *Store) Receive(ctx context.Context, r io.Reader, from From) (*Incoming,
 		} else if err != io.EOF {
 			return nil, &Refusal{Reason: fmt.Sprintf("the harvest failed: %v", err), Err: err}
 		}
-		return nil, nothingNew(header.taken)
+		return nil, &NothingNewError{header.untaken}
 	}
-	incoming := &Incoming{From: from, Tip: header.tip, Uncommitted: header.taken, store: s, sizes: map[ObjectID]int64{}}
+	incoming := &Incoming{From: from, Tip: header.tip, Untaken: header.untaken, store: s, sizes: map[ObjectID]int64{}}
 	if err := incoming.take(ctx, in); err != nil {
 		return nil, errors.Join(err, incoming.Close())
 	}
 	return incoming, nil
 }
 
-// nothingNew returns the error for work without a new commit.
-func nothingNew(taken Uncommitted) error {
-	if taken != TakenAll {
-		return fmt.Errorf("take the agent's work: %w: but files were left out that are not committed: nested repositories, files of more than 32 MiB, or files that cannot be read", ErrNothingNew)
-	}
-	return fmt.Errorf("take the agent's work: %w", ErrNothingNew)
-}
-
 // Published returns work that the remote already had at the last fetch: the commit tip,
 // which is meant for a base. Nothing in it is new. The caller has to close it.
 func (s *Store) Published(ctx context.Context, base Branch, tip ObjectID) (*Incoming, error) {
-	in := &Incoming{From: From{tip, base}, Tip: tip, Uncommitted: TakenAll, store: s, sizes: map[ObjectID]int64{}}
+	in := &Incoming{From: From{tip, base}, Tip: tip, store: s, sizes: map[ObjectID]int64{}}
 	err := in.makeQuarantine(ctx)
 	if err == nil {
 		err = in.findMergeBase(ctx)
@@ -113,8 +107,8 @@ func (in *Incoming) run(ctx context.Context, c command) (string, error) {
 	p, out, err := in.store.host.output(ctx, c)
 	var exit *exitError
 	switch {
-	case errors.As(err, &exit) && strings.Contains(exit.stderr, "No space left"):
-		return "", fmt.Errorf("take the agent's work: %w: the disk is full; make room in %s: %w", ErrStore, in.store.dir, err)
+	case errors.Is(err, ErrExhausted):
+		return "", fmt.Errorf("take the agent's work in %s: %w: %w", in.store.dir, ErrExhausted, err)
 	case errors.As(err, &exit):
 		return "", &Refusal{Reason: limitReason(exit), Err: err}
 	case err != nil:
@@ -152,7 +146,7 @@ func (in *Incoming) take(ctx context.Context, r io.Reader) error {
 		return in.blame(ctx, err)
 	}
 	if len(in.Commits) == 0 {
-		return nothingNew(in.Uncommitted)
+		return &NothingNewError{in.Untaken}
 	}
 	if err := in.findMergeBase(ctx); err != nil {
 		return err

@@ -3,6 +3,7 @@ package git
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // delivery is a machine with an origin, a store that has fetched it, and what a session
@@ -126,7 +129,7 @@ func TestCommittedAndUncommittedWorkComesOutOfAWorkspace(t *testing.T) {
 	index := read(t, filepath.Join(folder, ".git", "index"))
 
 	in := d.receive(t, d.harvest(t, folder))
-	if len(in.Commits) != 3 || in.MergeBase != d.from.Start || in.Uncommitted != TakenAll || in.Commits[0] != in.Tip {
+	if len(in.Commits) != 3 || in.MergeBase != d.from.Start || in.Untaken.Count != 0 || in.Commits[0] != in.Tip {
 		t.Errorf("incoming is %+v", in)
 	}
 	want := `"README.md" 100644>000000 0
@@ -178,7 +181,7 @@ func TestNoWorkIsNothingNew(t *testing.T) {
 	check("nothing", "nothing_new")
 	git(t, folder, "init", "-q", "nested")
 	write(t, filepath.Join(folder, "nested", "x"), "x")
-	check("a nested repository", "nested repositories")
+	check("a nested repository", "what git cannot take: nested/ (a repository of its own)")
 	remove(t, filepath.Join(folder, "nested"))
 	commit(t, d.origin, "main", "a", "a")
 	d.from.Start = fetch(t, d.store, ours).Head
@@ -189,24 +192,118 @@ func TestNoWorkIsNothingNew(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsTooLargeLeavesOutWhatIsNotCommitted(t *testing.T) {
-	t.Parallel()
-	d := newDelivery(t)
-	folder := d.workspace(t, "GH-1")
-	write(t, filepath.Join(folder, "a"), "one")
-	git(t, folder, "add", "-A")
-	git(t, folder, "commit", "-q", "-m", "work")
-	noise := make([]byte, 40<<20)
-	for i, x := 0, uint64(88172645463325252); i+8 <= len(noise); i += 8 {
+// noise returns bytes that cannot be compressed.
+func noise(n int) []byte {
+	b := make([]byte, n)
+	for i, x := 0, uint64(88172645463325252); i+8 <= len(b); i += 8 {
 		x ^= x << 13
 		x ^= x >> 7
 		x ^= x << 17
-		copy(noise[i:], []byte{byte(x), byte(x >> 8), byte(x >> 16), byte(x >> 24), byte(x >> 32), byte(x >> 40), byte(x >> 48), byte(x >> 56)})
+		binary.LittleEndian.PutUint64(b[i:], x)
 	}
-	write(t, filepath.Join(folder, "big"), string(noise))
+	return b
+}
+
+// What git cannot take is left out by itself, with its name.
+func TestWhatGitCannotTakeIsLeftOutByItself(t *testing.T) {
+	t.Parallel()
+	folder := func(t *testing.T) (*delivery, string) {
+		d := newDelivery(t)
+		return d, d.workspace(t, "GH-1")
+	}
+	const large, repository, unreadable = "larger than 32 MiB", "a repository of its own", "git cannot read or encode it"
+	for name, test := range map[string]struct {
+		make func(t *testing.T, folder string)
+		want Untaken
+	}{
+		"a large file": {func(t *testing.T, folder string) {
+			write(t, filepath.Join(folder, "big file"), string(noise(40<<20)))
+		}, Untaken{1, []Path{{"big file", large}}}},
+		"an encoding": {func(t *testing.T, folder string) {
+			write(t, filepath.Join(folder, ".gitattributes"), "*.rc working-tree-encoding=UTF-16\n")
+			write(t, filepath.Join(folder, "src/app.rc"), "no UTF-16")
+		}, Untaken{1, []Path{{"src/app.rc", unreadable}}}},
+		"a changed file of another encoding": {func(t *testing.T, folder string) {
+			write(t, filepath.Join(folder, ".gitattributes"), "README.md working-tree-encoding=UTF-16\n")
+			write(t, filepath.Join(folder, "README.md"), "no UTF-16")
+		}, Untaken{1, []Path{{"README.md", unreadable}}}},
+		"a nested repository": {func(t *testing.T, folder string) {
+			git(t, folder, "init", "-q", "nested")
+			write(t, filepath.Join(folder, "nested", "x"), "x")
+		}, Untaken{1, []Path{{"nested/", repository}}}},
+		"many of all kinds": {func(t *testing.T, folder string) {
+			write(t, filepath.Join(folder, ".gitattributes"), "*.rc working-tree-encoding=UTF-16\n")
+			for i := range 25 {
+				write(t, filepath.Join(folder, fmt.Sprintf("r/%02d.rc", i)), "no UTF-16")
+			}
+			git(t, folder, "init", "-q", "e nested")
+			write(t, filepath.Join(folder, "big"), string(noise(33<<20)))
+			write(t, filepath.Join(folder, "odd\nname.rc"), "no UTF-16")
+		}, Untaken{28, []Path{
+			{"big", large}, {"e nested/", repository}, {`"odd\nname.rc"`, unreadable},
+			{"r/00.rc", unreadable}, {"r/01.rc", unreadable}, {"r/02.rc", unreadable}, {"r/03.rc", unreadable}, {"r/04.rc", unreadable},
+			{"r/05.rc", unreadable}, {"r/06.rc", unreadable}, {"r/07.rc", unreadable}, {"r/08.rc", unreadable}, {"r/09.rc", unreadable},
+			{"r/10.rc", unreadable}, {"r/11.rc", unreadable}, {"r/12.rc", unreadable}, {"r/13.rc", unreadable}, {"r/14.rc", unreadable},
+			{"r/15.rc", unreadable}, {"r/16.rc", unreadable},
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, folder := folder(t)
+			write(t, filepath.Join(folder, "a"), "one")
+			git(t, folder, "add", "-A")
+			git(t, folder, "commit", "-q", "-m", "work")
+			write(t, filepath.Join(folder, "z"), "two")
+			remove(t, filepath.Join(folder, "src/main.go"))
+			write(t, filepath.Join(folder, "src/main.go/now a folder"), "")
+			test.make(t, folder)
+			in := d.receive(t, d.harvest(t, folder))
+			if diff := cmp.Diff(test.want, in.Untaken); diff != "" {
+				t.Error(diff)
+			}
+			var got []string
+			for _, c := range changes(t, in) {
+				if c.Path != ".gitattributes" {
+					got = append(got, c.Path)
+				}
+			}
+			if diff := cmp.Diff([]string{"a", "src/main.go", "src/main.go/now a folder", "z"}, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAFolderThatCannotBeOpenedIsNamed(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() == 0 {
+		t.Skip("root opens every folder")
+	}
+	d := newDelivery(t)
+	folder := d.workspace(t, "GH-1")
+	write(t, filepath.Join(folder, "closed", "x"), "x")
+	write(t, filepath.Join(folder, "z"), "two")
+	if err := os.Chmod(filepath.Join(folder, "closed"), 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(folder, "closed"), 0o700) })
 	in := d.receive(t, d.harvest(t, folder))
-	if got := describe(changes(t, in)); in.Uncommitted != TakenNone || got != `"a" 000000>100644 3` {
-		t.Errorf("%v\n%s", in.Uncommitted, got)
+	if diff := cmp.Diff(Untaken{1, []Path{{"closed", "git cannot read or encode it"}}}, in.Untaken); diff != "" {
+		t.Error(diff)
+	}
+	if got := describe(changes(t, in)); got != `"z" 000000>100644 3` {
+		t.Error(got)
+	}
+}
+
+func TestTheListOfUntakenPathsSaysHowManyMore(t *testing.T) {
+	t.Parallel()
+	u := Untaken{3, []Path{{"a", "larger than 32 MiB"}, {"b/", "a repository of its own"}}}
+	if got := u.String(); got != "a (larger than 32 MiB), b/ (a repository of its own), 1 more" {
+		t.Error(got)
+	}
+	if got := (Untaken{}).String(); got != "" {
+		t.Error(got)
 	}
 }
 
@@ -307,12 +404,15 @@ func TestAHarvestThatIsNoHarvestIsRefused(t *testing.T) {
 		harvest []byte
 		reason  string
 	}{
-		"nothing":              {nil, "ended in its first line"},
+		"nothing":              {nil, "ended in the line"},
 		"no line":              {bytes.Repeat([]byte("x"), 1000), "begins with"},
 		"another line":         {line("hello"), "begins with"},
 		"control characters":   {line("\x1b[2J::error::"), "begins with"},
 		"an option":            {line("symphony-pack --all --all all"), "begins with"},
 		"another word":         {line("symphony-pack " + tip.String() + " " + tip.String() + " much"), "begins with"},
+		"no count":             {line("symphony-pack " + tip.String() + " " + tip.String() + " 0"), "begins with"},
+		"a path without a why": {line("symphony-pack " + tip.String() + " " + tip.String() + " 1\n../x"), "names a path"},
+		"a path is missing":    {line("symphony-pack " + tip.String() + " " + tip.String() + " 2\nlarge x"), "names a path"},
 		"two spaces":           {line("symphony-pack  " + tip.String() + " " + tip.String() + " all"), "begins with"},
 		"the zero id":          {line("symphony-pack " + tip.String() + " " + ObjectID{}.String() + " all"), "begins with"},
 		"a tip that is absent": {line("symphony-pack " + tip.String() + " " + strings.Repeat("1", 40) + " all"), ""},

@@ -35,6 +35,8 @@ var remoteFailures = []struct {
 	{"exceeds maximum allowed size", ErrTooBig, "the remote does not take so much at once"},
 	{"fsck error in packed object", ErrUnsupported, "an object in the history of the remote is malformed; run git fsck in a clone"},
 	{"not valid: is this a git repository?", ErrNotFound, "what answers is not a git repository; correct repository.url"},
+	{"git-http-push failed", ErrNotFound, "what answers is no git server, such as a login page or a proxy; correct repository.url, or check the network"},
+	{"bad line length character", ErrNotFound, "what answers is no git server, such as a login page or a proxy; correct repository.url, or check the network"},
 	{"Could not resolve", ErrUnavailable, "its host has no address; check repository.url and the network"},
 	{"Failed to connect", ErrUnavailable, "check the network and the proxy; it is tried again"},
 	{"Couldn't connect", ErrUnavailable, "check the network and the proxy; it is tried again"},
@@ -48,6 +50,9 @@ var remoteFailures = []struct {
 	{"early EOF", ErrUnavailable, "the connection was cut; it is tried again"},
 	{"unexpected disconnect", ErrUnavailable, "the connection was cut; it is tried again"},
 	{"the remote end hung up", ErrUnavailable, "the connection was cut; it is tried again"},
+	{"no alternative certificate subject name", ErrUnavailable, "its certificate is for another name; correct the host in repository.url, or the certificate of the server"},
+	{"does not match target host", ErrUnavailable, "its certificate is for another name; correct the host in repository.url, or the certificate of the server"},
+	{"certificate has expired", ErrUnavailable, "its certificate has expired; renew it on the server, and check the clock of this machine"},
 	{"certificate", ErrUnavailable, "its certificate is not trusted here; set SSL_CERT_FILE to a file with the one that signed it"},
 	{"invalid index-pack output", ErrTooBig, "its history is larger than the limit or the disk; use a smaller repository, or remove repository and delivery from WORKFLOW.md"}, // index-pack was killed
 	{"unable to access", ErrUnavailable, "check repository.url, the network and the proxy; it is tried again"},
@@ -66,6 +71,8 @@ func (r Remote) explain(verb string, err error) error {
 			advice = "nothing of it is kept: use a faster connection, or a job whose checkout has the whole history (fetch-depth: 0)"
 		}
 		return fmt.Errorf("%s %s: %w: %w; %s", verb, r, ErrUnavailable, err, r.advise(ErrUnavailable, advice))
+	case errors.Is(err, ErrExhausted):
+		return fmt.Errorf("%s %s: %w: this machine is the cause, not the remote: make room on its disk, or end other processes: %w", verb, r, ErrExhausted, err)
 	case !errors.As(err, &exit):
 		return fmt.Errorf("%s %s: %w", verb, r, err)
 	}

@@ -148,7 +148,7 @@ func TestGitSeesAnEnvironmentMadeFromNothing(t *testing.T) {
 	want := []string{
 		"GIT_ADVICE", "GIT_ALLOW_PROTOCOL", "GIT_ASKPASS", "GIT_ATTR_NOSYSTEM", "GIT_CONFIG_COUNT", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM",
 		"GIT_NO_LAZY_FETCH", "GIT_NO_REPLACE_OBJECTS", "GIT_OPTIONAL_LOCKS", "GIT_TERMINAL_PROMPT", "HOME", "HTTPS_PROXY", "LC_ALL", "PATH", "PWD",
-		"SSH_ASKPASS", "TZ", "XDG_CONFIG_HOME",
+		"SSH_ASKPASS", "SYMPHONY_GIT", "TZ", "XDG_CONFIG_HOME",
 	}
 	names = slices.DeleteFunc(names, func(s string) bool {
 		return s == "_" || s == "SHLVL" || s == "OLDPWD" || s == "__CF_USER_TEXT_ENCODING"
