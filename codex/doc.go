@@ -36,6 +36,7 @@
 //	exec_output      their output, from the read loop to a writer
 //	exec_profile     the sandbox's rules in the server's own configuration
 //	preflight        whether sessions can work at all
+//	try_settings     whether Codex takes what a session sets
 //	skills           the skills that a prompt names
 //
 // These rules always hold:

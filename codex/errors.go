@@ -15,7 +15,8 @@ import (
 var (
 	// ErrResponseTimeout: the server did not answer a request in time.
 	ErrResponseTimeout = errors.New("response_timeout")
-	// ErrSlowStart: it did not answer even the first one, so it has seen nothing of an issue.
+	// ErrSlowStart: it did not answer even the first one, or ended before that, so it has seen
+	// nothing of an issue.
 	ErrSlowStart = errors.New("codex_not_started")
 	// ErrTurnTimeout: the turn took longer than codex.turn_timeout_ms.
 	ErrTurnTimeout = errors.New("turn_timeout")
@@ -35,10 +36,16 @@ var (
 	ErrNotLoggedIn = errors.New("codex_not_logged_in")
 	// ErrTooOld: the server lacks something that sessions need.
 	ErrTooOld = errors.New("codex_too_old")
+	// ErrNotResumed: the server ended, or stopped answering, as it was to resume the thread.
+	ErrNotResumed = errors.New("thread_not_resumed")
+	// ErrInputTooLarge: the server does not take a prompt of this length.
+	ErrInputTooLarge = errors.New("prompt_too_large")
 	// ErrToolLimit: the agent continues to call tools after codex.max_tool_calls.
 	ErrToolLimit = errors.New("tool_call_limit")
 	// ErrNoModel: codex.model is not a model of the login.
 	ErrNoModel = errors.New("model_not_found")
+	// ErrSettings: Codex refuses a setting of the workflow or of its own configuration.
+	ErrSettings = errors.New("codex_settings_refused")
 	// ErrNoSandbox: the sandbox of the turns does not start.
 	ErrNoSandbox = errors.New("sandbox_unavailable")
 	// ErrNoExec: the server cannot run programs of the host in the agent's sandbox.
@@ -70,6 +77,12 @@ func (e *ResponseError) Error() string {
 }
 
 func (e *ResponseError) Unwrap() error { return ErrResponse }
+
+// Is reports whether target is [ErrInputTooLarge] and the server refused the length of the
+// prompt.
+func (e *ResponseError) Is(target error) bool {
+	return target == ErrInputTooLarge && text(e.Data, "inputerrorcode") == "input_too_large"
+}
 
 // unknown reports whether the server does not have the method. Codex has no error code
 // for that; its message names the method as an unknown variant.

@@ -38,6 +38,7 @@ type Event struct {
 	Method     string    // of the protocol; "" for an event of our own
 	Summary    string    // for people: one line of at most 120 characters, 500 of a Warning
 	Doing      string    // what the agent does now, as short as the Summary; "" when the event does not say
+	Said       string    // a whole message of the agent, in several lines; "" for every other event
 	Usage      *Usage    // of the session so far, when it changed
 	RateLimits json.RawMessage
 
@@ -49,7 +50,8 @@ type Event struct {
 
 const (
 	summaryRunes = 120
-	messageRunes = 500 // in errors
+	messageRunes = 500      // in errors
+	maxSaid      = 16 << 10 // bytes of a message of the agent
 )
 
 // emit completes an event and passes it to Options.Events, one at a time. Session.mu
@@ -64,6 +66,7 @@ func (s *Session) emit(e Event) {
 	}
 	e.Time, e.PID = time.Now().UTC(), s.o.PID
 	e.Summary, e.Doing = untrusted.OneLine(e.Summary, limit), untrusted.OneLine(e.Doing, summaryRunes)
+	e.Said = untrusted.Cut(untrusted.Lines(e.Said), maxSaid, "")
 	s.mu.Lock()
 	e.Thread = s.thread
 	if s.turn != nil && s.turn.id != "" {

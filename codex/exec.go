@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,15 +32,19 @@ const (
 // the host never gets them.
 var modelKeys = []string{"CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN", "CODEX_HOME"}
 
-// Exec describes a program of the host's choice that runs inside the agent's sandbox,
-// in the workspace.
+// Exec describes a program of the host's choice that runs inside the agent's sandbox.
 type Exec struct {
 	Argv      []string      // the program and its arguments
+	Doing     string        // what it does, in words for people, such as "packing the work"; empty for its command line
 	Env       []string      // NAME=value, besides the environment of the app-server
 	Inherit   []string      // names of Config.Env that the program gets; it gets no others of them
 	Unset     []string      // further names that the program does not get
 	Timeout   time.Duration // not positive means two minutes
 	MaxOutput int           // bytes of standard output, and of standard error; not positive means 1 MiB
+
+	// Dir is the real path of the folder in which the program runs and which it may write in
+	// place of the workspace; empty means the workspace.
+	Dir string
 
 	// Stdout receives the standard output, in order, on the goroutine that called Exec.
 	// Exec returns only after Write has returned. A writer that is so slow that 32 MiB
@@ -107,7 +112,10 @@ func (s *Session) Exec(ctx context.Context, x Exec) (ExecResult, error) {
 	if x.Stdout == nil {
 		x.Stdout = io.Discard
 	}
-	err := s.admitExec(ctx)
+	if x.Dir == "" {
+		x.Dir = s.o.Cwd
+	}
+	err := s.admitExec(ctx, x.Dir)
 	if err == nil {
 		var result ExecResult
 		if result, err = s.runExec(ctx, x); err == nil {
@@ -122,19 +130,21 @@ func (s *Session) Exec(ctx context.Context, x Exec) (ExecResult, error) {
 }
 
 // admitExec fails unless the server will run a program with the rules of the profile,
-// in the workspace itself. The server follows a link, and makes what it finds there
+// in the folder itself. The server follows a link, and makes what it finds there
 // writable.
-func (s *Session) admitExec(ctx context.Context) error {
-	if real, err := filepath.EvalSymlinks(s.o.Cwd); err != nil || real != s.o.Cwd || !filepath.IsAbs(real) {
-		return fmt.Errorf("%w: the path of the workspace, %q, leads through a link or nowhere: remove the workspace", ErrExecStart, s.o.Cwd)
+func (s *Session) admitExec(ctx context.Context, folder string) error {
+	if real, err := filepath.EvalSymlinks(folder); err != nil || real != folder || !filepath.IsAbs(real) {
+		return fmt.Errorf("%w: the path of the workspace, %q, leads through a link or nowhere: remove the workspace", ErrExecStart, folder)
 	}
 	s.mu.Lock()
 	known := s.profileListed
 	s.mu.Unlock()
 	if !known {
-		return s.CanExec(ctx)
+		if err := s.CanExec(ctx); err != nil || folder == s.o.Cwd {
+			return err
+		}
 	}
-	return s.verifyProfile(ctx)
+	return s.verifyProfile(ctx, folder)
 }
 
 const execMethod = "command/exec"
@@ -155,7 +165,7 @@ type execParams struct {
 // may write, because Codex reports the cap as reached when the output just fits.
 func (s *Session) execParams(x Exec, id string) execParams {
 	return execParams{
-		Command: x.Argv, Cwd: s.o.Cwd, Env: s.execEnv(x), Profile: profile, ProcessID: id, Stream: true,
+		Command: x.Argv, Cwd: x.Dir, Env: s.execEnv(x), Profile: profile, ProcessID: id, Stream: true,
 		TimeoutMS: x.Timeout.Milliseconds(), OutputSize: x.MaxOutput + 1,
 	}
 }
@@ -190,7 +200,7 @@ func (s *Session) runExec(ctx context.Context, x Exec) (ExecResult, error) {
 	id := s.addExec(run)
 	defer s.removeExec(id)
 	what := "the host runs `" + strings.Join(x.Argv, " ") + "`"
-	s.emit(Event{Kind: Notification, Method: execMethod, Summary: what, Doing: what, Progress: true})
+	s.emit(Event{Kind: Notification, Method: execMethod, Summary: what, Doing: cmp.Or(x.Doing, what), Progress: true})
 
 	var wg sync.WaitGroup
 	var reply execReply

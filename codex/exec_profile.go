@@ -76,6 +76,22 @@ func CommandWithProfile(command string, o Options) (string, bool) {
 	return command, true
 }
 
+// HiddenBubblewrap is the text of a program for [HideOldBubblewrap]. Codex asks it what it
+// can do, learns nothing, and starts its sandboxes with the bubblewrap that it comes with.
+const HiddenBubblewrap = `#!/bin/sh
+# Stands before a bubblewrap that is too old for the sandbox of Codex, which then uses its own.
+exit 1
+`
+
+// HideOldBubblewrap returns codex.command so that Codex does not see a bubblewrap that is
+// older than 0.9 on the PATH of the login shell. Codex uses any that it finds. One without the
+// option --argv0 has to start a helper in the Codex home, which the agent may not read, so no
+// sandbox starts. The folder holds [HiddenBubblewrap] as an executable with the name bwrap. No
+// agent may be able to write it: what is there runs outside the sandbox.
+func HideOldBubblewrap(command, folder string) string {
+	return `case "$(bwrap --help 2>/dev/null)" in ''|*--argv0*) ;; *) PATH='` + strings.ReplaceAll(folder, "'", `'\''`) + `':"$PATH" ;; esac` + "\n" + command
+}
+
 // simpleCommand reports whether arguments can be appended to a line of shell: it ends
 // with a word of one command, and has no operator, comment, substitution or line end.
 func simpleCommand(line string) bool {
@@ -133,7 +149,7 @@ func (s *Session) CanExec(ctx context.Context) error {
 	if !listed {
 		return fmt.Errorf("%w: %s: it does not list the permission profile %s", ErrNoExec, execAdvice, profile)
 	}
-	if err := s.verifyProfile(ctx); err != nil {
+	if err := s.verifyProfile(ctx, s.o.Cwd); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -144,9 +160,10 @@ func (s *Session) CanExec(ctx context.Context) error {
 
 // verifyProfile checks that the rules of the profile in the server's configuration are
 // ours. A user's own configuration, and that of a repository which the user trusts, can
-// add rules to it. A server that does not report its configuration is not checked.
-func (s *Session) verifyProfile(ctx context.Context) error {
-	err := s.conn.call(ctx, s.o.Config.ReadTimeout, "config/read", map[string]string{"cwd": s.o.Cwd}, func(result json.RawMessage) error {
+// add rules to it, by the folder in which a program runs. A server that does not report its
+// configuration is not checked.
+func (s *Session) verifyProfile(ctx context.Context, folder string) error {
+	err := s.conn.call(ctx, s.o.Config.ReadTimeout, "config/read", map[string]string{"cwd": folder}, func(result json.RawMessage) error {
 		got := member(member(result, "config"), "permissions")
 		if got == nil {
 			return nil

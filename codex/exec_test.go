@@ -306,6 +306,30 @@ func TestAWriterThatFailsEndsTheProgram(t *testing.T) {
 	}
 }
 
+func TestAProgramOfTheHostIsShownInWords(t *testing.T) {
+	t.Parallel()
+	const command = "the host runs `git status`"
+	for doing, want := range map[string]string{"packing the work": "packing the work", "": command} {
+		s, events := beginExec(t, execOptions(t), func(p *fakeServer) {
+			m, _ := p.exec()
+			p.reply(m, `{"exitCode":0,"stdout":"","stderr":""}`)
+			p.drain()
+		})
+		if _, err := s.Exec(t.Context(), Exec{Argv: []string{"git", "status"}, Doing: doing}); err != nil {
+			t.Fatal(err)
+		}
+		var shown []string
+		for _, e := range events.all() {
+			if e.Method == execMethod && e.Doing != "" {
+				shown = append(shown, e.Doing, e.Summary)
+			}
+		}
+		if diff := cmp.Diff([]string{want, command}, shown); diff != "" {
+			t.Errorf("%q: %s", doing, diff)
+		}
+	}
+}
+
 func TestAStopKillsTheProgram(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("the run was interrupted")

@@ -25,13 +25,23 @@ type serverInfo struct {
 func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
 	var about serverInfo
 	wait := s.o.Config.ReadTimeout
-	err := s.conn.call(ctx, max(wait, initializeTimeout), "initialize", initialize(s.o.Version), func(result json.RawMessage) error {
-		answer := members(result)
-		about.version, about.home = parseVersion(answer.text("useragent")), answer.text("codexhome")
-		return nil
-	})
+	begin := func(experimental bool) error {
+		return s.conn.call(ctx, max(wait, initializeTimeout), "initialize", initialize(s.o.Version, experimental), func(result json.RawMessage) error {
+			answer := members(result)
+			about.version, about.home = parseVersion(answer.text("useragent")), answer.text("codexhome")
+			return nil
+		})
+	}
+	err := begin(true)
+	if refused, ok := errors.AsType[*ResponseError](err); ok && namesCapability(refused.Message) && begin(false) == nil {
+		s.warn(fmt.Sprintf("this Codex is too old: continuing without its experimental API: %v", err))
+		err = nil
+	}
 	if errors.Is(err, ErrResponseTimeout) {
 		err = fmt.Errorf("%w: %w; what the login shell does comes first: `time bash -lc true` shows its part", ErrSlowStart, err)
+	}
+	if errors.Is(err, ErrPortExit) {
+		err = fmt.Errorf("%w: %w", ErrSlowStart, err)
 	}
 	if err != nil {
 		return serverInfo{}, err
@@ -46,6 +56,12 @@ func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
 		return serverInfo{}, err
 	}
 	return about, s.callOptional(ctx, "config/read", struct{}{}, about.readConfig)
+}
+
+// namesCapability reports whether a refusal is about what the client says it understands. All
+// refusals have the same code.
+func namesCapability(message string) bool {
+	return strings.Contains(message, "experimentalApi") || strings.Contains(message, "apabilities")
 }
 
 // login sends the API key to the server, which keeps it in memory if its home is

@@ -135,3 +135,39 @@ func TestDeniedPathsAreNotInsideEachOther(t *testing.T) {
 		t.Errorf("without a list the Codex home alone is denied (-want +got):\n%s", diff)
 	}
 }
+
+// TestAServerWithoutTheExperimentalAPIIsAskedForLess refuses the capability, as a server does
+// that does not know it, and then a client that it does not know at all.
+func TestAServerWithoutTheExperimentalAPIIsAskedForLess(t *testing.T) {
+	t.Parallel()
+	refuse := func(p *fakeServer, experimental bool) {
+		m := p.expect("initialize")
+		if got := strings.Contains(string(m.Params), `"experimentalApi":true`); got != experimental {
+			t.Errorf("asked with %s", m.Params)
+		}
+		p.refuse(m, -32600, "Invalid request: unknown field `capabilities`")
+	}
+	j := &eventLog{}
+	s, err := Connect(t.Context(), dial(t, func(p *fakeServer) {
+		refuse(p, true)
+		m := p.expect("initialize")
+		if strings.Contains(string(m.Params), "capabilities") {
+			t.Errorf("asked again with %s", m.Params)
+		}
+		p.reply(m, `{}`)
+		p.expect("initialized")
+		p.unknown("config/read")
+	}), Options{Events: j.add})
+	if err != nil || j.count(Warning) != 1 {
+		t.Errorf("%v: %+v", err, j.all())
+	} else {
+		s.Close()
+	}
+	_, err = Connect(t.Context(), dial(t, func(p *fakeServer) {
+		refuse(p, true)
+		refuse(p, false)
+	}), Options{})
+	if !errors.Is(err, ErrResponse) {
+		t.Errorf("a server that refuses both: %v", err)
+	}
+}

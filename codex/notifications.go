@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 const (
@@ -40,8 +42,13 @@ func (s *Session) handleNotification(method string, params json.RawMessage) erro
 	case "codex/event/stream_error": // older servers' error with willRetry
 		e.Progress, e.Summary = false, "Codex retries: "+streamError(params)
 		e.Doing = e.Summary
-	case "thread/closed":
-		s.onThreadClosed(params)
+	case "thread/closed", "thread/deleted":
+		s.onThreadClosed(method, params)
+	case "thread/reverted":
+		e.Summary = "somebody took back a part of the thread"
+		e.Doing = e.Summary
+	case "model/rerouted":
+		s.onRerouted(params)
 	case "thread/archived":
 		s.onThreadArchived(params)
 	case "thread/settings/updated":
@@ -142,12 +149,25 @@ func (s *Session) onRateLimits(e *Event, snapshot json.RawMessage) {
 
 // onThreadClosed ends the session, and so the turn in progress, when the server
 // closes the session's thread.
-func (s *Session) onThreadClosed(params json.RawMessage) {
+func (s *Session) onThreadClosed(method string, params json.RawMessage) {
 	var of turnRef
 	decodeLenient(params, &of) // a notification that names no thread is about ours
 	if of.thread() == "" || of.thread() == s.ThreadID() {
-		s.conn.fail(fmt.Errorf("the thread: %w: Codex closed it: see the session's log", ErrPortExit))
+		s.conn.fail(fmt.Errorf("the thread: %w: Codex %s it: see the session's log", ErrPortExit, strings.TrimPrefix(method, "thread/")))
 	}
+}
+
+// onRerouted warns that another model than that of the workflow does the work: its price and
+// its abilities differ.
+func (s *Session) onRerouted(params json.RawMessage) {
+	said := "Codex has chosen another model: " + cmp.Or(text(params, "tomodel"), "it does not say which")
+	if from := text(params, "frommodel"); from != "" {
+		said += " in place of " + from
+	}
+	if why := text(params, "reason"); why != "" {
+		said += " (" + why + ")"
+	}
+	s.warn(untrusted.OneLine(said, summaryRunes))
 }
 
 // onThreadArchived ends the turn in progress, because an archived thread does not
@@ -232,6 +252,9 @@ func (s *Session) onItem(e *Event, params json.RawMessage) {
 	s.turn.acted = s.turn.acted || p.Item.acts()
 	if e.Method != "item/completed" {
 		return
+	}
+	if p.Item.Type == "agentMessage" {
+		e.Said = p.Item.Text
 	}
 	for _, q := range p.Item.Questions {
 		s.turn.nonBlockingQuestions = append(s.turn.nonBlockingQuestions, formatQuestion(q.Title, q.Options))

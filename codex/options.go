@@ -13,7 +13,7 @@ import (
 const (
 	defaultReadTimeout = 5 * time.Second
 	defaultTurnTimeout = time.Hour
-	defaultToolCalls   = 1000
+	defaultToolCalls   = 200
 	initializeTimeout  = 30 * time.Second
 	turnStartTimeout   = 2 * time.Minute
 )

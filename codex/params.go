@@ -9,17 +9,22 @@ type initializeParams struct {
 		Title   string `json:"title"`
 		Version string `json:"version"`
 	} `json:"clientInfo"`
-	Capabilities struct {
-		ExperimentalAPI bool `json:"experimentalApi"`
-	} `json:"capabilities"`
+	Capabilities *capabilities `json:"capabilities,omitempty"`
 }
 
-// initialize returns the parameters of initialize. They ask for the experimental
+// capabilities say what the client understands.
+type capabilities struct {
+	ExperimentalAPI bool `json:"experimentalApi"`
+}
+
+// initialize returns the parameters of initialize. They may ask for the experimental
 // part of the protocol, to which the tools, the granular approval policy and the
 // permission profile belong.
-func initialize(version string) (p initializeParams) {
+func initialize(version string, experimental bool) (p initializeParams) {
 	p.ClientInfo.Name, p.ClientInfo.Title, p.ClientInfo.Version = "symphony", "Symphony", version
-	p.Capabilities.ExperimentalAPI = true
+	if experimental {
+		p.Capabilities = &capabilities{ExperimentalAPI: true}
+	}
 	return p
 }
 
@@ -32,6 +37,7 @@ type threadParams struct {
 	Model          string          `json:"model,omitempty"`
 	Config         map[string]any  `json:"config,omitempty"`
 	DynamicTools   []toolSpec      `json:"dynamicTools,omitempty"`
+	Ephemeral      bool            `json:"ephemeral,omitempty"` // Codex keeps nothing of the thread
 }
 
 // toolSpec describes a [Tool] to the server.

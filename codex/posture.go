@@ -153,6 +153,10 @@ type posture struct {
 	guarded  bool // approval is guardedApproval because the workflow sets none
 }
 
+// UsesProfile reports whether turns get the permission profile, because the workflow sets no
+// sandbox of its own.
+func (c Config) UsesProfile() bool { return !present(c.TurnSandboxPolicy) && !present(c.ThreadSandbox) }
+
 // newPosture returns the posture that the workflow asks for. It applies
 // thread_sandbox to each turn, for the reason given in hardenedSettings.
 func newPosture(o Options) (posture, error) {
@@ -206,7 +210,7 @@ func turnSandbox(thread json.RawMessage) (json.RawMessage, error) {
 	}
 	var mode string
 	if err := json.Unmarshal(thread, &mode); err != nil {
-		return nil, fmt.Errorf("codex.thread_sandbox: %w: use read-only, workspace-write or danger-full-access", err)
+		return nil, fmt.Errorf("codex.thread_sandbox: %w: %w: use read-only, workspace-write or danger-full-access", ErrSettings, err)
 	}
 	switch strings.ToLower(strings.ReplaceAll(mode, "-", "")) {
 	case "readonly":
@@ -216,7 +220,7 @@ func turnSandbox(thread json.RawMessage) (json.RawMessage, error) {
 	case "dangerfullaccess":
 		return json.RawMessage(`{"type":"dangerFullAccess"}`), nil
 	}
-	return nil, fmt.Errorf("codex.thread_sandbox: unknown value %q: use read-only, workspace-write or danger-full-access", mode)
+	return nil, fmt.Errorf("codex.thread_sandbox: %w: unknown value %q: use read-only, workspace-write or danger-full-access", ErrSettings, mode)
 }
 
 // downgradeFor drops the parts of the posture that an older server's refusal names.

@@ -1,12 +1,14 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,12 +21,18 @@ const sandboxTime = 20 * time.Second
 
 // Preflight checks, over a connection of its own, whether sessions can work at all:
 // whether the server speaks the protocol, and everything that [Session.Check]
-// checks. It opens no thread and closes the connection at the end.
+// checks. Besides, it lets Codex judge the settings: it opens an ephemeral thread as a
+// session would, and asks for a turn that cannot start. It closes the connection at the end.
 //
-// The errors are those of [Session.Check] and of [Open]. The version is that of the
+// The errors are those of [Session.Check] and of [Open], and [ErrSettings]. The version is that of the
 // server, or "" if the server does not report one.
 func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version string, err error) {
-	s, err := connect(ctx, rwc, o, (*Session).check)
+	s, err := connect(ctx, rwc, o, func(s *Session, ctx context.Context) error {
+		if err := s.check(ctx); err != nil {
+			return err
+		}
+		return s.trySettings(ctx)
+	})
 	if err != nil {
 		return "", fmt.Errorf("checking Codex: %w", err)
 	}
@@ -37,7 +45,7 @@ func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version 
 // cannot be checked in time, and a skill that is missing, are reported as events of
 // kind [Warning].
 //
-// The errors are [ErrNotLoggedIn], [ErrNoModel], [ErrNoSandbox], those of
+// The errors are [ErrNotLoggedIn], [ErrNoModel], [ErrSettings], [ErrNoSandbox], those of
 // [Session.CanExec], if Options.NoExec is set and returns them, and those of a call.
 // After an error the session has failed to start.
 func (s *Session) Check(ctx context.Context) error {
@@ -113,12 +121,56 @@ func (s *Session) readLimits(ctx context.Context) {
 	}) // if the connection has ended the turn fails with the reason
 }
 
-// checkModel fails if codex.model is not one of the models of the login.
+// listedModel is a model as model/list has it.
+type listedModel struct {
+	ID, Model string
+	IsDefault bool
+	Efforts   []struct {
+		Effort string `json:"reasoningEffort"`
+	} `json:"supportedReasoningEfforts"`
+}
+
+// checkModel fails if codex.model is not one of the models of the login, or if the model
+// does not have codex.effort.
 func (s *Session) checkModel(ctx context.Context) error {
-	want := s.o.Config.Model
-	var models []string
-	found := want == ""
-	for cursor := ""; !found; {
+	want, effort := s.o.Config.Model, s.o.Config.Effort
+	if want == "" && effort == "" {
+		return nil
+	}
+	models, err := s.listModels(ctx)
+	if errors.Is(err, ErrResponseTimeout) { // the server may have to ask the account's service
+		s.warn(fmt.Sprintf("codex.model and codex.effort are not checked: %v", err))
+		return nil
+	}
+	if err != nil || len(models) == 0 {
+		return err
+	}
+	at := slices.IndexFunc(models, func(m listedModel) bool {
+		return want == "" && m.IsDefault || want != "" && (m.ID == want || m.Model == want)
+	})
+	switch {
+	case at < 0 && want == "":
+		return nil
+	case at < 0:
+		var names []string
+		for _, m := range models {
+			names = append(names, m.ID)
+		}
+		return fmt.Errorf("codex.model %q: %w: use one of %s, or install a newer Codex", want, ErrNoModel, strings.Join(names, ", "))
+	}
+	var efforts []string
+	for _, e := range models[at].Efforts {
+		efforts = append(efforts, e.Effort)
+	}
+	if effort == "" || len(efforts) == 0 || slices.Contains(efforts, effort) {
+		return nil
+	}
+	return fmt.Errorf("codex.effort %q: %w: the model %s has %s", effort, ErrSettings, models[at].ID, strings.Join(efforts, ", "))
+}
+
+// listModels returns the models of the login; none if an older server has no list.
+func (s *Session) listModels(ctx context.Context) (models []listedModel, err error) {
+	for cursor := ""; ; {
 		params := map[string]any{"includeHidden": true}
 		if cursor != "" {
 			params["cursor"] = cursor
@@ -127,41 +179,59 @@ func (s *Session) checkModel(ctx context.Context) error {
 		cursor = ""
 		err := s.callOptional(ctx, "model/list", params, func(result json.RawMessage) error {
 			var page struct {
-				Data       []struct{ ID, Model string }
+				Data       []listedModel
 				NextCursor string
 			}
 			decodeLenient(result, &page)
-			for _, m := range page.Data {
-				found = found || m.ID == want || m.Model == want
-				models = append(models, m.ID)
-			}
+			models = append(models, page.Data...)
 			cursor = page.NextCursor
 			return nil
 		})
-		if errors.Is(err, ErrResponseTimeout) { // the server may have to ask the account's service
-			s.warn(fmt.Sprintf("codex.model is not checked: %v", err))
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if cursor == "" || cursor == last {
-			break
+		if err != nil || cursor == "" || cursor == last {
+			return models, err
 		}
 	}
-	if found || len(models) == 0 {
-		return nil
-	}
-	return fmt.Errorf("codex.model %q: %w: use one of %s, or install a newer Codex", want, ErrNoModel, strings.Join(models, ", "))
 }
 
-// checkSandbox runs `true` in the sandbox of the turns. For the permission profile,
-// which exists only with a thread, it uses guardedSandbox instead.
+// checkSandbox runs `true` in the sandbox of the turns. The permission profile exists only
+// with a thread unless the server's configuration has it too; without that, or with an
+// older server, guardedSandbox takes its place.
 func (s *Session) checkSandbox(ctx context.Context) error {
 	policy := s.posture.sandbox
-	if policy == nil {
-		policy = guardedSandbox(s.o)
+	if policy != nil {
+		return s.trySandbox(ctx, policy)
 	}
+	switch err := s.CanExec(ctx); {
+	case err == nil:
+		return s.tryProfile(ctx)
+	case errors.Is(err, ErrNoExec), errors.Is(err, ErrPosture) && s.o.NoExec == nil: // the thread brings its own rules
+		return s.trySandbox(ctx, guardedSandbox(s.o))
+	default:
+		return err
+	}
+}
+
+// tryProfile runs `true` with the permission profile. CanExec has succeeded.
+func (s *Session) tryProfile(ctx context.Context) error {
+	result, err := s.Exec(ctx, Exec{Argv: []string{"true"}, Timeout: sandboxTime})
+	failed, started := (*ExecError)(nil), true
+	if errors.As(err, &failed) {
+		started = errors.Is(failed, ErrExecTimeout)
+		result.Stderr = cmp.Or(failed.Stderr, failed.Reason)
+	}
+	switch {
+	case err != nil && started:
+		return err
+	case err != nil:
+		return noSandbox(result.Stderr)
+	case result.ExitCode != 0:
+		return noSandbox(fmt.Sprintf("exit status %d: %s", result.ExitCode, result.Stderr))
+	}
+	return nil
+}
+
+// trySandbox runs `true` with a sandbox policy.
+func (s *Session) trySandbox(ctx context.Context, policy json.RawMessage) error {
 	params := map[string]any{
 		"command": []string{"true"}, "cwd": s.o.Cwd, "sandboxPolicy": policy, "timeoutMs": sandboxTime.Milliseconds(),
 	}
@@ -169,7 +239,7 @@ func (s *Session) checkSandbox(ctx context.Context) error {
 		ExitCode int
 		Stderr   string
 	}
-	err := s.conn.call(ctx, sandboxTime+s.o.Config.ReadTimeout, "command/exec", params, func(result json.RawMessage) error {
+	err := s.conn.call(ctx, sandboxTime+s.o.Config.ReadTimeout, execMethod, params, func(result json.RawMessage) error {
 		decodeLenient(result, &r) // an answer of an unknown shape still means that it ran
 		return nil
 	})
@@ -177,19 +247,51 @@ func (s *Session) checkSandbox(ctx context.Context) error {
 	switch {
 	case isRefusal && refused.unknown():
 		return nil
+	case isRefusal && s.posture.sandbox != nil && strings.HasPrefix(refused.Message, "Invalid request"):
+		return fmt.Errorf("%s: %w: %s: Codex refuses it: %s", s.sandboxKey(), ErrSettings,
+			untrusted.OneLine(string(s.posture.sandbox), summaryRunes), untrusted.OneLine(refused.Message, messageRunes))
 	case isRefusal:
-		return fmt.Errorf("%w: %s: %w", ErrNoSandbox, sandboxAdvice(), err) // the advice comes first so that it is never truncated
+		return noSandbox(refused.Error())
 	case err == nil && r.ExitCode != 0:
-		return fmt.Errorf("%w: %s: exit status %d: %s", ErrNoSandbox, sandboxAdvice(), r.ExitCode, untrusted.OneLine(r.Stderr, messageRunes))
+		return noSandbox(fmt.Sprintf("exit status %d: %s", r.ExitCode, r.Stderr))
 	}
 	return err
 }
 
-// sandboxAdvice returns what to do on this system if the sandbox does not start.
-func sandboxAdvice() string {
-	if runtime.GOOS != "linux" {
-		return "do not run this program inside another sandbox: Codex uses the system's Seatbelt, which cannot be nested"
+// sandboxKey returns the key of WORKFLOW.md that sets the sandbox of the turns.
+func (s *Session) sandboxKey() string {
+	if present(s.o.Config.TurnSandboxPolicy) {
+		return "codex.turn_sandbox_policy"
 	}
-	return "allow user namespaces: `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`; " +
-		"in Docker `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`"
+	return "codex.thread_sandbox"
+}
+
+// noSandbox returns the error for a sandbox that does not start, with the advice for its
+// cause first so that it is never truncated.
+func noSandbox(said string) error {
+	said = untrusted.OneLine(said, messageRunes)
+	if advice := sandboxAdvice(runtime.GOOS, said); advice != "" {
+		return fmt.Errorf("%w: %s: %s", ErrNoSandbox, advice, said)
+	}
+	return fmt.Errorf("%w: Codex says: %s", ErrNoSandbox, said)
+}
+
+// sandboxAdvice returns the advice for a system whose sandbox does not start and says why;
+// "" if nothing is known about this cause.
+func sandboxAdvice(system, said string) string {
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(said, word) })
+	}
+	switch {
+	case system != "linux" && says("sandbox_apply", "Operation not permitted"):
+		return "do not run this program inside another sandbox: Codex uses the system's Seatbelt, which cannot be nested"
+	case system != "linux":
+		return ""
+	case says("execvp") && says("codex-linux-sandbox"), says("bwrap: Unknown option"):
+		return "the bubblewrap on the PATH is too old: remove it, because Codex has its own, or install 0.9 or later"
+	case says("namespace", "uid map", "RTM_NEWADDR", "RTM_NEWLINK", "Operation not permitted", "needs to be setuid"):
+		return "allow user namespaces: `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`; " +
+			"in Docker `--security-opt seccomp=unconfined --security-opt apparmor=unconfined`"
+	}
+	return ""
 }

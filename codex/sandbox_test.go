@@ -205,6 +205,11 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 			c.t.Fatalf("%s: no arguments can be appended", command)
 		}
 	}
+	c.write("programs/bwrap", codex.HiddenBubblewrap)
+	if err := os.Chmod(c.path("programs/bwrap"), 0o700); err != nil {
+		c.t.Fatal(err)
+	}
+	command = codex.HideOldBubblewrap(command, c.path("programs"))
 	process, err := c.root.Start(c.t.Context(), c.ws, command, append(slices.Clone(c.extra), cfg.Env...))
 	if err != nil {
 		c.t.Fatal(err)

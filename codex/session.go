@@ -56,8 +56,7 @@ type Session struct {
 //
 // A thread that cannot be resumed is replaced by a new one; see [Session.Resumed]. The
 // errors are [ErrResponseTimeout], [ErrPortExit], [ErrResponse], [ErrNotLoggedIn],
-// [ErrTooOld], [ErrPosture], the cause of ctx, and an error for a thread_sandbox that
-// Codex does not have.
+// [ErrTooOld], [ErrNotResumed], [ErrSettings], [ErrPosture], and the cause of ctx.
 func Open(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, error) {
 	s, err := connect(ctx, rwc, o, (*Session).openThread)
 	if err != nil {
@@ -158,6 +157,9 @@ func (s *Session) resumeOrStart(ctx context.Context, wait time.Duration) error {
 			return nil
 		}
 		if ctx.Err() != nil || s.conn.failure() != nil || errors.Is(err, ErrPosture) {
+			if ctx.Err() == nil && !errors.Is(err, ErrPosture) {
+				err = fmt.Errorf("%w: %w", ErrNotResumed, err)
+			}
 			return err
 		}
 		s.warn(fmt.Sprintf("starting a new thread: %v", err))

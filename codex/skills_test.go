@@ -56,6 +56,7 @@ func TestAMissingSkillIsAWarning(t *testing.T) {
 			p.reply(p.expect("account/read"), `{"account":null,"requiresOpenaiAuth":false}`)
 			test.list(p)
 			p.reply(p.expect("command/exec"), `{"exitCode":0}`)
+			p.judge("", "")
 		}), Options{Prompt: test.prompt, Cwd: "/w", Events: j.add})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

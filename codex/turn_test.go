@@ -183,14 +183,27 @@ func TestOtherTurnsDoNotEndOurs(t *testing.T) {
 
 func TestAThreadThatClosesEndsTheSession(t *testing.T) {
 	t.Parallel()
-	for _, params := range []string{`{"threadId":"thread-1"}`, `{"conversationId":"thread-1"}`, `{}`} {
-		s, _, _, err := runTurn(t, Options{}, `{"method":"thread/closed","params":`+params+`}`)
-		if !errors.Is(err, ErrPortExit) || !strings.Contains(err.Error(), "closed it") {
+	for params, how := range map[string]string{`{"threadId":"thread-1"}`: "closed", `{"conversationId":"thread-1"}`: "closed", `{}`: "deleted"} {
+		s, _, _, err := runTurn(t, Options{}, `{"method":"thread/`+how+`","params":`+params+`}`)
+		if !errors.Is(err, ErrPortExit) || !strings.Contains(err.Error(), how+" it") {
 			t.Errorf("%s: %v", params, err)
 		}
 		if _, err := s.Turn(t.Context(), "again"); !errors.Is(err, ErrPortExit) {
 			t.Errorf("%s, the next turn: %v", params, err)
 		}
+	}
+}
+
+func TestWhatHappensToAThreadIsTold(t *testing.T) {
+	t.Parallel()
+	_, j, _, err := runTurn(t, Options{},
+		`{"method":"thread/reverted","params":{"threadId":"thread-1"}}`,
+		`{"method":"model/rerouted","params":{"threadId":"thread-1","turnId":"turn-1","fromModel":"gpt-6","toModel":"gpt-5.5","reason":"capacity"}}`,
+		`{"method":"model/rerouted","params":{}}`, completed)
+	if err != nil || !j.says(Notification, "somebody took back a part of the thread") ||
+		!j.says(Warning, "Codex has chosen another model: gpt-5.5 in place of gpt-6 (capacity)") ||
+		!j.says(Warning, "Codex has chosen another model: it does not say which") {
+		t.Errorf("%v: %+v", err, j.all())
 	}
 }
 

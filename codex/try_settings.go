@@ -1,0 +1,86 @@
+package codex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// nobody is the id of a thread that does not exist.
+const nobody = "00000000-0000-7000-8000-000000000000"
+
+// trySettings lets Codex judge everything that a session sets with its thread and its
+// turns. It opens an ephemeral thread, of which Codex keeps nothing. Then it asks for a turn
+// on a thread that does not exist, which is refused in every case: if the refusal is another
+// one than that of a turn without settings, the settings are the cause. The error is
+// [ErrSettings], or that of a connection which ends.
+func (s *Session) trySettings(ctx context.Context) error {
+	for {
+		params := s.posture.start(s.o)
+		params.Ephemeral = true
+		err := s.conn.call(ctx, s.o.Config.ReadTimeout, "thread/start", params, s.threadOpened)
+		if err == nil {
+			break
+		}
+		if !s.retryDowngraded(err) {
+			return s.settingsError(err)
+		}
+	}
+	for {
+		refused, err := s.refusalOf(ctx, s.posture.turn(s.o, nobody, "."))
+		if refused == nil {
+			return err // nil: a server that judges nothing before the turn
+		}
+		if s.retryDowngraded(refused) {
+			continue
+		}
+		plain, err := s.refusalOf(ctx, turnParams{ThreadID: nobody, Input: []turnInput{{Type: "text", Text: "."}}, Cwd: s.o.Cwd})
+		if plain == nil || plain.Code == refused.Code && plain.Message == refused.Message {
+			return err
+		}
+		return s.settingsError(refused)
+	}
+}
+
+// refusalOf returns the refusal of a turn; nil if the server does not refuse it. The error is
+// that of a connection which ended before the answer.
+func (s *Session) refusalOf(ctx context.Context, params turnParams) (*ResponseError, error) {
+	err := s.conn.call(ctx, s.o.Config.ReadTimeout, "turn/start", params, nil)
+	if refused, isRefusal := errors.AsType[*ResponseError](err); isRefusal {
+		return refused, nil
+	}
+	if err != nil && s.conn.failure() == nil {
+		err = nil // it did not answer in time, so it judges nothing
+	}
+	return nil, err
+}
+
+// settingsError returns the error for settings that Codex refuses, with the keys of the
+// workflow that may be the cause. It returns other errors as they are.
+func (s *Session) settingsError(err error) error {
+	refused, isRefusal := errors.AsType[*ResponseError](err)
+	if !isRefusal {
+		return err
+	}
+	var keys []string
+	c := s.o.Config
+	for _, key := range []struct {
+		name string
+		set  bool
+	}{
+		{"codex.approval_policy", present(c.ApprovalPolicy)},
+		{"codex.thread_sandbox", present(c.ThreadSandbox)},
+		{"codex.turn_sandbox_policy", present(c.TurnSandboxPolicy)},
+		{"codex.model", c.Model != ""},
+		{"codex.effort", c.Effort != ""},
+	} {
+		if key.set {
+			keys = append(keys, key.name)
+		}
+	}
+	keys = append(keys, "what codex.command and Codex's own config.toml set")
+	return fmt.Errorf("%w: %s: %s: correct %s", ErrSettings, refused.Method, untrusted.OneLine(refused.Message, messageRunes), strings.Join(keys, ", "))
+}
