@@ -37,7 +37,8 @@ type Object struct {
 // Work describes what an agent wants to deliver.
 type Work struct {
 	Changes []Change
-	Commits int // made by the agent
+	Commits int    // made by the agent
+	Links   []Link // of the base
 	// Twins holds pairs of names, as paths, that stand in one folder of the new tree and
 	// have the same fold, if one of them is new.
 	Twins [][2]string
@@ -50,6 +51,8 @@ type Verdict struct {
 	Refusals []Refusal
 	// Review holds the paths that the pull request names for a person.
 	Review []string
+	// Marks holds the places that a person does not see there.
+	Marks []Mark
 	// Draft says that the pull request is a draft.
 	Draft bool
 	// Warnings holds what the report says of work that may leave.
@@ -101,12 +104,13 @@ func (v Verdict) Reasons() string {
 func (s Settings) Check(w Work) Verdict {
 	v := s.checkBounds(w)
 	s.checkObjects(w, &v)
+	leads := w.leads()
 	for _, change := range w.Changes {
 		if reason := s.changeProblem(change); reason != "" {
 			v.refuse(change.Path, reason)
 			continue
 		}
-		switch protection, pattern := s.protection(change.Path); protection {
+		switch protection, pattern := s.protectionByAnyName(change.Path, leads); protection {
 		case Refuse:
 			v.refuse(change.Path, fmt.Sprintf("the path is protected (%s); leave it as it is on the base branch", pattern))
 		case Draft:

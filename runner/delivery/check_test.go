@@ -86,15 +86,26 @@ func TestWhatServersToolsAndAgentsObeyIsRefused(t *testing.T) {
 		".woodpecker.yaml", ".woodpecker/check.yml", ".drone.yml", ".cirrus.yml", "bitbucket-pipelines.yml", "appveyor.yml", "azure-pipelines-nightly.yaml", "ci/Jenkinsfile.release", ".mergify.yml",
 		".cursorrules", "web/.cursorrules", ".windsurfrules", ".clinerules", ".clinerules/all.md", ".roo/rules/all.md", ".kiro/steering/all.md", ".junie/guidelines.md", "opencode.json", "opencode.jsonc",
 		".amazonq/rules/all.md", ".opencode/agent/all.md", "CLAUDE.local.md", "QWEN.md",
+		"cloudbuild.yaml", "deploy/cloudbuild-prod.json", "buildspec.yml", ".tekton/push.yaml", ".zuul.yaml", "zuul.d/jobs.yaml", ".builds/alpine.yml", "netlify.toml", "web/vercel.json", "render.yaml", "amplify.yml", ".readthedocs.yaml", "railway.toml", ".platform.app.yaml",
+		"codemagic.yaml", "bitrise.yml", "ci_scripts/ci_post_clone.sh", ".prow.yaml", ".taskcluster.yml", "atlantis.yaml", "ci/x.gitlab-ci.yml", "renovate.json5", ".renovaterc", ".kodiak.toml", "bors.toml", ".coderabbit.yaml",
+		".pnpmfile.cjs", ".yarn/releases/yarn-4.cjs", ".yarn/plugins/x.cjs", ".gitpod.yml", ".envrc", ".exrc", ".vimrc", ".gdbinit", ".lldbinit", ".Rprofile", ".replit", ".idx/dev.nix", "shop.sublime-project", ".dir-locals.el", "sitecustomize.py",
+		".huskyrc.js", ".simple-git-hooks.json", "prek.toml", "captainhook.json", ".pre-commit-config.yml", "AGENT.md", "WARP.md", ".agent/rules/x.md", ".factory/x.md", ".trae/rules/x.md", ".kilocode/rules/x.md", ".roomodes", "crush.json", ".rules", ".openhands/microagents/x.md", ".specify/x",
 		"lefthook.yaml", ".lefthook.yml", "lefthook-local.toml", ".overcommit.yml", "shop.code-workspace", ".zed/tasks.json", ".devcontainer.json",
 	} {
 		if !refused(path) {
 			t.Errorf("%s may be delivered", path)
 		}
 	}
-	for _, path := range []string{"docs/agent.md", "lefthook_test.go", "internal/lefthook.go", "drone.yml", "cursorrules.md", "mergify/README.md"} {
+	for _, path := range []string{"docs/agent.md", "lefthook_test.go", "internal/lefthook.go", "drone.yml", "cursorrules.md", "mergify/README.md", "docs/warp.md", "docs/replit.md", "data/static.json", "src/rules.go", "maps/railway.json", "src/render.go", "model.pth", ".editorconfig"} {
 		if refused(path) {
 			t.Errorf("%s is refused", path)
+		}
+	}
+	for _, path := range []string{
+		"gradlew", "mvnw.cmd", ".mvn/wrapper/maven-wrapper.properties", "gradle/wrapper/gradle-wrapper.jar", ".cargo/config.toml", ".bazelrc", "tools/bazel", "Procfile", "fly.toml", "wrangler.jsonc", "conftest.py", "Rakefile", "Directory.Build.props", "docker-bake.hcl", "turbo.json",
+	} {
+		if v := Defaults().Check(Work{Changes: []Change{added(path)}}); len(v.Refusals) > 0 || len(v.Review) != 1 {
+			t.Errorf("%s: %+v", path, v)
 		}
 	}
 }
@@ -204,7 +215,7 @@ func TestAPatternThatMatchesNothingIsRefused(t *testing.T) {
 		}
 	}
 	for _, rule := range builtIn() {
-		if err := ValidatePattern(rule.Pattern); err != nil {
+		if err := ValidatePattern(strings.TrimPrefix(rule.Pattern, "/")); err != nil {
 			t.Errorf("the built-in %s: %v", rule.Pattern, err)
 		}
 	}

@@ -97,8 +97,18 @@ func partProblem(name string) string {
 		return "a name in the path is a spelling of .git"
 	case isDeviceName(folded):
 		return "a name in the path is a device of Windows"
+	case isShortName(name):
+		return "a name in the path is one that Windows may give a longer name, as GITHUB~1 for .github"
 	}
 	return ""
+}
+
+// isShortName reports whether Windows may have made up a name for another one: eight
+// characters and three, with a tilde and a number.
+func isShortName(name string) bool {
+	stem, extension, _ := strings.Cut(name, ".")
+	at := strings.LastIndexByte(stem, '~')
+	return at > 0 && len(stem) <= 8 && len(extension) <= 3 && at < len(stem)-1 && strings.Trim(stem[at+1:], "0123456789") == ""
 }
 
 // unprintable reports whether a person would not see a character of a name.
@@ -151,6 +161,8 @@ func linkProblem(path, target string) string {
 		case name == ".":
 		case name == "", isGitFolder(fold(name)):
 			return "the symbolic link leads into .git, or has an empty name"
+		case partProblem(name) != "": // such as C:, which is another disk
+			return "the target of the symbolic link has a name that other systems read otherwise"
 		default:
 			descended = true
 		}

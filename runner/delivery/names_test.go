@@ -20,6 +20,7 @@ func TestNamesThatSomeSystemMisreadsAreRefused(t *testing.T) {
 		`a\b`, "a:b", "x::$INDEX_ALLOCATION", "a\nb", "a\x00b", "a\x1b[31m", "a\u202eb", "a\u2028b", "a\u00a0b", "a\u2800b", "\xff",
 		".g\u034fit/x", "a\u115fb", "a\u3164b", "a\U000e0fffb", // ext4 without case ignores these
 		"con", "aux.txt", "COM1", "lpt9.log", "nul .txt", "a/PRN/b",
+		"GITHUB~1/workflows/x.yml", "claude~1", "AGENTS~2.MD", "GI12AB~1/x", "a~1",
 		"-rf", "a/--upload-pack=x", " a", "a.", "a ",
 		strings.Repeat("a", maxName+1), strings.Repeat("a/", maxDepth) + "a", strings.Repeat(strings.Repeat("a", 200)+"/", 30) + "a",
 	} {
@@ -31,7 +32,7 @@ func TestNamesThatSomeSystemMisreadsAreRefused(t *testing.T) {
 
 func TestOrdinaryNamesAreTaken(t *testing.T) {
 	for _, path := range []string{
-		"a", "a/b.go", ".gitignore", ".gitattributes", "docs/Übersicht.md", "日本語/ファイル.txt", "app/[id]/(group)/page.tsx", "a b.txt", "_a", "a-b", "a~1", "auxiliary.c",
+		"a", "a/b.go", ".gitignore", ".gitattributes", "docs/Übersicht.md", "日本語/ファイル.txt", "app/[id]/(group)/page.tsx", "a b.txt", "_a", "a-b", "a~", "~1", "backup~1.orig", "version~12", "auxiliary.c",
 		"console.go", "com10", "comment.txt", ".config/x", "a..b", "@scope/x", "😀.md", strings.Repeat("a", maxName),
 	} {
 		if problem := nameProblem(path); problem != "" {
@@ -104,6 +105,11 @@ func TestLinksStayInTheRepository(t *testing.T) {
 		{"a", ".git/config", false},
 		{"a/b", "../.GIT/hooks", false},
 		{"a", "b//c", false},
+		{"a", "C:", false},
+		{"a", "C:Windows/win.ini", false},
+		{"a/b", "../c:/d", false},
+		{"a", "GITHUB~1/workflows", false},
+		{"a", "nul", false},
 		{"a", `..\b`, false},
 		{"a", "b\nc", false},
 		{"a", "\xff", false},

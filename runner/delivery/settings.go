@@ -49,6 +49,9 @@ type Settings struct {
 	// need not be WORKFLOW.md. Changes to these paths are refused unless a rule of Protected
 	// matches them.
 	Workflow []string
+	// Issues holds the paths of the tracker's own folder of issues in the repository: what
+	// is merged there is an issue or a comment. They are refused as those of Workflow are.
+	Issues []string
 	// Tokens tells what happens to a text that looks like a credential. A secret of the
 	// run itself always refuses.
 	Tokens Protection
@@ -57,41 +60,6 @@ type Settings struct {
 // Defaults returns the settings of a WORKFLOW.md that says nothing.
 func Defaults() Settings {
 	return Settings{MaxFiles: 100, MaxBytes: 4 << 20, MaxCommits: 50, MaxBinary: 1 << 20, MaxLFS: 32 << 20, Tokens: Refuse}
-}
-
-// builtIn returns the rules that every delivery obeys unless WORKFLOW.md says
-// otherwise: files that a server, a tool or the next agent obeys are refused, files
-// that choose what is downloaded and run are shown.
-func builtIn() []Rule {
-	var rules []Rule
-	add := func(p Protection, patterns ...string) {
-		for _, pattern := range patterns {
-			rules = append(rules, Rule{pattern, p})
-		}
-	}
-	add(Refuse,
-		".github/**", ".gitlab-ci.yml", ".gitlab/**", ".gitea/**", ".forgejo/**", ".circleci/**", ".travis.yml", "azure-pipelines*.y*ml", "Jenkinsfile*", ".buildkite/**",
-		".woodpecker.y*ml", ".woodpecker/**", ".drone.y*ml", ".drone.jsonnet", ".cirrus.yml", ".cirrus.star", ".semaphore/**", ".teamcity/**", "bitbucket-pipelines.yml", "appveyor.yml", ".appveyor.yml",
-		".mergify.yml", ".mergify/**", // merges by itself what it is told to
-		"CODEOWNERS", "WORKFLOW.md", "**/.symphony/**", "AGENTS.md", "AGENTS.override.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md", "SKILL.md",
-		"**/.codex/**", "**/.agents/**", "**/.claude/**", "**/.cursor/**", "**/.gemini/**", "**/.aider*", "**/.mcp.json", "**/.continue/**", "**/.windsurf/**",
-		".cursorrules", ".windsurfrules", "**/.clinerules/**", "**/.roo/**", ".roorules*", "**/.kiro/**", "**/.junie/**", "**/.amazonq/**", "**/.augment/**", "**/.qwen/**", "**/.opencode/**", "opencode.json*", ".goosehints",
-		"**/.githooks/**", "**/.husky/**", ".pre-commit-config.yaml", "{,.}lefthook{,-local}.{yml,yaml,toml,json}", ".overcommit.yml", ".gitmodules", ".lfsconfig",
-		"**/.vscode/**", "*.code-workspace", "**/.idea/**", "**/.zed/**", "**/.devcontainer/**", ".devcontainer.json", ".envrc",
-	)
-	add(Review,
-		".gitattributes", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", "pip.conf",
-		"package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "deno.json", "deno.lock",
-		"go.mod", "go.sum", "go.work", "go.work.sum", "Cargo.toml", "Cargo.lock", "build.rs",
-		"pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "Pipfile", "Pipfile.lock", "poetry.lock", "uv.lock",
-		"Gemfile", "Gemfile.lock", "*.gemspec", "composer.json", "composer.lock", "mix.exs", "mix.lock",
-		"pom.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "gradle.lockfile", "gradle-wrapper.*", "*.csproj", "packages.lock.json", "NuGet.config",
-		"Package.swift", "Package.resolved", "Podfile", "Podfile.lock", "flake.nix", "flake.lock",
-		"Dockerfile*", "*.dockerfile", "docker-compose*.y*ml", "compose.y*ml", "Makefile", "Justfile", "Taskfile.y*ml",
-		"action.y*ml", "mise*.toml", ".mise*.toml", ".tool-versions",
-		"LICENSE*", "LICENCE*", "COPYING*",
-	)
-	return rules
 }
 
 // Protections returns the four words, the strongest first.
@@ -123,7 +91,9 @@ func ValidatePattern(pattern string) error {
 // matches reports whether a pattern matches a folded path. A pattern that is not a glob
 // matches nothing; ValidatePattern refuses it.
 func matches(pattern, folded string) bool {
-	if !strings.Contains(pattern, "/") {
+	if top, isTop := strings.CutPrefix(pattern, "/"); isTop { // of a built-in rule
+		pattern = top
+	} else if !strings.Contains(pattern, "/") {
 		pattern = "**/" + pattern
 	}
 	return doublestar.MatchUnvalidated(fold(pattern), folded)
@@ -142,6 +112,9 @@ func (s Settings) protection(path string) (Protection, string) {
 	}
 	if i := slices.IndexFunc(s.Workflow, func(own string) bool { return isAtOrAbove(folded, fold(own)) }); i >= 0 {
 		return Refuse, s.Workflow[i] + ", the settings of this program"
+	}
+	if i := slices.IndexFunc(s.Issues, func(own string) bool { return isAtOrAbove(folded, fold(own)) || isAtOrAbove(fold(own), folded) }); i >= 0 {
+		return Refuse, s.Issues[i] + ", the folder of the issues"
 	}
 	rules := builtIn()
 	if i := slices.IndexFunc(rules, isMatch); i >= 0 {
