@@ -12,7 +12,7 @@ import (
 // of the last one, what it may rely on, and how the work of this one is taken. The
 // template need not say any of it.
 func preamble(issue tracker.Issue, run Run) string {
-	return refusal(issue, run) + resumption(issue, run) + repository(run) + asking(run)
+	return refusal(issue, run) + leftOut(issue, run) + resumption(issue, run) + repository(run) + asking(run)
 }
 
 // maxRefused bounds the reasons of a refusal, in bytes.
@@ -31,6 +31,16 @@ func refusal(issue tracker.Issue, run Run) string {
 		where = "That work is not in this workspace. Do what the issue asks for without these mistakes; otherwise it is refused again."
 	}
 	return fmt.Sprintf("The work of the last session on %s was refused and not published, for these reasons:\n\n> %s\n\n%s\n\n", issue.Identifier, reasons, where)
+}
+
+// leftOut returns the text that names the files of the last session that are gone. Names are
+// the agent's, so they stand in a quotation.
+func leftOut(issue tracker.Issue, run Run) string {
+	list := strings.TrimSpace(untrusted.OneLine(run.LeftOut, maxRefused))
+	if list == "" {
+		return ""
+	}
+	return fmt.Sprintf("Git could not take these files of the last session on %s along, so its work was taken without them:\n\n> %s\n\nThey may be gone from this workspace. If the issue needs them, make them again so that Git can take them: smaller than 32 MiB, readable, in the encoding that .gitattributes says, and not in a repository of their own.\n\n", issue.Identifier, list)
 }
 
 // resumption returns the text that a session gets if it continues the thread of an
@@ -72,7 +82,7 @@ func repository(run Run) string {
 	}
 	text += "You cannot push from it or fetch into it"
 	if run.Delivers {
-		text += ", and need not: at the end of the session everything in it that Git does not ignore, committed or not, is taken, checked and published on that branch. Open no pull request yourself." +
+		text += ", and need not: at the end of the session everything in it that Git does not ignore, committed or not, is taken (but no uncommitted file of more than 32 MiB and no repository inside it), checked and published on that branch. Open no pull request yourself." +
 			" When the work is done and tested, call the tool `deliver` with a title and a description for the people who will review it, and end your turn"
 	}
 	if run.Submodules {

@@ -130,6 +130,7 @@ type Run struct {
 	Resumed       bool   // the session continues the thread of an earlier one
 	WorkspaceKept bool   // the session works in the folder that an earlier one left, and nothing that was in it is lost
 	Refused       string // why the work of the last session was not published, in Markdown; empty if it was
+	LeftOut       string // files of the last session that could not be taken along with its work, in one line; empty for none
 
 	// Branch is the branch of a workspace that the host fills, and Base the one that its
 	// work is for; empty if hooks fill it.

@@ -15,6 +15,7 @@ func (s *State) Apply(d Decision, now time.Time) {
 	}
 	switch d.Action {
 	case Dispatch:
+		delete(s.Failed, d.ID)
 		if !claimed && !d.Answers {
 			c.sendBack(&talk, d.Feedback)
 		}
@@ -56,7 +57,7 @@ func (s *State) Apply(d Decision, now time.Time) {
 	case Park:
 		c.observe(d.Issue)
 		c.setPhase(Parked, d.Why.String(), now)
-		c.Feedback, c.Idle = d.Answers, 0
+		c.Feedback, c.Idle, c.Fault = d.Answers, 0, ""
 		talk.park(d)
 	case Free:
 		s.free(&c, &talk, d, now)
@@ -122,5 +123,5 @@ func (c *Claim) setFree(talk *Conversation, d Decision, now time.Time) {
 	if d.Feedback.Command == CommandRetry {
 		c.Thread = ""
 	}
-	c.Attempt, c.Failures, c.Idle = attemptOn(c.Thread), 0, 0
+	c.Attempt, c.Failures, c.Idle, c.Fault = attemptOn(c.Thread), 0, 0, ""
 }

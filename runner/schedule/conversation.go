@@ -14,6 +14,10 @@ const GoOn = "Reply in a comment on the issue or pull request (on GitHub with wr
 // GoOnByEdit takes the place of [GoOn] where the program cannot read comments.
 const GoOnByEdit = "Change the issue in its tracker: its text, state, labels, priority or blockers."
 
+// ResumeByComment tells people how to end a pause of everything where the program reads
+// comments.
+const ResumeByComment = "To try at once, write /symphony resume in a comment on an issue that waits (on GitHub with write access)"
+
 // Conversation holds what a run leaves to the next about what people and checks say
 // about an issue. There is one for each issue that has a claim or a delivery, and it ends
 // with the last of both.
@@ -32,9 +36,13 @@ type Conversation struct {
 	Closed      bool   // the issue is parked because its pull request was closed without a merge
 	Rounds      int    // sessions on what people said, since somebody let the issue go on
 	CheckRounds int    // sessions on checks and conflicts alone, since then
-	Asked       string // the agent's question that nobody has answered; empty for none
-	Posted      string // digest of what the program said last, so that it is not said again
-	Ordered     Order  // a command that was not given in a comment and is not obeyed yet; zero for none
+	// Moved says that the work of the last session was not published because somebody else
+	// had moved the branch: the next session is not another round.
+	Moved   bool
+	Asked   string // the agent's question that nobody has answered; empty for none
+	Posted  string // digest of what the program said last, so that it is not said again
+	Ordered Order  // a command that was not given in a comment and is not obeyed yet; zero for none
+	Answer  string // that was not given in a comment, for the next session; empty for none
 
 	// What the next claim of the issue begins with.
 	Thread   string
@@ -83,10 +91,11 @@ const (
 	CommandStatus Command = "status" // say how it stands
 )
 
-// Order is a command that a person gave by starting a run.
+// Order is a command that a person gave by starting a run, or on the status page.
 type Order struct {
 	Command Command
 	By      string // may be empty
+	Answer  string // to the agent, in several lines; empty for none
 }
 
 // PullState tells what became of the pull request of an issue.
@@ -104,6 +113,7 @@ const (
 type Feedback struct {
 	Round   Round  // what a session would be for; empty when nothing is unanswered
 	Fresh   bool   // some of it is newer than the mark at which the issue was parked
+	Given   bool   // none of it is newer than what the latest session was given; answers of the program may be
 	Summary string // what is unanswered, in one line: "2 comments of kim, 1 failed check"
 	Mark    Mark   // what a session that starts now is given; zero if it was too much to be read
 
@@ -218,13 +228,14 @@ func (c *Conversation) release(claim Claim, why Reason, clean bool) {
 }
 
 // give notes what a session is given, which is one more round unless the last session
-// failed with the same. What is not given stays unanswered.
+// failed with the same, or somebody moved the branch under it. What is not given stays
+// unanswered.
 func (c *Conversation) give(f Feedback) {
 	if f.Round == "" {
 		c.Given = c.Heard
 		return
 	}
-	if !c.again(f) {
+	if !c.again(f) && !c.Moved {
 		switch f.Round {
 		case RoundSaid:
 			c.Rounds++
@@ -232,13 +243,16 @@ func (c *Conversation) give(f Feedback) {
 			c.CheckRounds++
 		}
 	}
-	c.Given = f.Mark
+	c.Given, c.Moved = f.Mark, false
 }
 
 // again reports whether the last session was given the same and failed.
 func (c Conversation) again(f Feedback) bool {
-	return f.Mark.Equal(c.Given) && !c.Given.Equal(c.Heard)
+	return (f.Given || f.Mark.Equal(c.Given)) && c.isUnanswered()
 }
+
+// isUnanswered reports whether the latest session was given feedback and has not answered it.
+func (c Conversation) isUnanswered() bool { return !c.Given.Equal(c.Heard) }
 
 // hear notes that everything that was said so far does not count or was answered.
 func (c *Conversation) hear(f Feedback) {
@@ -256,6 +270,9 @@ func (c Conversation) hasHeard(f Feedback) bool {
 // obey notes that the command was obeyed.
 func (c *Conversation) obey(f Feedback) {
 	if f.Ordered {
+		if c.Ordered.Answer != "" {
+			c.Answer = shorten(c.Ordered.Answer, maxAsked)
+		}
 		c.Ordered = Order{} // the comments are not obeyed with it
 		return
 	}
@@ -280,8 +297,9 @@ func (c *Conversation) park(d Decision) {
 // end notes how a session ended whose claim is in the given phase after it.
 func (c *Conversation) end(o Outcome, stop Reason, phase Phase) {
 	if o.Class == Done || o.Class == NeedsInput {
-		c.Heard, c.Asked = c.Given, shorten(o.Question, maxAsked)
+		c.Heard, c.Asked, c.Answer = c.Given, shorten(o.Question, maxAsked), ""
 	}
+	c.Moved = o.Moved
 	if phase == Parked && !stop.parks() {
 		c.Parked = c.Given
 	}

@@ -421,3 +421,83 @@ func TestACommandOnAnIssueThatIsOverIsDropped(t *testing.T) {
 		t.Errorf("decided %+v", again)
 	}
 }
+
+// A session whose work could not be published because a person had pushed is no round: the
+// next one, which may hear of more, answers what it was given.
+func TestASessionUnderWhichTheBranchMovedIsNoRound(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		outcome schedule.Outcome
+		want    int // rounds after the next session has begun
+	}{
+		"moved":           {schedule.Outcome{Class: schedule.IssueFailed, Moved: true}, 1},
+		"another failure": {schedule.Outcome{Class: schedule.IssueFailed}, 2},
+	} {
+		f := delivered("1")
+		f.snap.Feedback["1"] = said(at(10))
+		f = f.then(f.plan())
+		f.state.Exit("1", test.outcome, f.policy, f.now)
+		f.snap.Feedback["1"] = said(at(5)) // the push is one more thing
+		f.now = f.now.Add(time.Hour)
+		f = f.then(f.plan())
+		if talk := f.state.Conversations["1"]; talk.Rounds != test.want || talk.Moved {
+			t.Errorf("%s: %+v", name, talk)
+		}
+		if failures := f.state.Claims["1"].Failures; failures != 1 {
+			t.Errorf("%s: %d failures count for budget.max_attempts_per_issue", name, failures)
+		}
+	}
+}
+
+// TestTheSameFeedbackBeginsNoSecondSessionAtOnce has a session on feedback whose issue leaves
+// the active states: a poll stops it before it has answered, or it fails. The program has
+// answered in a thread meanwhile, so the conversation is not as the session was given it.
+func TestTheSameFeedbackBeginsNoSecondSessionAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, class := range []schedule.Class{schedule.Stopped, schedule.IssueFailed, schedule.Transient} {
+		f := delivered("1")
+		active := todo(1)
+		f.snap.Claimed["1"], f.snap.Candidates = &active, []tracker.Issue{active}
+		f.snap.Feedback["1"] = said(at(5, "a"))
+		for _, d := range f.plan() {
+			f.state.Apply(d, f.now)
+		}
+		review := todo(1)
+		review.State = "Review"
+		f.snap.Claimed["1"], f.snap.Candidates = &review, nil
+		if class == schedule.Stopped {
+			for _, d := range f.plan() {
+				f.state.Apply(d, f.now)
+			}
+		}
+		f.state.Exit("1", schedule.Outcome{Class: class, Issue: &review, Turns: 1}, f.policy, f.now)
+		if c, claimed := f.state.Claims["1"]; claimed {
+			t.Fatalf("%s: the claim is %+v", class, c)
+		}
+		same := said(at(5, "a", "ours"))
+		same.Given = true
+		starts := func(what string, said schedule.Feedback, want bool) {
+			t.Helper()
+			f.snap.Feedback["1"] = said
+			plan := f.plan()
+			if started := len(dispatched(plan)) == 1; started != want {
+				t.Errorf("%s, %s: %+v", class, what, plan)
+			}
+		}
+		starts("the same", same, false)
+		starts("something new", said(at(4, "b")), true)
+		wake, ok := f.state.Wake(f.policy, f.now)
+		if !ok || wake.Sub(f.now) < 5*time.Second {
+			t.Errorf("%s: it is tried again after %v (%v)", class, wake.Sub(f.now), ok)
+		}
+		f.now = wake
+		starts("the same, later", same, true)
+		before := f.state.Conversations["1"].Rounds
+		for _, d := range f.plan() {
+			f.state.Apply(d, f.now)
+		}
+		if rounds := f.state.Conversations["1"].Rounds; rounds != before {
+			t.Errorf("%s: the second session on the same counts as round %d after %d", class, rounds, before)
+		}
+	}
+}

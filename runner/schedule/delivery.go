@@ -14,6 +14,8 @@ const maxDeliveries = 500
 // publication that has not ended. It outlives the claim of the issue.
 type Delivery struct {
 	Identifier string    // of the issue
+	Title      string    // of the issue, as it was at the latest push; empty if it is not known
+	IssueURL   string    // of the issue, for people; empty if it is not known
 	Branch     string    // on the remote
 	Base       string    // that the work is for
 	Head       string    // commit where we left the branch; empty before the first push
@@ -22,6 +24,7 @@ type Delivery struct {
 	URL        string    // of the pull request, or the path of a patch; empty for none
 	At         time.Time // of the latest push
 	Refused    string    // why the latest work was not published; empty if it was
+	LeftOut    string    // files that could not be taken along with the latest work, in one line; empty for none
 	// Lost says that a shard which left no result has worked on the issue since. It may
 	// have pushed to the branch, so the branch may be newer than Head and Pushing.
 	Lost bool
@@ -84,23 +87,24 @@ func (s *State) oldestDelivery(except tracker.ID) tracker.ID {
 	return oldest
 }
 
-// noteDelivery stores whether the work of a session that has ended was refused. That
-// a session brought no work says nothing about the work of the one before.
+// noteDelivery stores whether the work of a session that has ended was refused, and which
+// files could not be taken along with it. That a session brought no work says nothing about
+// the work of the one before.
 func (s *State) noteDelivery(id tracker.ID, identifier string, o Outcome) {
 	d, known := s.Deliveries[id]
 	if d.Lost && o.Class == Done { // the session has found what the lost shard had pushed
-		if d.Lost = false; d == (Delivery{Identifier: d.Identifier}) {
+		if d.Lost = false; d.namesAlone() {
 			d, known = Delivery{}, false
 		}
 		s.Deliver(id, d)
 	}
-	if o.Refused == "" && (!o.Delivered || !known) {
+	if o.Refused == "" && o.LeftOut == "" && (!o.Delivered || !known) {
 		return
 	}
 	if d.Identifier == "" {
 		d.Identifier = identifier
 	}
-	d.Refused = o.Refused
+	d.Refused, d.LeftOut = o.Refused, o.LeftOut
 	s.Deliver(id, d)
 }
 
@@ -121,5 +125,12 @@ func (s *State) forgetLost(id tracker.ID) {
 // IsOnlyLost reports whether the delivery holds nothing but Lost, so that nothing is known
 // to be published.
 func (d Delivery) IsOnlyLost() bool {
-	return d == Delivery{Identifier: d.Identifier, Lost: true}
+	isLost := d.Lost
+	d.Lost = false
+	return isLost && d.namesAlone()
+}
+
+// namesAlone reports whether the delivery holds nothing but the names of the issue.
+func (d Delivery) namesAlone() bool {
+	return d == Delivery{Identifier: d.Identifier, Title: d.Title, IssueURL: d.IssueURL}
 }

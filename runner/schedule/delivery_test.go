@@ -100,6 +100,8 @@ func TestTheEndOfASessionStoresWhatBecameOfItsWork(t *testing.T) {
 	refused := published
 	refused.Refused = "too large"
 	none := schedule.Delivery{}
+	incomplete := published
+	incomplete.LeftOut = "big.bin"
 	for name, test := range map[string]struct {
 		before  schedule.Delivery
 		outcome schedule.Outcome
@@ -111,6 +113,10 @@ func TestTheEndOfASessionStoresWhatBecameOfItsWork(t *testing.T) {
 		"delivered":                    {published, schedule.Outcome{Class: schedule.Done, Delivered: true}, published},
 		"delivered after a refusal":    {refused, schedule.Outcome{Class: schedule.Done, Delivered: true}, published},
 		"delivered by a stopped one":   {refused, schedule.Outcome{Class: schedule.Stopped, Delivered: true}, published},
+		"delivered with a gap":         {published, schedule.Outcome{Class: schedule.Done, Delivered: true, LeftOut: "big.bin"}, incomplete},
+		"delivered without the gap":    {incomplete, schedule.Outcome{Class: schedule.Done, Delivered: true}, published},
+		"nothing after a gap":          {incomplete, schedule.Outcome{Class: schedule.Done}, incomplete},
+		"nothing but a gap":            {none, schedule.Outcome{Class: schedule.Done, LeftOut: "big.bin"}, schedule.Delivery{Identifier: "ABC-1", LeftOut: "big.bin"}},
 		"nothing, the first time":      {none, schedule.Outcome{Class: schedule.Done}, none},
 		"nothing after a delivery":     {published, schedule.Outcome{Class: schedule.Done}, published},
 		"nothing after a refusal":      {refused, schedule.Outcome{Class: schedule.Done}, refused},
@@ -191,15 +197,15 @@ func TestARefusedDeliveryIsRetriedAndThenParkedWithItsReason(t *testing.T) {
 	}
 }
 
-func TestWhereWorkIsDeliveredOnlyADeliveryCompletesAnIssue(t *testing.T) {
+func TestADeliveryCompletesAnIssueOrWithoutOneTheEndOfItsActiveStates(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		delivers, delivered bool
-		want                int
-	}{{false, false, 1}, {true, false, 0}, {true, true, 1}} {
+		delivers, delivered, active bool
+		want                        int
+	}{{false, false, true, 0}, {false, false, false, 1}, {true, false, false, 0}, {true, true, true, 1}} {
 		f := running(todo(1))
 		f.policy.Delivers = test.delivers
-		f.state.Exit("1", schedule.Outcome{Class: schedule.Done, Delivered: test.delivered, Turns: 1}, f.policy, noon)
+		f.state.Exit("1", schedule.Outcome{Class: schedule.Done, Delivered: test.delivered, Gone: !test.active, Turns: 1}, f.policy, noon)
 		if got := len(f.state.Completed); got != test.want {
 			t.Errorf("%+v: %d issues are completed", test, got)
 		}

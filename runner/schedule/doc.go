@@ -34,6 +34,11 @@
 // the specification (SPEC §8.4) needs no action, and [Explain] says what the claim
 // waits for.
 //
+// A failure that every issue shares is systemic: it is charged to none, and pauses
+// everything. What ends the pause before its time depends on its [Cause]: another [Setup],
+// a test of the cause that passes ([State.TestPassed]), or a person. The end of a pause frees
+// the claims that earlier ticks charged for the same fault.
+//
 // A person who writes resume ends a pause of everything. Whether somebody does so is known
 // only when the plan is made, so it is then made again without the pause.
 //
@@ -117,6 +122,7 @@
 //	read, in each poll      Feedback: what is newer than Heard, and whether that is newer than Parked
 //	nothing is unanswered   Observe: Heard moves on
 //	a round is due          Dispatch: Given. Rounds grows, unless a session failed with the same
+//	                        or because somebody had moved the branch
 //	done or asked           Exit: Heard = Given
 //	failed                  Exit: Heard stays, so the next session is given it again
 //	parked                  Parked: what is older does not let the issue go on

@@ -49,7 +49,11 @@ func (s *State) Reclassify(id tracker.ID, o Outcome) (Outcome, []Fault) {
 		s.Tick.HadTurn = true
 	}
 	c, claimed := s.Claims[id]
-	if o.Fault == "" || o.Class != IssueFailed || !claimed || s.Tick.HadTurn || s.hasTurn() {
+	if o.Cause == CauseDelivery && claimed && s.isRefusedAgain(o) {
+		o.Class, o.Why = Systemic, "each push is refused in the same way: "+o.Why
+		return o, nil
+	}
+	if o.Cause == CauseDelivery || o.Fault == "" || o.Class != IssueFailed || !claimed || s.Tick.HadTurn || s.hasTurn() {
 		return o, nil
 	}
 	why, charged := addFault(&s.Faults, Fault{Kind: o.Fault, Why: o.Why, Before: c})
@@ -58,6 +62,21 @@ func (s *State) Reclassify(id tracker.ID, o Outcome) (Outcome, []Fault) {
 	}
 	o.Class, o.Why = Systemic, why
 	return o, charged
+}
+
+// isRefusedAgain reports whether the server has refused a push in the same way before: that of
+// another issue, or that of the last session on this one. Sessions have turns before they push,
+// and each costs, so twice is enough.
+func (s *State) isRefusedAgain(o Outcome) bool {
+	if o.Fault == "" || o.Class != IssueFailed {
+		return false
+	}
+	for _, c := range s.Claims {
+		if c.Fault == o.Fault {
+			return true
+		}
+	}
+	return s.Pause.Why != "" && s.Pause.Fault == o.Fault
 }
 
 // hasTurn reports whether a session that runs has begun a turn, so that what the
@@ -108,7 +127,7 @@ func (s *State) Excuse(before Claim, why string, now time.Time) bool {
 	if !claimed || c.holdsSlot() {
 		return false // it is gone, or tried again already
 	}
-	c.Attempt, c.Failures, c.Thread = before.Attempt, before.Failures, before.Thread
+	c.Attempt, c.Failures, c.Thread, c.Fault = before.Attempt, before.Failures, before.Thread, ""
 	c.setPhase(Waiting, why, now)
 	c.Due = now
 	s.Claims[before.ID] = c

@@ -92,6 +92,62 @@ func TestAHookFailureCountsAgainstTheIssue(t *testing.T) {
 	}
 }
 
+// Sessions have turns before they push, so what the server says to the second one counts: of
+// the same tick or a later one, on another issue or the same.
+func TestTheSameRefusalOfTwoPushesIsSystemic(t *testing.T) {
+	t.Parallel()
+	refused := func(rule string) schedule.Outcome {
+		return schedule.Outcome{Class: schedule.IssueFailed, Cause: schedule.CauseDelivery, Fault: rule, Why: "push_rejected", Turns: 2, Usage: schedule.Usage{Input: 9}}
+	}
+	const signatures = "push: Commits must have verified signatures."
+	for name, test := range map[string]struct {
+		first, second tracker.ID
+		rule          string // of the second refusal
+		later         bool   // in another tick
+		systemic      bool
+	}{
+		"of another issue":         {"1", "2", signatures, false, true},
+		"of another issue, later":  {"1", "2", signatures, true, true},
+		"of the same issue":        {"1", "1", signatures, true, true},
+		"for another reason":       {"1", "2", "push: no", false, false},
+		"for a reason in the work": {"1", "2", "", false, false},
+	} {
+		f := running(todo(1), todo(2), todo(3))
+		if f.exit("1", refused(signatures)) {
+			t.Errorf("%s: the first refusal is systemic", name)
+		}
+		if test.later {
+			f.state.NewTick()
+		}
+		if test.first == test.second {
+			c := f.state.Claims["1"]
+			c.Phase, c.Owner = schedule.Running, me
+			f.state.Claims["1"] = c
+		}
+		if f.exit(test.second, refused(test.rule)) != test.systemic {
+			t.Errorf("%s: systemic is %v", name, !test.systemic)
+		}
+		if !test.systemic {
+			continue
+		}
+		if p := f.state.Pause; p.Until.Before(noon.Add(time.Hour)) || p.Cause != schedule.CauseDelivery {
+			t.Errorf("%s: the pause is %+v", name, p)
+		}
+		f.state.NewTick()
+		c := f.state.Claims["3"]
+		c.Since = noon.Add(time.Minute)
+		f.state.Claims["3"] = c
+		f.state.Heartbeat("3", schedule.Update{Turns: 1, Usage: schedule.Usage{Input: 1}}, noon)
+		if f.state.Pause.Why == "" {
+			t.Errorf("%s: a session that has delivered nothing ends the pause", name)
+		}
+		f.state.Exit("3", schedule.Outcome{Class: schedule.Done, Turns: 1, Delivered: true}, f.policy, noon)
+		if c := f.state.Claims["1"]; f.state.Pause.Why != "" || c.Failures != 0 {
+			t.Errorf("%s: after a delivery: %+v, %+v", name, f.state.Pause, c)
+		}
+	}
+}
+
 func TestAnIssueParkedForAFaultOfTheWorkflowIsReleasedWhenTheWorkflowChanges(t *testing.T) {
 	t.Parallel()
 	old, edited := schedule.Setup{Agent: "a", Workflow: "1"}, schedule.Setup{Agent: "a", Workflow: "2"}
@@ -211,7 +267,7 @@ func TestAFaultThatOneShardFoundSystemicExcusesTheOtherShards(t *testing.T) {
 	t.Parallel()
 	f, owners := candidates(3).assigned(aFleet(2, 2))
 	var faults []schedule.Fault
-	var paused schedule.Pause
+	var ends []schedule.ShardEnd
 	for _, owner := range owners {
 		slice := f.state.Slice(owner, f.now)
 		f.works(slice)
@@ -222,14 +278,19 @@ func TestAFaultThatOneShardFoundSystemicExcusesTheOtherShards(t *testing.T) {
 		if _, err := f.state.Settle(owner, slice, f.policy, f.now); err != nil {
 			t.Fatal(err)
 		}
+		ends = append(ends, schedule.ShardEnd{Slice: slice, Planned: f.now})
 		if faults = append(faults, slice.Faults...); len(slice.Faults) == 2 {
-			paused = f.state.Pause
-			if excused := f.state.Clone().SettleFaults(slice.Faults, false, f.policy, f.now); paused.Why == "" || excused != nil {
-				t.Errorf("the pause of the shard is %+v, and %v is excused again", paused, excused)
+			if excused := f.state.Clone().SettleFaults(slice.Faults, false, f.policy, f.now); slice.Pause.Why == "" || excused != nil {
+				t.Errorf("the pause of the shard is %+v, and %v is excused again", slice.Pause, excused)
 			}
 		}
 	}
 	excused := f.state.SettleFaults(faults, false, f.policy, f.now)
+	f.state.SettlePause(ends, f.policy, f.now)
+	paused := f.state.Pause
+	if !paused.Until.After(f.now) {
+		t.Errorf("two shards have the fault, and the pause is %+v", paused)
+	}
 	if len(faults) != 3 || len(excused) != 1 {
 		t.Fatalf("of %v excused %v", faults, excused)
 	}

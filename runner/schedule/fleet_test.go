@@ -174,9 +174,11 @@ func TestAKeyThatEveryShardWasRefusedIsTriedByASingleSession(t *testing.T) {
 	t.Parallel()
 	fleet := aFleet(4, 2)
 	f, owners := candidates(8).assigned(fleet)
+	var ends []schedule.ShardEnd
 	for _, owner := range owners {
 		slice := f.state.Slice(owner, f.now)
 		f.works(slice)
+		ends = append(ends, schedule.ShardEnd{Slice: slice, Planned: f.now})
 		for id := range slice.Claims {
 			slice.Exit(id, schedule.Outcome{Class: schedule.Systemic, Why: "unauthorized", RetryAt: noon.Add(time.Hour)}, f.policy, f.now)
 		}
@@ -184,6 +186,7 @@ func TestAKeyThatEveryShardWasRefusedIsTriedByASingleSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	f.state.SettlePause(ends, f.policy, f.now)
 	for _, issue := range f.snap.Candidates {
 		f.snap.Claimed[issue.ID] = &issue
 	}

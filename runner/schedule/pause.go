@@ -8,7 +8,33 @@ type Pause struct {
 	Why   string // empty when there is none
 	Since time.Time
 	Until time.Time
-	Setup Setup // in which it began: only the part whose change may fix the failure
+	Setup Setup  // in which it began: only the part whose change may fix the failure
+	Cause Cause  // decides what ends the pause before its time
+	Fault string // the kind of the [Fault] that began it; empty for other failures
+	// Passed says that the test of the cause passed, and no session has worked since. If one
+	// fails for the same cause, the test does not see the failure, and does not end the pause
+	// again.
+	Passed bool
+}
+
+// Cause tells what a systemic failure is about. Two causes can be tested without an issue,
+// and a test that passes ends the pause.
+type Cause string
+
+// The causes. A pause without one ends when Codex is started or logs in in another way.
+const (
+	CauseStart    Cause = "start"    // no session comes to its first turn: Codex, its settings or its login; tested
+	CauseMachine  Cause = "machine"  // the disk, the processes or the open files of this machine; tested
+	CauseDelivery Cause = "delivery" // the repository or its server; another WORKFLOW.md ends the pause
+)
+
+// Known reports whether this program has the cause.
+func (c Cause) Known() bool {
+	switch c {
+	case "", CauseStart, CauseMachine, CauseDelivery:
+		return true
+	}
+	return false
 }
 
 // Setup identifies what sessions work with, by digests that depend on
@@ -32,21 +58,71 @@ func (s *State) pause(o Outcome, p Policy, now time.Time) {
 	until := o.RetryAt
 	if !until.After(now) {
 		until = now.Add(p.MaxBackoff)
+		if o.Cause == CauseDelivery && o.Fault != "" {
+			until = later(until, now.Add(refusedPause))
+		}
 	}
 	s.Salt = p.Salt
 	fixedBy := Setup{Agent: p.Setup.Agent}
-	if o.Fault != "" {
+	if o.Fault != "" || o.Cause == CauseDelivery {
 		fixedBy = Setup{Workflow: p.Setup.Workflow}
 	}
-	s.Pause = Pause{Why: orElse(o.Why, string(Systemic)), Since: now, Until: later(until, s.Pause.Until), Setup: fixedBy}
+	s.Pause = Pause{
+		Why: orElse(o.Why, string(Systemic)), Since: now, Until: later(until, s.Pause.Until), Setup: fixedBy,
+		Cause: o.Cause, Fault: o.Fault, Passed: s.Pause.Passed && s.Pause.Cause == o.Cause,
+	}
 }
 
+// refusedPause is the shortest pause after a server has refused pushes in the same way: people
+// change its rules, and the session that looks whether they have costs like any other.
+const refusedPause = time.Hour
+
 // clearPause ends the pause because a session works that began at this time. A session
-// that began before the pause proves nothing about a failure after its start.
-func (s *State) clearPause(began time.Time) {
+// that began before the pause proves nothing about a failure after its start, and one that
+// has not delivered nothing about a failure of deliveries.
+func (s *State) clearPause(began time.Time, delivered bool, now time.Time) {
+	if s.Pause.Cause == CauseDelivery && !delivered {
+		return
+	}
 	if !s.Tick.Paused && !began.Before(s.Pause.Since) {
+		s.freeCharged(now)
 		s.Pause = Pause{}
 	}
+}
+
+// freeCharged makes the claims due at once that earlier ticks charged for the fault of the
+// pause: no issue was the cause of it.
+func (s *State) freeCharged(now time.Time) {
+	if s.Pause.Fault == "" {
+		return
+	}
+	for id, c := range s.Claims {
+		if c.Fault != s.Pause.Fault || c.holdsSlot() {
+			continue
+		}
+		c.setPhase(Waiting, "its failure was not its own: "+s.Pause.Why, now)
+		c.Due, c.Fault, c.Setup = now, "", Setup{}
+		c.Attempt, c.Failures = attemptOn(c.Thread), 0
+		s.Claims[id] = c
+	}
+}
+
+// ToTest returns the cause of the pause if a test of it can end the pause now, and the time
+// at which the pause began.
+func (s *State) ToTest(now time.Time) (cause Cause, began time.Time, ok bool) {
+	p := s.Pause
+	testable := p.Cause == CauseStart || p.Cause == CauseMachine
+	return p.Cause, p.Since, testable && p.Why != "" && !p.Passed && p.Until.After(now)
+}
+
+// TestPassed ends the pause that began at this time because the test of its cause passed. It
+// reports whether there was such a pause.
+func (s *State) TestPassed(began, now time.Time) bool {
+	if !s.Pause.Since.Equal(began) || !s.Resume(now) {
+		return false
+	}
+	s.Pause.Passed = true
+	return true
 }
 
 // Resume ends the pause at the request of an operator, so that one session checks
@@ -55,6 +131,7 @@ func (s *State) Resume(now time.Time) bool {
 	if s.Pause.Why == "" || !s.Pause.Until.After(now) {
 		return false
 	}
+	s.freeCharged(now)
 	s.Pause.Until = now
 	return true
 }

@@ -145,3 +145,79 @@ func TestAPauseThatAnOperatorEndedStartsOneSessionFirst(t *testing.T) {
 		t.Error("Resume ended a pause that does not exist")
 	}
 }
+
+func TestAPauseEndsWhenTheTestOfItsCausePasses(t *testing.T) {
+	t.Parallel()
+	fails := func(f fixture, cause schedule.Cause, at time.Time) {
+		f.claim(todo(1), schedule.Running, nil)
+		f.state.Exit("1", schedule.Outcome{Class: schedule.Systemic, Why: "it does not start", Cause: cause}, f.policy, at)
+		f.state.NewTick()
+	}
+	for cause, testable := range map[schedule.Cause]bool{schedule.CauseStart: true, schedule.CauseMachine: true, schedule.CauseDelivery: false, "": false} {
+		f := simple()
+		fails(f, cause, noon)
+		if got, began, ok := f.state.ToTest(noon); ok != testable || ok && (got != cause || !began.Equal(noon)) {
+			t.Errorf("%q: to be tested: %v, %q since %v", cause, ok, got, began)
+		}
+	}
+	f := simple()
+	fails(f, schedule.CauseStart, noon)
+	if f.state.TestPassed(noon.Add(-time.Minute), noon) {
+		t.Error("the test of another pause ends this one")
+	}
+	if _, _, ok := f.state.ToTest(noon.Add(time.Hour)); ok {
+		t.Error("a pause that is over is tested: one session tries in any case")
+	}
+	if !f.state.TestPassed(noon, noon) || f.state.Pause.Until.After(noon) || f.state.Pause.Why == "" {
+		t.Errorf("it does not let one session try: %+v", f.state.Pause)
+	}
+	fails(f, schedule.CauseStart, noon.Add(time.Minute))
+	if _, _, ok := f.state.ToTest(noon.Add(time.Minute)); ok {
+		t.Error("a test that does not see the failure would start a session in each run")
+	}
+	fails(f, schedule.CauseMachine, noon.Add(2*time.Minute))
+	if _, _, ok := f.state.ToTest(noon.Add(2 * time.Minute)); !ok {
+		t.Error("another cause is not tested")
+	}
+}
+
+func TestTheEndOfAPauseFreesWhatItsFaultHasParkedBefore(t *testing.T) {
+	t.Parallel()
+	paused := func() fixture {
+		f := running(todo(1), todo(2), todo(3), todo(4), todo(5))
+		f.policy.Budget.Attempts = 1
+		f.policy.MaxBackoff = time.Minute
+		f.exit("1", fault(cloneFailed)) // parked in an earlier tick
+		f.state.NewTick()
+		f.exit("2", fault("hook after_create: hook_failed: exit status 1"))
+		f.state.NewTick()
+		f.exit("3", fault(cloneFailed))
+		f.exit("4", fault(cloneFailed))
+		f.state.NewTick()
+		if f.state.Pause.Why == "" || f.state.Claims["1"].Phase != schedule.Parked || f.state.Claims["2"].Phase != schedule.Parked {
+			t.Fatalf("%+v", f.state.Claims)
+		}
+		return f
+	}
+	for name, end := range map[string]func(fixture){
+		"a person ends it": func(f fixture) { f.state.Resume(noon) },
+		"a session works": func(f fixture) {
+			f.state.Claims["5"] = schedule.Claim{ID: "5", Phase: schedule.Running, Owner: me, Since: noon.Add(time.Hour)}
+			f.state.Heartbeat("5", schedule.Update{Turns: 1, Usage: schedule.Usage{Input: 1}}, noon.Add(time.Hour))
+		},
+	} {
+		f := paused()
+		end(f)
+		if c := f.state.Claims["1"]; c.Phase != schedule.Waiting || c.Failures != 0 || c.Due.After(noon.Add(time.Hour)) {
+			t.Errorf("%s: it stays: %+v", name, c)
+		}
+		if c := f.state.Claims["2"]; c.Phase != schedule.Parked || c.Failures == 0 {
+			t.Errorf("%s: the failure of another hook is forgotten: %+v", name, c)
+		}
+	}
+	f := paused()
+	f.state.Apply(schedule.Decision{Action: schedule.Park, ID: "1", Why: schedule.Why{Reason: schedule.Commanded, Detail: "kim wrote stop"}}, noon)
+	if f.state.Resume(noon); f.state.Claims["1"].Phase != schedule.Parked {
+		t.Error("an issue that a person stopped goes on")
+	}
+}

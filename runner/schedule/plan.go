@@ -104,6 +104,18 @@ func Explain(s *State, snap Snapshot, p Policy, now time.Time) []Verdict {
 	return run(s, snap, p, now, true).verdicts
 }
 
+// Queue returns the candidates without a claim that lack nothing but room, in the order in
+// which they are started when there is some.
+func Queue(verdicts []Verdict) []tracker.Issue {
+	var queue []tracker.Issue
+	for _, v := range verdicts {
+		if v.Phase == "" && v.Action == "" && v.Why.Reason.lacksRoom() {
+			queue = append(queue, v.Issue)
+		}
+	}
+	return queue
+}
+
 // run makes the passes. If they obey a person who ends the pause, they are made again
 // without it.
 func run(s *State, snap Snapshot, p Policy, now time.Time, explain bool) *planner {
@@ -319,6 +331,9 @@ func (s *State) Wake(p Policy, now time.Time) (at time.Time, ok bool) {
 			// the timeout has passed.
 			sooner(c.silentSince().Add(p.Stall + time.Nanosecond))
 		}
+	}
+	for _, until := range s.Failed {
+		sooner(until)
 	}
 	if s.Pause.Why != "" {
 		sooner(s.Pause.Until)

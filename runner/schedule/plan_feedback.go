@@ -180,7 +180,7 @@ func (pl *planner) obey(c Claim, known *tracker.Issue, f Feedback) bool {
 func commanded(f Feedback) Why {
 	verb := "wrote /symphony"
 	if f.Ordered {
-		verb = "started a run with the command"
+		verb = "gave the command"
 	}
 	return Why{Commanded, fmt.Sprintf("%s %s %s", orElse(f.By, "somebody"), verb, f.Command)}
 }
@@ -258,6 +258,11 @@ func (pl *planner) settleUnclaimed(c Claim, known *tracker.Issue, f Feedback) {
 	}
 	pl.taken[c.ID] = true
 	if why := pl.startRules(c, known).ineligibleToStart(known); !why.None() {
+		pl.note(*known, "", "", unanswered(why, f))
+		return
+	}
+	if until := pl.state.Failed[c.ID]; until.After(pl.now) && pl.talk(c.ID).again(f) {
+		why := Why{NotDue, fmt.Sprintf("the session on this ended without an answer, and the next one waits until %s", until.UTC().Format(time.RFC3339))}
 		pl.note(*known, "", "", unanswered(why, f))
 		return
 	}

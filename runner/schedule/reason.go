@@ -64,6 +64,16 @@ func (r Reason) releases() bool {
 	return false
 }
 
+// lacksRoom reports whether an issue that is not started for the reason lacks nothing but
+// room: a slot, a budget, time, or the end of what holds everything back.
+func (r Reason) lacksRoom() bool {
+	switch r {
+	case NoSlots, NoStateSlots, BatchSpent, TickBudget, DayBudget, Paused, OnHold, OutOfTime, CommandOnly, NextPlan, Interrupted:
+		return true
+	}
+	return false
+}
+
 // parks reports whether a session that is stopped for the reason leaves a claim that
 // waits for a person, however it ends.
 func (r Reason) parks() bool { return r == Commanded || r == Closed }

@@ -25,6 +25,39 @@ type Reserve struct {
 	IDs    []tracker.ID // of the issues that the plan gave to the shard, sorted
 }
 
+const (
+	// overshoot bounds the tokens by which a session exceeds its share of the budgets. It is
+	// stopped after the response with which it does.
+	overshoot = 2_000_000
+	// maxSession bounds the tokens of a session that no budget limits.
+	maxSession = 1_000_000_000
+)
+
+// limit returns the largest number of tokens that the sessions of the shard can have used.
+func (r Reserve) limit() int64 {
+	each := int64(overshoot)
+	if r.Tokens == 0 {
+		each = maxSession
+	}
+	return min(r.Tokens+each*int64(len(r.IDs)), MaxTokens)
+}
+
+// Bound returns the part of a usage that the sessions of the shard can have used. Its result
+// may claim more, which would spend the budget of the day for everybody.
+func (r Reserve) Bound(u Usage) Usage { return u.atMost(r.limit()) }
+
+// boundDays returns the part of the spending of a shard that its sessions can have used.
+func (r Reserve) boundDays(days []Day) []Day {
+	tokens, sessions := r.limit(), len(r.IDs) // a shard starts each of its issues once
+	bound := make([]Day, 0, len(days))
+	for _, d := range days {
+		d.Usage, d.Sessions = d.Usage.atMost(tokens), min(d.Sessions, sessions)
+		tokens, sessions = tokens-d.Usage.Total(), sessions-d.Sessions
+		bound = append(bound, d)
+	}
+	return bound
+}
+
 // reserve adds the issue and the tokens of a Dispatch to the reserve of its shard.
 func (s *State) reserve(d Decision, now time.Time) {
 	r, open := s.Reserves[d.Owner]

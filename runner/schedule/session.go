@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"encoding/json"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -50,7 +51,7 @@ func (s *State) Heartbeat(id tracker.ID, u Update, now time.Time) {
 		s.RateLimits = u.RateLimits
 	}
 	if u.Usage.Total() > 0 {
-		s.clearPause(c.Since) // a model answered, so the systemic failure is over
+		s.clearPause(c.Since, false, now) // a model answered, so the systemic failure is over
 	}
 	c.Turns = max(c.Turns, u.Turns)
 	s.countTokens(&c, u.Usage, now)
@@ -88,11 +89,15 @@ type Outcome struct {
 	// an earlier one and nothing is new.
 	Delivered bool
 	Refused   string // why the work was not published; empty unless it was refused
+	Said      string // the agent's last message, as it wrote it, in several lines; empty if it has answered people itself
+	Moved     bool   // the work was not published because somebody else had moved the branch
+	LeftOut   string // the files that could not be taken along with the work, in one line; empty for none
 
 	// Fault identifies a failure that WORKFLOW.md or the machine may be responsible
 	// for (a hook, the prompt, the start of Codex). It is equal for all issues that fail in the same way,
 	// and empty for all other failures.
 	Fault    string
+	Cause    Cause    // of a systemic failure
 	Warnings []string // failures that do not change the outcome, such as that of after_run; one line each
 }
 
@@ -130,30 +135,48 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	}
 
 	s.noteDelivery(id, c.Identifier, o)
-	if o.Class == Done && (o.Delivered || !p.Delivers) {
+	next := s.after(&c, o, p, now)
+	if o.Class == Done && (o.Delivered || !p.Delivers && next.Phase == "") {
 		s.complete(id)
 	}
-	next := s.after(&c, o, p, now)
 	talk := s.conversation(id, now)
 	talk.end(o, c.StopReason, next.Phase)
 	if next.Clean {
 		s.forgetLost(id)
 	}
 	if next.Phase == "" {
+		if talk.isUnanswered() {
+			s.holdFeedback(id, now.Add(Backoff(1, p.MaxBackoff)))
+		}
 		talk.release(c, next.Why.Reason, next.Clean)
 		delete(s.Claims, id)
 		s.converse(id, talk)
 		return next
 	}
 	s.converse(id, talk)
+	c.Setup, c.Fault = Setup{}, ""
+	refused := o.Class == Systemic && o.Cause == CauseDelivery // the end of the pause frees it
+	if (o.Class == IssueFailed || refused) && !c.StopReason.parks() {
+		c.Fault = o.Fault
+	}
 	c.setPhase(next.Phase, next.Why.String(), now)
 	c.Due = next.Due
-	c.Setup = Setup{}
 	if o.Fault != "" {
 		c.Setup.Workflow, s.Salt = p.Setup.Workflow, p.Salt
 	}
 	s.Claims[id] = c
 	return next
+}
+
+// holdFeedback notes that no session is started before a time on what is unanswered on an
+// issue. A claim would say so, but the issue needs none.
+func (s *State) holdFeedback(id tracker.ID, until time.Time) {
+	failed := maps.Clone(s.Failed)
+	if failed == nil {
+		failed = map[tracker.ID]time.Time{}
+	}
+	failed[id] = until
+	s.Failed = failed
 }
 
 // maxCompleted bounds the list of completed issues: a service runs for months.
@@ -177,7 +200,7 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 	if o.Class == Systemic {
 		s.pause(o, p, now)
 	} else if o.Turns > 0 && o.Class != Stopped && o.Class != Transient {
-		s.clearPause(c.Since)
+		s.clearPause(c.Since, o.Delivered, now)
 	}
 	if next, over := over(*c, o, p); over {
 		return next
@@ -242,10 +265,17 @@ func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 		if p.Delivers {
 			nothing = "delivered nothing new"
 		}
-		return parked(Why{IsParked, plural(c.Idle, "session") + " in a row " + nothing + " (budget.max_idle_sessions)"})
+		why := plural(c.Idle, "session") + " in a row " + nothing + " (budget.max_idle_sessions)"
+		if said := strings.Join(strings.Fields(o.Said), " "); said != "" {
+			why += "; the agent's last words: " + shorten(said, maxLastWords)
+		}
+		return parked(Why{IsParked, why})
 	}
 	return waiting("continuation", now.Add(continuationDelay))
 }
+
+// maxLastWords bounds the bytes of the agent's last words in a reason.
+const maxLastWords = 200
 
 // stopped handles the end of a session that was stopped and whose issue stays
 // claimed.
@@ -285,6 +315,64 @@ func LastFailure(why string) string {
 		return why
 	}
 	return last
+}
+
+// InWords returns a reason for people, without the categories before its sentence, which are
+// for logs and scripts. Of "turn: turn_failed: other: no such model" it returns "no such
+// model". Before the categories may stand what the reason is about, such as how many failures
+// there were in a row; it stays.
+func InWords(why string) string {
+	about, rest := "", why
+	for range maxAbout {
+		if cause, found := withoutCategories(rest); found {
+			return about + cause
+		}
+		before, after, more := strings.Cut(rest, ": ")
+		if !more {
+			break
+		}
+		about, rest = about+before+": ", after
+	}
+	return why
+}
+
+// maxAbout is one more than the number of parts, each ended by a colon, that say what a reason
+// is about.
+const maxAbout = 3
+
+// withoutCategories returns a text without the categories at its beginning, and reports
+// whether there were any. Categories are single words that a colon ends: one is written like
+// turn_failed. Any words may stand before that one, and behind it the codes of the agent, such
+// as other and usageLimitExceeded.
+func withoutCategories(text string) (rest string, found bool) {
+	rest = text
+	for {
+		word, after, more := strings.Cut(rest, ":")
+		sentence := strings.TrimLeft(after, " \n")
+		if !more || sentence == "" || len(sentence) == len(after) || !isWord(word) {
+			break
+		}
+		lower := word == strings.ToLower(word)
+		isCategory := lower && strings.Contains(word, "_")
+		if found && lower && !isCategory && word != "other" {
+			break
+		}
+		rest, found = sentence, found || isCategory
+	}
+	if !found {
+		return text, false
+	}
+	return rest, true
+}
+
+// isWord reports whether text is one word of ASCII letters and underscores.
+func isWord(text string) bool {
+	for _, c := range []byte(text) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '_' {
+			return false
+		}
+	}
+	return text != ""
 }
 
 func waiting(why string, due time.Time) Next {

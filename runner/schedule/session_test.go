@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,13 +65,14 @@ func TestTheTimeOfShortSessionsIsNotRoundedAway(t *testing.T) {
 
 func TestCompletedIssuesAreListedAndMayStartAgain(t *testing.T) {
 	t.Parallel()
-	f := running(todo(1), todo(2), todo(3))
+	f := running(todo(1), todo(2), todo(3), todo(4))
 	gone := schedule.Outcome{Class: schedule.Done, Gone: true, Turns: 1}
 	f.state.Exit("1", gone, f.policy, noon)
 	f.state.Exit("2", schedule.Outcome{Class: schedule.IssueFailed, Why: "turn_failed"}, f.policy, noon)
-	f.state.Exit("3", schedule.Outcome{Class: schedule.Done, Turns: 1}, f.policy, noon) // its claim stays, for a continuation
+	f.state.Exit("3", schedule.Outcome{Class: schedule.Done, Turns: 1}, f.policy, noon) // it is still active
+	f.state.Exit("4", gone, f.policy, noon)
 	before := f.state.Completed
-	if diff := cmp.Diff([]tracker.ID{"1", "3"}, before); diff != "" {
+	if diff := cmp.Diff([]tracker.ID{"1", "4"}, before); diff != "" {
 		t.Error(diff)
 	}
 
@@ -84,10 +86,10 @@ func TestCompletedIssuesAreListedAndMayStartAgain(t *testing.T) {
 	}
 	f.state.Apply(want[0], noon)
 	f.state.Exit("1", gone, f.policy, noon)
-	if diff := cmp.Diff([]tracker.ID{"3", "1"}, f.state.Completed); diff != "" {
+	if diff := cmp.Diff([]tracker.ID{"4", "1"}, f.state.Completed); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]tracker.ID{"1", "3"}, before); diff != "" {
+	if diff := cmp.Diff([]tracker.ID{"1", "4"}, before); diff != "" {
 		t.Errorf("what a display shows has changed: %s", diff)
 	}
 }
@@ -300,6 +302,44 @@ func TestTheReasonOfAStopIsTheStatusOfTheAttempt(t *testing.T) {
 	} {
 		if got := cause.Status(); got != want {
 			t.Errorf("%q ends as %s, want %s", cause, got, want)
+		}
+	}
+}
+
+func TestAReasonForPeopleHasNoCategories(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[string]string{
+		"turn: turn_failed: other: no such model: name another":                                                  "no such model: name another",
+		"turn_failed: usageLimitExceeded: buy credits":                                                           "buy credits",
+		"5 failures in a row (budget.max_attempts_per_issue), the last: turn: turn_failed: other: no such model": "5 failures in a row (budget.max_attempts_per_issue), the last: no such model",
+		"waits until 2026-01-02T12:00:00Z: hook: hook_failed: after 3s: exit status 1":                           "waits until 2026-01-02T12:00:00Z: after 3s: exit status 1",
+		"workflow /a b/W.md: invalid_workflow_config:\n  line 2: tracker.kind: is missing":                       "workflow /a b/W.md: line 2: tracker.kind: is missing",
+		"preflight: sandbox_unavailable: bubblewrap: no permissions":                                             "bubblewrap: no permissions",
+		"stalled: silent for 5m": "stalled: silent for 5m",
+		"asks: Which colour?":    "asks: Which colour?",
+		"the first issues of the tick fail in the same way: hook after_create: hook_failed: exit status 128": "the first issues of the tick fail in the same way: hook after_create: exit status 128",
+		"a: b c: d e: turn_failed: x":               "a: b c: d e: turn_failed: x",
+		"set the variable: API_KEY: it is empty":    "set the variable: API_KEY: it is empty",
+		"https://a.example/some_path: no such host": "https://a.example/some_path: no such host",
+		"turn_failed: ":                             "turn_failed: ",
+		"turn_failed":                               "turn_failed",
+		"":                                          "",
+	} {
+		if got := schedule.InWords(reason); got != want {
+			t.Errorf("InWords(%q) = %q, want %q", reason, got, want)
+		}
+	}
+}
+
+func TestAnIssueThatIsParkedForIdleSessionsSaysTheAgentsLastWords(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{"": "(budget.max_idle_sessions)", "The bug is\nfixed already.": "; the agent's last words: The bug is fixed already."} {
+		s := schedule.New(schedule.Owner{Run: "1"})
+		now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+		s.Claims["1"] = schedule.Claim{ID: "1", Identifier: "A-1", Phase: schedule.Running, Owner: s.Self, Since: now}
+		next := s.Exit("1", schedule.Outcome{Class: schedule.Done, Idle: true, Said: said, Turns: 1}, schedule.Policy{Delivers: true, Budget: schedule.Budget{IdleSessions: 1}}, now)
+		if next.Phase != schedule.Parked || !strings.HasSuffix(next.Why.Detail, want) {
+			t.Errorf("%q: %+v", said, next)
 		}
 	}
 }

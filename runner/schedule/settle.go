@@ -37,6 +37,10 @@ func (s *State) Slice(owner Owner, now time.Time) *State {
 // the shard was killed, and the claim fails as in [State.Adopt]. Settle adds the spending of
 // the shard if its reserve is open, and closes the reserve, so that it counts once.
 //
+// An agent may have written the result, so it speaks for the issues of the shard only:
+// [Reserve.Bound] limits its spending, [State.SettlePause] judges the pauses of all results
+// together, and whether the tracker asks to wait is for the next request to find out.
+//
 // To settle a result a second time changes nothing. Settle fails, and changes nothing, if the
 // slice has an issue that the plan did not give to the owner.
 func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tracker.ID, error) {
@@ -61,16 +65,10 @@ func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tr
 	if !open {
 		return owned, nil
 	}
-	s.addDays(slice.Days)
+	s.addDays(reserve.boundDays(slice.Days))
 	delete(s.Reserves, owner)
-	if len(owned) > 0 { // otherwise the result is too old to say what is true now
-		s.settlePause(slice.Pause, reserve.Since)
-		if slice.Wait.Until.After(s.Wait.Until) {
-			s.Wait = slice.Wait
-		}
-		if slice.RateLimits != nil {
-			s.RateLimits = slice.RateLimits
-		}
+	if len(owned) > 0 && slice.RateLimits != nil { // otherwise the result is too old to say what is true now
+		s.RateLimits = slice.RateLimits
 	}
 	return owned, nil
 }
@@ -116,20 +114,75 @@ func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time
 	}
 }
 
-// settlePause updates the pause of the state by the pause that a shard has left. The shard was
-// planned at the given time, and had the pause of the state at that time.
-func (s *State) settlePause(found Pause, planned time.Time) {
-	switch {
-	case found.Why == "":
-		s.clearPause(planned) // there was none, or a session of the shard worked
-	case found.Since.Equal(s.Pause.Since):
-		if found.Until.Before(s.Pause.Until) {
-			s.Pause = found // a person ended it
+// ShardEnd holds what the result of a shard says about all issues.
+type ShardEnd struct {
+	Slice   *State    // as the shard left it
+	Planned time.Time // when the shard was planned
+}
+
+// paused reports whether the shard began the pause of its slice: another one was in the state
+// that was planned.
+func (e ShardEnd) paused() bool {
+	return e.Slice.Pause.Why != "" && !e.Slice.Pause.Since.Before(e.Planned)
+}
+
+// SettlePause updates the pause of the state by the results that are settled in one save. A
+// hostile result could stop everybody's work, so a pause counts as it is only if two shards
+// have it, or a shard and the state before the plan, with the same cause. Otherwise it is
+// ignored if another shard had a turn, and else it is over at once, so that one session of the
+// next plan checks first. A shard ends a pause only if it had a turn. SettlePause returns the
+// pause that is ignored; the zero Pause if none is.
+func (s *State) SettlePause(ends []ShardEnd, p Policy, now time.Time) (ignored Pause) {
+	var found []Pause
+	worked := false
+	for _, end := range ends {
+		if end.paused() {
+			found = append(found, s.foreignPause(end.Slice, p, now))
+		} else if end.Slice.Tick.HadTurn {
+			worked = true
+			s.clearPause(end.Planned, true, now)
 		}
-	case found.Since.After(s.Pause.Since):
-		found.Until = later(found.Until, s.Pause.Until)
-		s.Pause = found
-	case found.Since.After(planned):
-		s.Pause.Until = later(found.Until, s.Pause.Until)
 	}
+	if len(found) == 0 {
+		return Pause{}
+	}
+	slices.SortStableFunc(found, func(a, b Pause) int { return b.Until.Compare(a.Until) })
+	pause := found[0]
+	seen := false
+	for i, later := range found {
+		if i > 0 && slices.ContainsFunc(found[:i], func(longer Pause) bool { return longer.Cause == later.Cause }) {
+			pause, seen = later, true // two agree on this time at least
+			break
+		}
+	}
+	switch {
+	case seen:
+	case s.Pause.Why != "" && s.Pause.Cause == pause.Cause:
+		pause.Until = earlier(pause.Until, now.Add(p.MaxBackoff))
+	case worked:
+		return pause
+	default:
+		pause.Until = now
+	}
+	pause.Until = later(pause.Until, s.Pause.Until)
+	s.Pause = pause
+	return Pause{}
+}
+
+// foreignPause returns the pause of a slice with times that this run can have decided on.
+func (s *State) foreignPause(slice *State, p Policy, now time.Time) Pause {
+	bound := State{Pause: slice.Pause}
+	bound.BoundTimes(p, now)
+	if s.Salt != slice.Salt {
+		bound.Pause.Setup = Setup{} // digests with different salts cannot be compared
+	}
+	return bound.Pause
+}
+
+// earlier returns the earlier of two times.
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }

@@ -124,36 +124,58 @@ func TestAShardThatNeverBeganIsNotCharged(t *testing.T) {
 	checkShape(t, c)
 }
 
-func TestWhatAShardFoundOutAboutAPauseIsSettled(t *testing.T) {
+func TestAPauseNeedsMoreThanOneShard(t *testing.T) {
 	t.Parallel()
+	pause := func(why string, cause schedule.Cause, until time.Duration) schedule.Pause {
+		return schedule.Pause{Why: why, Since: noon.Add(time.Minute), Until: noon.Add(until), Cause: cause}
+	}
 	before := schedule.Pause{Why: "the key was refused", Since: noon.Add(-time.Hour), Until: noon.Add(-time.Minute)}
-	since := schedule.Pause{Why: "the quota is used up", Since: noon.Add(time.Minute), Until: noon.Add(20 * time.Minute)}
-	longer := schedule.Pause{Why: "the quota is used up", Since: noon.Add(2 * time.Minute), Until: noon.Add(10 * time.Minute)}
-	ended := before
-	ended.Until = noon.Add(-2 * time.Minute)
-	latest := longer
-	latest.Until = since.Until
-	for name, test := range map[string]struct{ state, shard, want schedule.Pause }{
-		"nothing happened":                       {before, before, before},
-		"its session worked":                     {before, schedule.Pause{}, schedule.Pause{}},
-		"its session worked, another one paused": {since, schedule.Pause{}, since},
-		"a person ended it":                      {before, ended, ended},
-		"it paused":                              {schedule.Pause{}, since, since},
-		"it paused again":                        {before, since, since},
-		"both paused, it did first":              {longer, since, latest},
-		"both paused, it did last":               {since, longer, latest},
-		"the pause it began with is over":        {schedule.Pause{}, before, before},
+	refused, machine := pause("the key was refused", "", 20*time.Minute), pause("the disk is full", schedule.CauseMachine, 30*time.Minute)
+	week := pause("the quota is used up", "", 7*24*time.Hour)
+	settled := noon.Add(10 * time.Minute)
+	until := func(p schedule.Pause, at time.Time) schedule.Pause { p.Until = at; return p }
+	forged := before
+	forged.Until = settled.Add(time.Hour)
+	type shard struct {
+		pause schedule.Pause
+		turn  bool
+	}
+	for name, test := range map[string]struct {
+		state  schedule.Pause
+		shards []shard
+		want   schedule.Pause
+	}{
+		"nothing happened":                         {before, []shard{{before, false}}, before},
+		"a session worked":                         {before, []shard{{schedule.Pause{}, true}}, schedule.Pause{}},
+		"a shard without a turn ends none":         {before, []shard{{schedule.Pause{}, false}}, before},
+		"a shard makes the pause of before longer": {before, []shard{{forged, false}}, before},
+		"one shard has it, nobody worked":          {schedule.Pause{}, []shard{{week, false}, {schedule.Pause{}, false}}, until(week, settled)},
+		"one shard has it, another one worked":     {schedule.Pause{}, []shard{{week, false}, {schedule.Pause{}, true}}, schedule.Pause{}},
+		"two have it: the time that both have":     {schedule.Pause{}, []shard{{week, false}, {refused, false}, {schedule.Pause{}, true}}, refused},
+		"two have it for different causes":         {schedule.Pause{}, []shard{{refused, false}, {machine, false}}, until(machine, settled)},
+		"the state had it when it was planned":     {before, []shard{{week, false}}, until(week, settled.Add(5*time.Minute))},
+		"the pause it began with is over":          {schedule.Pause{}, []shard{{before, false}}, schedule.Pause{}},
 	} {
-		f, owners := candidates(1).assigned(aFleet(1, 1))
-		slice := f.state.Slice(owners[0], f.now)
-		f.state.Pause, slice.Pause = test.state, test.shard
-		if _, err := f.state.Settle(owners[0], slice, f.policy, f.now.Add(time.Hour)); err != nil || f.state.Pause != test.want {
-			t.Errorf("%s: %v, the pause is %+v", name, err, f.state.Pause)
+		f, owners := candidates(len(test.shards)).assigned(aFleet(len(test.shards), 1))
+		f.policy.MaxBackoff = 5 * time.Minute
+		var ends []schedule.ShardEnd
+		for i, shard := range test.shards {
+			slice := f.state.Slice(owners[i], f.now)
+			slice.Pause, slice.Tick.HadTurn = shard.pause, shard.turn
+			ends = append(ends, schedule.ShardEnd{Slice: slice, Planned: noon})
+		}
+		f.state.Pause = test.state
+		ignored := f.state.SettlePause(ends, f.policy, settled)
+		if f.state.Pause != test.want {
+			t.Errorf("%s: the pause is %+v, want %+v", name, f.state.Pause, test.want)
+		}
+		if (ignored.Why != "") != (name == "one shard has it, another one worked") {
+			t.Errorf("%s: ignored %+v", name, ignored)
 		}
 	}
 }
 
-func TestSettleTakesOverDeliveriesConversationsAndWaitsOfAShard(t *testing.T) {
+func TestSettleTakesOverDeliveriesAndConversationsOfAShard(t *testing.T) {
 	t.Parallel()
 	f, owners := candidates(1).assigned(aFleet(1, 1))
 	f.state.RateLimits = json.RawMessage(`{"old":1}`)
@@ -170,7 +192,7 @@ func TestSettleTakesOverDeliveriesConversationsAndWaitsOfAShard(t *testing.T) {
 	if _, err := f.state.Settle(owners[0], slice, f.policy, f.now); err != nil {
 		t.Fatal(err)
 	}
-	if s := f.state; s.Wait != slice.Wait || string(s.RateLimits) != `{"new":1}` || s.Deliveries["1"] != slice.Deliveries["1"] {
+	if s := f.state; s.Wait != (schedule.TrackerWait{}) || string(s.RateLimits) != `{"new":1}` || s.Deliveries["1"] != slice.Deliveries["1"] {
 		t.Errorf("settled %+v", s)
 	}
 	if talk := f.state.Conversations["1"]; talk.Posted != "77c2" || talk.Ordered.By != "kim" {
@@ -189,6 +211,37 @@ func TestAClaimThatTheShardReleasedIsReleased(t *testing.T) {
 	settled, err := f.state.Settle(owners[0], slice, f.policy, f.now)
 	if err != nil || !slices.Equal(settled, []tracker.ID{"1"}) || len(f.state.Claims) != 0 || len(f.state.Conversations) != 0 {
 		t.Errorf("settled %v, %v: %+v", settled, err, f.state)
+	}
+}
+
+func TestAShardCannotHaveUsedMoreThanItsShare(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		budget, input, output, want int64
+	}{
+		"its share":             {1000, 700, 300, 1000},
+		"its last response":     {1000, 500_000, 1000, 501_000},
+		"more than it can":      {1000, schedule.MaxTokens, schedule.MaxTokens, 2_001_000},
+		"output alone":          {1000, 0, schedule.MaxTokens, 2_001_000},
+		"much without a budget": {0, 300_000_000, 0, 300_000_000},
+		"all without a budget":  {0, schedule.MaxTokens, 1, 1_000_000_000},
+	} {
+		f := candidates(1)
+		f.policy.Budget.TokensPerDay = test.budget
+		f, owners := f.assigned(aFleet(1, 1))
+		slice := f.state.Slice(owners[0], f.now)
+		f.works(slice)
+		usage := schedule.Usage{Input: test.input, Output: test.output}
+		slice.Days = []schedule.Day{{Date: f.now.Format(time.DateOnly), Sessions: 9, Usage: usage}}
+		if got := f.state.Reserves[owners[0]].Bound(usage).Total(); got != test.want {
+			t.Errorf("%s: the report counts %d tokens, want %d", name, got, test.want)
+		}
+		if _, err := f.state.Settle(owners[0], slice, f.policy, f.now); err != nil {
+			t.Fatal(err)
+		}
+		if day := f.state.SpentToday(f.now); day.Usage.Total() != test.want || day.Sessions != 1 {
+			t.Errorf("%s: the day has %+v, want one session with %d tokens", name, day, test.want)
+		}
 	}
 }
 

@@ -25,6 +25,12 @@ func (u Usage) Plus(other Usage) Usage {
 	return Usage{Input: min(u.Input+other.Input, MaxTokens), Output: min(u.Output+other.Output, MaxTokens)}
 }
 
+// atMost returns the part of the usage whose total is at most n.
+func (u Usage) atMost(n int64) Usage {
+	input := min(u.Input, n)
+	return Usage{Input: input, Output: min(u.Output, n-input)}
+}
+
 // Spent holds what a tick has used so far.
 type Spent struct {
 	Sessions int           // started

@@ -33,15 +33,18 @@ type State struct {
 
 	Self Owner // the current run; not stored
 	// Completed lists the issues of which a session ended normally in this run
-	// (SPEC §4.1.8), with its work delivered if the policy delivers work, the
-	// latest last, at most maxCompleted. It is for people: no
+	// (SPEC §4.1.8), with its work delivered if the policy delivers work, and out of
+	// the active states if it does not, the latest last, at most maxCompleted. It is for people: no
 	// plan depends on it, since an issue that is active again is worked on
 	// again. It is not stored: the next run has History and the claims.
 	Completed []tracker.ID
 	// Finishing holds the issues that this tick has decided to finish; not stored.
 	Finishing map[tracker.ID]bool
-	Tick      Spent   // what this tick has used so far; not stored
-	Faults    []Fault // of this tick; not stored
+	// Failed holds until when no session is started on feedback for which a session of this
+	// run was stopped or failed, on an issue that has no claim any more; not stored.
+	Failed map[tracker.ID]time.Time
+	Tick   Spent   // what this tick has used so far; not stored
+	Faults []Fault // of this tick; not stored
 }
 
 // New returns an empty state that is owned by the run self.
@@ -58,6 +61,7 @@ func (s *State) Clone() *State {
 	c.Reserves = maps.Clone(s.Reserves)           // the ids are replaced, never changed
 	c.Days = slices.Clone(s.Days)
 	c.Finishing = maps.Clone(s.Finishing)
+	c.Failed = maps.Clone(s.Failed)
 	c.History = slices.Clone(s.History)
 	return &c
 }
@@ -110,6 +114,7 @@ type Claim struct {
 	Tokens   int64     // input and output, over all sessions
 	Feedback bool      // it is claimed for feedback: see [Policy.Answering]
 	Setup    Setup     // in which its last session failed by a fault of WORKFLOW.md; zero if it did not
+	Fault    string    // the kind of the fault for which its last session was charged; empty for none
 }
 
 // holdsSlot reports whether the claim counts against the concurrency limits.
@@ -268,7 +273,7 @@ func (s *State) NewTick() { s.Tick, s.Faults, s.Finishing = Spent{}, nil, nil }
 // CarryOverTick copies what belongs to the current tick from old, an earlier read
 // of the same state.
 func (s *State) CarryOverTick(old *State) {
-	s.Tick, s.Faults, s.Completed, s.Finishing = old.Tick, old.Faults, old.Completed, old.Finishing
+	s.Tick, s.Faults, s.Completed, s.Finishing, s.Failed = old.Tick, old.Faults, old.Completed, old.Finishing, old.Failed
 }
 
 // maxHistory bounds how many past ticks the state keeps.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -63,7 +64,7 @@ func OpenBranch(cfg BranchConfig, base *http.Client) (*Branch, error) {
 
 // Load reads the state and its revision, over which this Branch can then save.
 // The state of a missing branch is empty. Load fails with [ErrUnreadable] for a
-// damaged state and for a branch that existed at the last Load and is gone, with
+// damaged state and for a branch that is gone or older than at the last Load, with
 // [ErrRefused] for a branch without a state, and with [ErrNewer] and
 // [ErrUnavailable].
 func (b *Branch) Load(ctx context.Context) (*schedule.State, Revision, error) {
@@ -98,7 +99,13 @@ func (b *Branch) load(ctx context.Context) (*schedule.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.setHead(head, newRecord(s, generation))
+	r := newRecord(s, generation)
+	if b.head != "" && !reflect.DeepEqual(r, b.headRecord) { // it is the same when the history was shortened
+		if err := follows(generation, b.headRecord.Generation); err != nil {
+			return nil, err
+		}
+	}
+	b.setHead(head, r)
 	return s, nil
 }
 
@@ -142,7 +149,7 @@ func (b *Branch) readState(ctx context.Context, commit string) ([]byte, error) {
 // emptyState also checks the repository.
 func (b *Branch) emptyState(ctx context.Context) ([]byte, error) {
 	if b.head != "" {
-		return nil, fmt.Errorf("%w: the branch is gone: it was deleted or renamed under this run: restore it, or run again to begin with no claims", ErrUnreadable)
+		return nil, vanished("the branch")
 	}
 	if err := b.rejectDefaultBranch(ctx); err != nil {
 		return nil, err

@@ -174,25 +174,6 @@ func TestTheDefaultBranchIsNotForTheState(t *testing.T) {
 	}
 }
 
-func TestABranchThatGoesAwayIsNotAnEmptyState(t *testing.T) {
-	t.Parallel()
-	h := newHub(t)
-	h.put(mustEncode(t, sample(), 1))
-	b := h.open(t)
-	s, rev := mustLoad(t, b)
-	h.put(nil)
-	s.Days = nil
-	if _, err := b.Save(t.Context(), s, rev); !errors.Is(err, ErrConflict) {
-		t.Errorf("Save: got %v", err)
-	}
-	if _, _, err := b.Load(t.Context()); !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), "restore it, or run again") {
-		t.Errorf("Load: got %v", err)
-	}
-	if got, _ := mustLoad(t, h.open(t)); len(got.Claims) != 0 {
-		t.Errorf("the next run has %d claims", len(got.Claims))
-	}
-}
-
 // As the documentation of the package tells an operator to do it.
 func TestARunThatLoadedBeforeTheHistoryWasShortenedMeetsAConflict(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func Decode(data []byte) (*schedule.State, int64, error) {
 	}
 	switch {
 	case head.Version > version:
-		return nil, 0, fmt.Errorf("%w: it has version %d and this program reads versions up to %d: nothing was changed: upgrade symphony, or move the state away to begin with no claims",
+		return nil, 0, fmt.Errorf("%w: it has version %d and this program reads versions up to %d: nothing was changed: upgrade symphony, or end the runs that use the state and move it away to begin with no claims",
 			ErrNewer, head.Version, version)
 	case head.Version < oldest:
 		return nil, 0, unreadable("not a state: there is no version %d", head.Version)

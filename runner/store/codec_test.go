@@ -110,7 +110,7 @@ func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
 		look(o, r)
 	}
 	for name, empty := range unset {
-		if kept := name != "State.Self" && name != "State.Tick" && name != "State.Completed" && name != "State.Faults" && name != "State.Finishing"; empty == kept {
+		if kept := name != "State.Self" && name != "State.Tick" && name != "State.Completed" && name != "State.Faults" && name != "State.Finishing" && name != "State.Failed"; empty == kept {
 			t.Errorf("%s: empty %v, kept %v", name, empty, kept)
 		}
 	}
@@ -296,7 +296,7 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	s.Pause.Why = long
 	s.Days = []schedule.Day{{Date: "2026-03-01", Time: -5 * time.Second}}
 	s.History = []schedule.TickRecord{{Run: long, Stopped: "two\nlines" + long}, {Run: "1\n2"}}
-	s.Deliver("1", schedule.Delivery{Identifier: long, URL: "/srv/" + long, Refused: "two\r\nlines" + long})
+	s.Deliver("1", schedule.Delivery{Identifier: long, URL: "/srv/" + long, Refused: "two\r\nlines" + long, LeftOut: "a\nb" + long})
 	s.Conversations = map[tracker.ID]schedule.Conversation{"1": {
 		Asked: "two\r\nlines \x1b[31mred\xff" + long, Pull: long, Posted: long, Thread: "th\n1", Read: []string{"", "a\nb", "c", long},
 		Heard: schedule.Mark{IDs: []string{"", "a\nb", "c", long}, Checks: long, Conflict: "a\nb"}, Given: schedule.Mark{IDs: make([]string, 300)},
@@ -317,7 +317,7 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	want.Pause.Why = cut(maxWhy)
 	want.Days = []schedule.Day{{Date: "2026-03-01"}}
 	want.History = []schedule.TickRecord{{Stopped: "two lines" + cut(maxWhy-len("two lines"))}, {}}
-	want.Deliver("1", schedule.Delivery{Identifier: cut(maxName), Refused: "two  lines" + cut(maxWhy-len("two  lines"))})
+	want.Deliver("1", schedule.Delivery{Identifier: cut(maxName), Refused: "two  lines" + cut(maxWhy-len("two  lines")), LeftOut: "a b" + cut(maxWhy-len("a b"))})
 	asked := "two\nlines [31mred\uFFFD"
 	want.Conversations = map[tracker.ID]schedule.Conversation{"1": {
 		Asked: asked + strings.Repeat("é", (maxAsked-len(asked)-len("…"))/len("é")) + "…", Heard: schedule.Mark{IDs: []string{"c"}}, Read: []string{"c"},

@@ -167,6 +167,38 @@ func testConformance(t *testing.T, newStorage func(t *testing.T) storage) {
 			t.Error(cmp.Diff(sample(), got))
 		}
 	})
+	for name, instead := range map[string][]byte{
+		"removed":                  nil,
+		"replaced by an older one": mustEncode(t, other, 6),
+		"replaced by another one of its generation":     mustEncode(t, other, 8),
+		"replaced by itself with the generation before": mustEncode(t, sample(), 7),
+		"replaced by the first one of another run":      mustEncode(t, schedule.New(schedule.Owner{}), 1),
+	} {
+		t.Run("a state that is "+name+" under a run is refused until the latest is put back", func(t *testing.T) {
+			t.Parallel()
+			p, s := begin(t, mustEncode(t, other, 7))
+			_, rev := mustLoad(t, s)
+			rev = mustSave(t, s, sample(), rev)
+			latest := p.raw(t)
+			p.put(t, instead)
+			for range 2 {
+				_, err := s.Save(t.Context(), other, rev)
+				wantRefused(t, p, instead, err, ErrConflict)
+				state, none, err := s.Load(t.Context())
+				if state != nil || none != "" {
+					t.Errorf("loaded %v as %q", state, none)
+				}
+				wantRefused(t, p, instead, err, ErrUnreadable)
+				if !strings.Contains(err.Error(), "under this run") || !strings.Contains(err.Error(), "end this run and begin another one") {
+					t.Errorf("the error does not say what to do: %v", err)
+				}
+			}
+			p.put(t, latest)
+			state, rev := mustLoad(t, s)
+			state.Days = nil
+			mustSave(t, s, state, rev)
+		})
+	}
 	t.Run("a revision is good for one save", func(t *testing.T) {
 		t.Parallel()
 		p, s := begin(t, nil)

@@ -22,6 +22,9 @@
 //     command. [schedule.State.BoundTimes], which knows the clock and the policy, bounds
 //     the times.
 //   - Nothing is written when nothing has changed.
+//   - A state does not go back under a run: one that was removed, or replaced by an older
+//     one, is refused until the latest is put back. A run that began again from it would
+//     start issues on which its own sessions still work.
 //   - A kill at any instant leaves the old state or the new one, complete. So does a
 //     power cut. After Save has returned, it is the new one, because the file and
 //     then its folder are flushed (as far as the disk keeps its promise).

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker/transport"
@@ -97,11 +98,44 @@ func refusal(err error) *transport.Error {
 // notRead returns an [ErrUnreadable] for a file that may be whole. It must not send people
 // to move it away: the claims in it would be forgotten.
 func notRead(err error) error {
-	return fmt.Errorf("%w: %w: nothing was changed: name a regular file that this user may read, or correct its permissions", ErrUnreadable, err)
+	return fmt.Errorf("%w: %w: nothing was changed: %s", ErrUnreadable, err, remedy(err, "name a regular file that this user may read, or correct its permissions"))
 }
 
-// unreadable returns an [ErrUnreadable] with what is wrong in a state and what to do.
+// remedy returns what to do about the failure of a call of the operating system: usual,
+// unless the machine is the cause.
+func remedy(err error, usual string) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return "end what holds files open, or raise the limit (ulimit -n)"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "make room on the disk"
+	case errors.Is(err, syscall.EROFS):
+		return "mount the disk so that it can be written, or keep the state elsewhere"
+	case errors.Is(err, syscall.EIO):
+		return "check the disk"
+	}
+	return usual
+}
+
+// unreadable returns an [ErrUnreadable] with what is wrong in a state and what to do. The
+// advice begins with the runs that use the state: what they hold is not in a backup.
 func unreadable(format string, args ...any) error {
-	return fmt.Errorf("%w: %w: nothing was changed: restore it from a backup, or move it away to begin with no claims",
+	return fmt.Errorf("%w: %w: nothing was changed: end the runs that use it, then restore it from a backup, or move it away to begin with no claims",
 		ErrUnreadable, fmt.Errorf(format, args...))
+}
+
+// vanished returns an [ErrUnreadable] for a state that a run has read and that is gone. A run
+// that began again with no claims would work on issues on which its own sessions still work.
+func vanished(what string) error {
+	return fmt.Errorf("%w: %s is gone: it was removed or renamed under this run, which starts nothing without it: put it back, or end this run and begin another one with no claims", ErrUnreadable, what)
+}
+
+// follows returns an [ErrUnreadable] unless a state that is not the last one of a run has a
+// later generation: any other was put in its place.
+func follows(generation, last int64) error {
+	if generation > last {
+		return nil
+	}
+	return fmt.Errorf("%w: it has generation %d after %d: an older state was put back under this run, which starts nothing with it: put the latest back, or end this run and begin another one with the older",
+		ErrUnreadable, generation, last)
 }

@@ -41,6 +41,7 @@ type File struct {
 	runLock   *os.File // nil for an edit, and when closed
 	writeLock *os.File // held all the time by an edit; nil for a run, which takes it for each Save
 	floor     int64    // a save makes a generation above this one
+	last      Revision // loaded or saved last; empty before the first Load
 }
 
 // OpenFile opens the state for a run. It makes the folder if necessary and takes
@@ -81,7 +82,7 @@ func makeFolder(path string) (string, error) {
 		return "", fmt.Errorf("open state: %w: give an absolute path", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", fmt.Errorf("open state: %w: make the folder, or keep the state elsewhere", err)
+		return "", fmt.Errorf("open state: %w: %s", err, remedy(err, "make the folder, or keep the state elsewhere"))
 	}
 	return path, nil
 }
@@ -99,9 +100,32 @@ func (f *File) Close() error {
 }
 
 // Load reads the state and its revision. The state of a missing file is empty. It
-// fails with [ErrUnreadable] or [ErrNewer].
+// fails with [ErrNewer], and with [ErrUnreadable] also for a file that is gone or older
+// than what this File has loaded or saved.
 func (f *File) Load(ctx context.Context) (*schedule.State, Revision, error) {
-	return loadFile(ctx, f.path)
+	s, rev, err := loadFile(ctx, f.path)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := f.checkFollows(rev); err != nil {
+		return nil, "", fmt.Errorf("load state %s: %w", f.path, err)
+	}
+	f.last = rev
+	return s, rev, nil
+}
+
+// checkFollows returns an error if the file no longer holds what was loaded or saved last,
+// nor anything that was saved after it.
+func (f *File) checkFollows(rev Revision) error {
+	if f.last == "" || rev == f.last {
+		return nil
+	}
+	generation, _ := rev.generation() // both are of a file
+	last, _ := f.last.generation()
+	if _, err := os.Lstat(f.path); generation < last && errors.Is(err, fs.ErrNotExist) {
+		return vanished("the file")
+	}
+	return follows(generation, last)
 }
 
 // ReadFile reads the state without a lock, to show it or to plan on it. The state
@@ -148,6 +172,9 @@ func (f *File) save(ctx context.Context, s *schedule.State, rev Revision) (Revis
 	}
 	if f.writeLock == nil { // so that nobody writes between our read and our write
 		lock, err := acquireWriteLock(ctx, f.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", vanished("the folder of the file")
+		}
 		if err != nil {
 			return "", err
 		}
@@ -170,9 +197,10 @@ func (f *File) save(ctx context.Context, s *schedule.State, rev Revision) (Revis
 		return rev, nil
 	}
 	if err := writeAtomically(f.path, data); err != nil {
-		return "", fmt.Errorf("%w: nothing was changed: make room on the disk, or correct the permissions of the folder", err)
+		return "", fmt.Errorf("%w: nothing was changed: %s", err, remedy(err, "correct the permissions of the folder"))
 	}
-	return revisionOf(next, data), nil
+	f.last = revisionOf(next, data)
+	return f.last, nil
 }
 
 // readOrEmpty reads the encoded state, that of an empty one if there is no file.

@@ -136,6 +136,44 @@ func TestWhatIsNoRegularFileIsUnreadableAndNeverBlocks(t *testing.T) {
 	}
 }
 
+func TestAFolderThatIsRemovedUnderARunIsNotMadeAgain(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), ".symphony")
+	f := mustOpen(t, filepath.Join(folder, "state.json"))
+	_, rev := mustLoad(t, f)
+	rev = mustSave(t, f, sample(), rev)
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	_, saveErr := f.Save(t.Context(), sampleWithClaims(1), rev)
+	_, _, loadErr := f.Load(t.Context())
+	for what, err := range map[string]error{"Save": saveErr, "Load": loadErr} {
+		if !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), "removed or renamed under this run") {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	if _, err := os.Lstat(folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is there again: %v", err)
+	}
+	next := mustOpen(t, filepath.Join(folder, "state.json"))
+	if got, _ := mustLoad(t, next); len(got.Claims) != 0 {
+		t.Errorf("the next run has %d claims", len(got.Claims))
+	}
+}
+
+func TestTheAdviceIsForTheCause(t *testing.T) {
+	t.Parallel()
+	for cause, want := range map[error]string{
+		syscall.EMFILE: "ulimit -n", syscall.ENOSPC: "make room on the disk", syscall.EROFS: "mount the disk", syscall.EACCES: "correct its permissions",
+	} {
+		if err := notRead(&fs.PathError{Op: "open", Path: "state.json", Err: cause}); !errors.Is(err, ErrUnreadable) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", cause, err)
+		} else if cause != syscall.EACCES && strings.Contains(err.Error(), "permissions") {
+			t.Errorf("%v: %v", cause, err)
+		}
+	}
+}
+
 func TestASaveThatFailsLeavesTheOldState(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.json")

@@ -73,13 +73,13 @@ func sample() *schedule.State {
 			Why: "silent for 5m0s", Owner: self, Lease: at(10, 0), StopReason: schedule.Stalled, Sessions: 1,
 		},
 		{ID: "c3", Identifier: "ABC-3", Phase: schedule.Waiting, Why: "continuation", Since: at(3, 0), Due: at(4, 0), Attempt: 1, Sessions: 1},
-		{ID: "d4", Identifier: "ABC-4", Phase: schedule.Parked, Why: "which colour?", Since: at(5, 0), Content: "77aa", Sessions: 1, Feedback: true, Setup: schedule.Setup{Agent: "4e5f", Workflow: "6a7b"}},
+		{ID: "d4", Identifier: "ABC-4", Phase: schedule.Parked, Why: "which colour?", Since: at(5, 0), Content: "77aa", Sessions: 1, Feedback: true, Setup: schedule.Setup{Agent: "4e5f", Workflow: "6a7b"}, Fault: "hook before_run: exit status 1"},
 		{ID: "e5", Identifier: "ABC-5", Phase: schedule.Running, Since: at(9, 0), Owner: shard, Lease: at(59, 0), Sessions: 1},
 	} {
 		s.Claims[c.ID] = c
 	}
 	s.Wait = schedule.TrackerWait{Tracker: "github", Until: at(58, 0)}
-	s.Pause = schedule.Pause{Why: "usageLimitExceeded", Since: at(6, 0), Until: at(59, 0), Setup: schedule.Setup{Agent: "0a1b", Workflow: "2c3d"}}
+	s.Pause = schedule.Pause{Why: "usageLimitExceeded", Since: at(6, 0), Until: at(59, 0), Setup: schedule.Setup{Agent: "0a1b", Workflow: "2c3d"}, Cause: schedule.CauseStart, Fault: "hook before_run: exit status 1", Passed: true}
 	s.Salt = "SALT"
 	s.Days = []schedule.Day{
 		{Date: "2026-02-28", Sessions: 2, Usage: schedule.Usage{Input: 10, Output: 20}, Time: 61800 * time.Millisecond},
@@ -93,10 +93,10 @@ func sample() *schedule.State {
 		{Started: at(0, 0), Ended: at(1, 0)},
 	}
 	s.Deliver("a1", schedule.Delivery{
-		Identifier: "ABC-1", Branch: "symphony/ABC-1", Base: "main",
+		Identifier: "ABC-1", Title: "Fix the parser", IssueURL: "https://example.com/ABC-1", Branch: "symphony/ABC-1", Base: "main",
 		Head: "c0ffee0123456789c0ffee0123456789c0ffee01", Pushing: "facade0123456789facade0123456789facade01",
 		Number: 17, URL: "https://github.com/octo/shop/pull/17", At: at(0, 45),
-		Refused: ".github/x: the path is protected", Lost: true,
+		Refused: ".github/x: the path is protected", LeftOut: "big.bin (larger than 32 MiB)", Lost: true,
 	})
 	s.Deliver("b1", schedule.Delivery{Identifier: "ABC-9", URL: "/srv/patches/ABC-9.patch", At: at(0, 50)}) // its claim is gone
 	s.Conversations = map[tracker.ID]schedule.Conversation{
@@ -105,9 +105,9 @@ func sample() *schedule.State {
 			Given:  schedule.Mark{At: at(7, 0), IDs: []string{"IC_3@1772366821"}},
 			Parked: schedule.Mark{At: at(8, 0)}, Obeyed: schedule.Mark{At: at(9, 0)},
 			Read: []string{"IC_1@1772366400", "pull IC_3@1772366821"},
-			Pull: "91be", Checks: schedule.ChecksRed, Closed: true, Rounds: 2, CheckRounds: 1, Asked: "Which colour?\n\t1. red", Posted: "77c2",
-			Ordered: schedule.Order{Command: schedule.CommandStop, By: "kim"},
-			Thread:  "th-0", Sessions: 3, Tokens: 99000,
+			Pull: "91be", Checks: schedule.ChecksRed, Closed: true, Rounds: 2, CheckRounds: 1, Moved: true, Asked: "Which colour?\n\t1. red", Posted: "77c2",
+			Ordered: schedule.Order{Command: schedule.CommandStop, By: "kim", Answer: "red\nor blue"}, Answer: "blue",
+			Thread: "th-0", Sessions: 3, Tokens: 99000,
 		},
 		"b1": {Heard: schedule.Mark{At: at(50, 0)}, Thread: "th-7", Sessions: 1, Tokens: 12},
 	}
@@ -122,10 +122,11 @@ func sampleOfVersion1() *schedule.State {
 	s.Wait = schedule.TrackerWait{}
 	s.Days[0].Time, s.History[0].Failed = s.Days[0].Time.Truncate(time.Second), 0
 	s.Salt, s.Pause.Setup = "", schedule.Setup{}
+	s.Pause.Cause, s.Pause.Fault, s.Pause.Passed = "", "", false
 	s.Deliveries, s.Conversations, s.Reserves = nil, nil, nil
 	delete(s.Claims, "e5")
 	for id, c := range s.Claims {
-		c.TurnSince, c.Setup, c.Feedback = time.Time{}, schedule.Setup{}, false
+		c.TurnSince, c.Setup, c.Feedback, c.Fault = time.Time{}, schedule.Setup{}, false, ""
 		s.Claims[id] = c
 	}
 	return s

@@ -120,6 +120,9 @@ func (r record) validate() error {
 	if r.Pause.Why != oneLine(r.Pause.Why, maxWhy) || !allUTC(r.Pause.Since, r.Pause.Until) {
 		return errors.New("the reason of the pause is too long or not plain, or a time is not in UTC")
 	}
+	if r.Pause.Fault != oneLine(r.Pause.Fault, maxWhy) || !r.Pause.Cause.Known() {
+		return fmt.Errorf("the fault of the pause is too long or not plain, or its cause %.40q is unknown", string(r.Pause.Cause))
+	}
 	if w := r.Wait; wholeOrEmpty(w.Tracker, maxName) != w.Tracker || !allUTC(w.Until) {
 		return errors.New("the tracker to wait for is not plain text, or the time is not in UTC")
 	}
@@ -184,7 +187,7 @@ func (c claim) clamped() claim {
 	for _, n := range []*int{&c.Turns, &c.Attempt, &c.Sessions, &c.Failures, &c.Idle} {
 		*n = min(*n, maxCount)
 	}
-	c.Setup = c.Setup.clamped()
+	c.Setup, c.Fault = c.Setup.clamped(), oneLine(c.Fault, maxWhy)
 	c.Live, c.Tokens = c.Live.clamped(), min(c.Tokens, schedule.MaxTokens)
 	return c
 }
@@ -318,9 +321,9 @@ func (p tickRecord) validate() error {
 // clamped returns the delivery with its texts and number within their limits. The
 // names of branches and commits are not changed: those of other ones would be wrong.
 func (d delivery) clamped() delivery {
-	d.Identifier = oneLine(d.Identifier, maxName)
-	d.URL = wholeOrEmpty(d.URL, maxURL) // a part of a link leads elsewhere
-	d.Refused = oneLine(d.Refused, maxWhy)
+	d.Identifier, d.Title = oneLine(d.Identifier, maxName), oneLine(d.Title, maxTitle)
+	d.URL, d.IssueURL = wholeOrEmpty(d.URL, maxURL), wholeOrEmpty(d.IssueURL, maxURL) // a part of a link leads elsewhere
+	d.Refused, d.LeftOut = oneLine(d.Refused, maxWhy), oneLine(d.LeftOut, maxWhy)
 	d.Number = min(d.Number, maxCount)
 	return d
 }
@@ -354,6 +357,7 @@ func (c conversation) clamped() conversation {
 	for _, m := range []*mark{&c.Heard, &c.Given, &c.Parked, &c.Obeyed} {
 		*m = m.clamped()
 	}
+	c.Answer, c.Ordered.Answer = untrusted.TruncateBytes(untrusted.Lines(c.Answer), maxAsked), untrusted.TruncateBytes(untrusted.Lines(c.Ordered.Answer), maxAsked)
 	if c.Ordered.By = wholeOrEmpty(c.Ordered.By, maxName); !isCommand(c.Ordered.Command) {
 		c.Ordered = order{}
 	}

@@ -32,6 +32,9 @@ const maxHolderBytes = 4 << 10
 // files of a dead process.
 const killedRunGrace = 2 * time.Second
 
+// lockRemedy is what to do about a lock file that cannot be opened.
+const lockRemedy = "remove that file or correct its permissions, or keep the state elsewhere"
+
 // openLockFile opens a lock file beside the state. It follows no link and never
 // blocks. Go opens files close-on-exec, so no running child keeps the lock.
 func openLockFile(name string) (*os.File, error) {
@@ -46,7 +49,7 @@ func openLockFile(name string) (*os.File, error) {
 func acquireRunLock(path string) (*os.File, error) {
 	f, err := openLockFile(path + ".lock")
 	if err != nil {
-		return nil, fmt.Errorf("lock state: %w: remove that file or correct its permissions, or keep the state elsewhere", err)
+		return nil, fmt.Errorf("lock state: %w: %s", err, remedy(err, lockRemedy))
 	}
 	if err = tryLock(f); err == nil {
 		if err = writeHolder(f); err == nil {
@@ -69,7 +72,7 @@ const writeLockTimeout = 5 * time.Second
 func acquireWriteLock(ctx context.Context, path string) (*os.File, error) {
 	f, err := openLockFile(path + ".write.lock")
 	if err != nil {
-		return nil, fmt.Errorf("lock state for writing: %w: remove that file or correct its permissions, or keep the state elsewhere", err)
+		return nil, fmt.Errorf("lock state for writing: %w: %s", err, remedy(err, lockRemedy))
 	}
 	for giveUp := time.After(writeLockTimeout); ; {
 		if err = flock(f, syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {

@@ -80,7 +80,7 @@ func TestAStateThatCanBeReadCanBeChangedAndSaved(t *testing.T) {
 				s.Heartbeat(id, schedule.Update{Alive: true, Usage: most, Turns: math.MaxInt}, now)
 			case 2:
 				class := rapid.SampledFrom([]schedule.Class{schedule.Done, schedule.IssueFailed, schedule.Transient, schedule.Systemic, schedule.NeedsInput}).Draw(t, "class")
-				s.Exit(id, schedule.Outcome{Class: class, Usage: most, Turns: 1, RetryAt: genTime().Draw(t, "told"), Refused: genWild(maxWhy).Draw(t, "refused")}, p, now)
+				s.Exit(id, schedule.Outcome{Class: class, Usage: most, Turns: 1, RetryAt: genTime().Draw(t, "told"), Refused: genWild(maxWhy).Draw(t, "refused"), LeftOut: genWild(maxWhy).Draw(t, "left out")}, p, now)
 			case 4:
 				shard := schedule.Owner{Run: "1", Attempt: 1, Shard: 1}
 				d := schedule.Decision{Action: schedule.Dispatch, ID: id, Issue: tracker.Issue{ID: id}, Owner: shard, Lease: time.Hour, Share: math.MaxInt64}
@@ -224,7 +224,8 @@ func genDelivery(text text, size int) *rapid.Generator[schedule.Delivery] {
 			Branch:     text(min(size, maxName)).Draw(t, "branch"), Base: text(min(size, maxName)).Draw(t, "base"),
 			Head: commit.Draw(t, "head"), Pushing: commit.Draw(t, "pushing"), Number: count().Draw(t, "number"),
 			URL: text(min(size, maxURL)).Draw(t, "url"), At: genTime().Draw(t, "at"), Refused: text(min(size, maxWhy)).Draw(t, "refused"),
-			Lost: rapid.Bool().Draw(t, "lost"),
+			LeftOut: text(min(size, maxWhy)).Draw(t, "left out"),
+			Lost:    rapid.Bool().Draw(t, "lost"),
 		}
 	})
 }
@@ -245,7 +246,7 @@ func genConversation(text text, size int) *rapid.Generator[schedule.Conversation
 			Pull: draw("pull"), Checks: rapid.SampledFrom([]schedule.Checks{"", schedule.ChecksGreen, schedule.ChecksRed, schedule.ChecksRunning}).Draw(t, "checks"), Closed: rapid.Bool().Draw(t, "closed"), Posted: draw("posted"), Thread: draw("thread"),
 			Ordered: rapid.SampledFrom([]schedule.Order{{}, {Command: schedule.CommandRetry, By: "kim"}, {Command: schedule.CommandPark}}).Draw(t, "ordered"),
 			Asked:   rapid.StringOfN(rapid.RuneFrom([]rune("aé☃𝄞\n\t`<")), 0, -1, maxAsked).Draw(t, "asked"),
-			Rounds:  count().Draw(t, "rounds"), CheckRounds: count().Draw(t, "check rounds"), Sessions: count().Draw(t, "sessions"), Tokens: int64(count().Draw(t, "tokens")),
+			Rounds:  count().Draw(t, "rounds"), CheckRounds: count().Draw(t, "check rounds"), Moved: rapid.Bool().Draw(t, "moved"), Sessions: count().Draw(t, "sessions"), Tokens: int64(count().Draw(t, "tokens")),
 		}
 	})
 }

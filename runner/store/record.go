@@ -69,6 +69,7 @@ type claim struct {
 	Tokens     int64           `json:"tokens,omitempty"`
 	Feedback   bool            `json:"feedback,omitempty"`
 	Setup      setup           `json:"setup,omitzero"`
+	Fault      string          `json:"fault,omitempty"`
 }
 
 type owner struct {
@@ -101,6 +102,10 @@ type pause struct {
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
 	Setup setup     `json:"setup,omitzero"`
+
+	Cause  schedule.Cause `json:"cause,omitempty"`
+	Fault  string         `json:"fault,omitempty"`
+	Passed bool           `json:"passed,omitempty"`
 }
 
 // setup holds digests of what a session depends on. They can only be compared with
@@ -139,6 +144,8 @@ type tickRecord struct {
 type delivery struct {
 	ID         tracker.ID `json:"id"`
 	Identifier string     `json:"identifier,omitempty"`
+	Title      string     `json:"title,omitempty"`
+	IssueURL   string     `json:"issue_url,omitempty"`
 	Branch     string     `json:"branch,omitempty"`
 	Base       string     `json:"base,omitempty"`
 	Head       string     `json:"head,omitempty"`
@@ -147,6 +154,7 @@ type delivery struct {
 	URL        string     `json:"url,omitempty"`
 	At         time.Time  `json:"at,omitzero"`
 	Refused    string     `json:"refused,omitempty"`
+	LeftOut    string     `json:"left_out,omitempty"`
 	Lost       bool       `json:"lost,omitempty"`
 }
 
@@ -162,9 +170,11 @@ type conversation struct {
 	Closed      bool            `json:"closed,omitempty"`
 	Rounds      int             `json:"rounds,omitempty"`
 	CheckRounds int             `json:"check_rounds,omitempty"`
+	Moved       bool            `json:"moved,omitempty"`
 	Asked       string          `json:"asked,omitempty"`
 	Posted      string          `json:"posted,omitempty"`
 	Ordered     order           `json:"ordered,omitzero"`
+	Answer      string          `json:"answer,omitempty"`
 	Thread      string          `json:"thread,omitempty"`
 	Sessions    int             `json:"sessions,omitempty"`
 	Tokens      int64           `json:"tokens,omitempty"`
@@ -173,6 +183,7 @@ type conversation struct {
 type order struct {
 	Command schedule.Command `json:"command"`
 	By      string           `json:"by,omitempty"`
+	Answer  string           `json:"answer,omitempty"`
 }
 
 type mark struct {
@@ -192,7 +203,7 @@ func newRecord(s *schedule.State, generation int64) record {
 		Version:    version,
 		Generation: generation,
 		Claims:     make([]claim, 0, len(s.Claims)),
-		Pause:      pause{oneLine(s.Pause.Why, maxWhy), s.Pause.Since.UTC(), s.Pause.Until.UTC(), setup(s.Pause.Setup).clamped()},
+		Pause:      newPause(s.Pause),
 		RateLimits: compactRateLimits(s.RateLimits),
 		Wait:       trackerWait{wholeOrEmpty(s.Wait.Tracker, maxName), s.Wait.Until.UTC()},
 		Salt:       wholeOrEmpty(s.Salt, maxName),
@@ -222,27 +233,34 @@ func newRecord(s *schedule.State, generation int64) record {
 	return r
 }
 
+func newPause(p schedule.Pause) pause {
+	return pause{
+		Why: oneLine(p.Why, maxWhy), Since: p.Since.UTC(), Until: p.Until.UTC(), Setup: setup(p.Setup).clamped(),
+		Cause: p.Cause, Fault: oneLine(p.Fault, maxWhy), Passed: p.Passed,
+	}
+}
+
 func newClaim(c schedule.Claim) claim {
 	return claim{
 		ID: c.ID, Identifier: c.Identifier, Title: c.Title, URL: c.URL, State: c.State, Content: c.Content,
 		Phase: c.Phase, Since: c.Since.UTC(), Why: c.Why,
 		Owner: owner(c.Owner), Lease: c.Lease.UTC(), Cause: c.StopReason, Heard: c.Heard.UTC(), TurnSince: c.TurnSince.UTC(), Turns: c.Turns, Live: usage(c.Live),
 		Attempt: c.Attempt, Due: c.Due.UTC(), Thread: c.Thread,
-		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Feedback: c.Feedback, Setup: setup(c.Setup),
+		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Feedback: c.Feedback, Setup: setup(c.Setup), Fault: c.Fault,
 	}
 }
 
 func newDelivery(id tracker.ID, d schedule.Delivery) delivery {
 	return delivery{
-		ID: id, Identifier: d.Identifier, Branch: d.Branch, Base: d.Base, Head: d.Head, Pushing: d.Pushing,
-		Number: d.Number, URL: d.URL, At: d.At.UTC(), Refused: d.Refused, Lost: d.Lost,
+		ID: id, Identifier: d.Identifier, Title: d.Title, IssueURL: d.IssueURL, Branch: d.Branch, Base: d.Base, Head: d.Head, Pushing: d.Pushing,
+		Number: d.Number, URL: d.URL, At: d.At.UTC(), Refused: d.Refused, LeftOut: d.LeftOut, Lost: d.Lost,
 	}
 }
 
 func newConversation(id tracker.ID, c schedule.Conversation) conversation {
 	return conversation{
 		ID: id, Heard: newMark(c.Heard), Given: newMark(c.Given), Parked: newMark(c.Parked), Obeyed: newMark(c.Obeyed),
-		Read: c.Read, Pull: c.Pull, Checks: c.Checks, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted, Ordered: order(c.Ordered),
+		Read: c.Read, Pull: c.Pull, Checks: c.Checks, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Moved: c.Moved, Asked: c.Asked, Posted: c.Posted, Ordered: order(c.Ordered), Answer: c.Answer,
 		Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens,
 	}
 }
@@ -256,7 +274,10 @@ func (r record) toState() *schedule.State {
 		s.Claims[c.ID] = c.toSchedule()
 	}
 	s.Wait = schedule.TrackerWait(r.Wait)
-	s.Pause = schedule.Pause{Why: r.Pause.Why, Since: r.Pause.Since, Until: r.Pause.Until, Setup: schedule.Setup(r.Pause.Setup)}
+	s.Pause = schedule.Pause{
+		Why: r.Pause.Why, Since: r.Pause.Since, Until: r.Pause.Until, Setup: schedule.Setup(r.Pause.Setup),
+		Cause: r.Pause.Cause, Fault: r.Pause.Fault, Passed: r.Pause.Passed,
+	}
 	s.Salt = r.Salt
 	for _, d := range r.Days {
 		s.Days = append(s.Days, schedule.Day{Date: d.Date, Sessions: d.Sessions, Usage: schedule.Usage(d.Tokens), Time: d.duration()})
@@ -299,21 +320,21 @@ func (c claim) toSchedule() schedule.Claim {
 		Phase: c.Phase, Since: c.Since, Why: c.Why,
 		Owner: schedule.Owner(c.Owner), Lease: c.Lease, StopReason: c.Cause, Heard: c.Heard, TurnSince: c.TurnSince, Turns: c.Turns, Live: schedule.Usage(c.Live),
 		Attempt: c.Attempt, Due: c.Due, Thread: c.Thread,
-		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Feedback: c.Feedback, Setup: schedule.Setup(c.Setup),
+		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Feedback: c.Feedback, Setup: schedule.Setup(c.Setup), Fault: c.Fault,
 	}
 }
 
 func (d delivery) toSchedule() schedule.Delivery {
 	return schedule.Delivery{
-		Identifier: d.Identifier, Branch: d.Branch, Base: d.Base, Head: d.Head, Pushing: d.Pushing,
-		Number: d.Number, URL: d.URL, At: d.At, Refused: d.Refused, Lost: d.Lost,
+		Identifier: d.Identifier, Title: d.Title, IssueURL: d.IssueURL, Branch: d.Branch, Base: d.Base, Head: d.Head, Pushing: d.Pushing,
+		Number: d.Number, URL: d.URL, At: d.At, Refused: d.Refused, LeftOut: d.LeftOut, Lost: d.Lost,
 	}
 }
 
 func (c conversation) toSchedule() schedule.Conversation {
 	return schedule.Conversation{
 		Heard: schedule.Mark(c.Heard), Given: schedule.Mark(c.Given), Parked: schedule.Mark(c.Parked), Obeyed: schedule.Mark(c.Obeyed),
-		Read: c.Read, Pull: c.Pull, Checks: c.Checks, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Asked: c.Asked, Posted: c.Posted, Ordered: schedule.Order(c.Ordered),
+		Read: c.Read, Pull: c.Pull, Checks: c.Checks, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Moved: c.Moved, Asked: c.Asked, Posted: c.Posted, Ordered: schedule.Order(c.Ordered), Answer: c.Answer,
 		Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens,
 	}
 }
