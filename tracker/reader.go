@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Reader answers the only two questions of the orchestrator (SPEC §11.1). Both
@@ -62,12 +63,26 @@ func DecodeArguments(arguments json.RawMessage, v any, advice string) error {
 	decoder.DisallowUnknownFields()
 	decoder.UseNumber()
 	if err := decoder.Decode(v); err != nil {
-		return fmt.Errorf("%w: %s", err, advice)
+		return fmt.Errorf("%s: %s", argumentProblem(err), advice)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is more than one value: give one object")
 	}
 	return nil
+}
+
+// argumentProblem returns in plain words what is wrong with arguments.
+func argumentProblem(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if wrong.Field == "" {
+			return "the arguments are a JSON " + wrong.Value + " and not an object"
+		}
+		return fmt.Sprintf("%s cannot be a JSON %s", wrong.Field, wrong.Value)
+	}
+	if name, isUnknown := strings.CutPrefix(err.Error(), "json: unknown field "); isUnknown {
+		return "there is no field " + name
+	}
+	return "the arguments are not JSON"
 }
 
 // ToolResult is the answer to the model. After a failed call the session continues.

@@ -23,7 +23,7 @@ func TestTheOutputOfACheckBeginsWithWhatSaysMost(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got := outputOf(client.FailedCheck{NoLog: "the job was cancelled"}, plain); got != "There is no log: the job was cancelled" {
+	if got := outputOf(client.FailedCheck{NoLog: "too many jobs failed"}, plain); got != "There is no log: too many jobs failed" {
 		t.Errorf("got %q", got)
 	}
 }

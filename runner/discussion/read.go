@@ -25,6 +25,9 @@ type Discussion struct {
 	Writer tracker.Writer
 	GitHub *client.Client // where the pull requests are; nil for none
 	Access *client.Access // to the repository of the pull requests; nil without GitHub
+	// OwnWorkflow is the name of the workflow file that runs the program where the pull
+	// requests are, whose jobs are no checks of the agent's work; empty if none does.
+	OwnWorkflow string
 	// Redact hides secrets in what was said, before anything cuts it; nil hides none.
 	Redact func(string) string
 
@@ -209,7 +212,7 @@ func (d *Discussion) readPull(ctx context.Context, s client.PullStatus, t Topic,
 	p.Running = r.checks.Running
 	for _, c := range r.checks.Failed {
 		p.Checks = append(p.Checks, feedback.Check{
-			ID: c.Node, Name: d.cleanText(nameOf(c)), URL: c.URL, Verdict: c.Verdict, Output: outputOf(c, d.cleanText), Cut: c.Cut, At: c.At,
+			ID: c.Node, Name: d.cleanText(nameOf(c)), Bot: d.cleanText(c.Bot), URL: c.URL, Verdict: c.Verdict, Output: outputOf(c, d.cleanText), Cut: c.Cut, At: c.At,
 		})
 	}
 	return r.checks.Lacks, nil

@@ -54,7 +54,7 @@ func (d *Discussion) readChecks(ctx context.Context, s client.PullStatus, t Topi
 	if s.Checks != "FAILURE" && s.Checks != "ERROR" || s.Head != t.Head {
 		return client.Checks{}, nil
 	}
-	checks, err := d.GitHub.FailedChecks(ctx, s.Head)
+	checks, err := d.GitHub.FailedChecks(ctx, s.Head, d.OwnWorkflow)
 	if err != nil {
 		return client.Checks{}, err
 	}

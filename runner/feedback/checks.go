@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // patience is how long a failed check waits for the others to end: some never do.
@@ -20,15 +21,28 @@ type failures struct {
 	checks []Check
 	digest string // of the commit and what failed; empty if nothing did
 	ended  bool   // nothing more is to be expected, or it was waited for long enough
+
+	unheard []Check // of bots whose word does not count
 }
 
 // failuresOf returns the failed checks of a pull request. It ignores those of a commit
-// that people pushed.
-func failuresOf(p *Pull, now time.Time) failures {
-	if p.Head != p.Ours || len(p.Checks) == 0 {
+// that people pushed, and those of bots that the rules do not name: what such a check says is
+// the word of whoever may write checks.
+func failuresOf(p *Pull, rules Rules, now time.Time) failures {
+	f := failures{ended: p.Running == 0}
+	if p.Head != p.Ours {
 		return failures{ended: true}
 	}
-	f := failures{checks: slices.Clone(p.Checks), ended: p.Running == 0}
+	for _, c := range p.Checks {
+		if c.Bot == "" || rules.names(c.Bot) {
+			f.checks = append(f.checks, c)
+		} else {
+			f.unheard = append(f.unheard, c)
+		}
+	}
+	if len(f.checks) == 0 {
+		return failures{ended: true, unheard: f.unheard}
+	}
 	slices.SortStableFunc(f.checks, func(a, b Check) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Verdict, b.Verdict), cmp.Compare(a.ID, b.ID))
 	})
@@ -55,6 +69,19 @@ func (f failures) items() []Item {
 	}
 	return items
 }
+
+// ignored returns a sentence for each check that is not heard.
+func (f failures) ignored() (sentences []string) {
+	for _, c := range f.unheard {
+		sentences = append(sentences, fmt.Sprintf("the failed check %s of %s: neither shown to the agent nor counted, since feedback.bots does not name %[2]s",
+			untrusted.OneLine(c.Name, maxCheckName), untrusted.OneLine(c.Bot, maxCheckName)))
+	}
+	slices.Sort(sentences)
+	return slices.Compact(sentences)
+}
+
+// maxCheckName bounds the name of a check in a sentence, in runes.
+const maxCheckName = 60
 
 // names returns the names of the failed checks, for people.
 func (f failures) names() []string {

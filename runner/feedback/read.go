@@ -23,7 +23,7 @@ const (
 
 // Rules say whose word counts besides that of people with write access.
 type Rules struct {
-	Bots []string // logins
+	Bots []string // logins; those of Apps are their slugs, with or without [bot]
 }
 
 // News is what was said about an issue that nobody has answered.
@@ -74,6 +74,7 @@ func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 		obeyed = c.Heard
 	}
 	said := false
+	n.Feedback.Given = true
 	for _, r := range remarks {
 		comments = append(comments, r.Comment)
 		after := isAfter(r.Comment, c.Heard)
@@ -95,6 +96,7 @@ func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 		r.item.quotes = r.order && quotesCommand(r.item.Text)
 		n.Items = append(n.Items, r.item)
 		said = said || !r.quiet
+		n.Feedback.Given = n.Feedback.Given && (r.quiet || !isAfter(r.Comment, c.Given))
 		n.Feedback.Fresh = n.Feedback.Fresh || !r.quiet && (c.Parked.IsZero() || isAfter(r.Comment, c.Parked))
 	}
 	n.Read, n.Changes = compare(w, remarks, rules, c)
@@ -108,6 +110,8 @@ func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 	if n.Feedback.Round == "" {
 		n.Items = nil
 	}
+	mark := n.Feedback.Mark
+	n.Feedback.Given = n.Feedback.Given && n.Feedback.Round != "" && mark.Checks == c.Given.Checks && mark.Conflict == c.Given.Conflict
 	n.Feedback.Summary = summarize(n.Items)
 	n.number()
 	n.Ignored = append(n.Ignored, ignored.sentences()...)
@@ -118,10 +122,14 @@ func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 
 // count reports whether the word of the author of a comment counts.
 func (r Rules) count(c tracker.Comment) bool {
-	named := func(bot string) bool {
-		return strings.EqualFold(strings.TrimSuffix(bot, "[bot]"), strings.TrimSuffix(c.Author, "[bot]"))
-	}
-	return c.Distrust == "" || c.Bot && slices.ContainsFunc(r.Bots, named)
+	return c.Distrust == "" || c.Bot && r.names(c.Author)
+}
+
+// names reports whether the rules name a bot.
+func (r Rules) names(login string) bool {
+	return slices.ContainsFunc(r.Bots, func(bot string) bool {
+		return strings.EqualFold(strings.TrimSuffix(bot, "[bot]"), strings.TrimSuffix(login, "[bot]"))
+	})
 }
 
 // remarksOf returns everything that was said, oldest first.
@@ -201,7 +209,8 @@ func (n *News) readPull(p *Pull, c schedule.Conversation, rules Rules, said bool
 	if p.Complete { // otherwise it was said when it was read
 		n.Ignored = append(n.Ignored, p.changes(moved)...)
 	}
-	f := failuresOf(p, now)
+	f := failuresOf(p, rules, now)
+	n.Ignored = append(n.Ignored, f.ignored()...)
 	if f.digest != "" && f.digest != c.Heard.Checks && (f.ended || said) {
 		n.Items = append(n.Items, f.items()...)
 		n.Feedback.Mark.Checks, n.Feedback.Round = f.digest, schedule.RoundChecks

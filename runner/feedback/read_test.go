@@ -73,6 +73,9 @@ func TestWhatCountsAsWork(t *testing.T) {
 		"checks that never end":                {open(Pull{Checks: []Check{{Name: "unit", Verdict: "failure", At: ago(31)}}, Running: 1}), schedule.RoundChecks, "check", ""},
 		"a failed check of what people pushed": {open(Pull{Head: "theirs", Ours: "ours", Checks: []Check{red}}), "", "", "somebody pushed to the branch of https://example.org/pull/7"},
 		"a failed check and a comment":         {open(Pull{Checks: []Check{red}, Running: 1, Comments: []tracker.Comment{by("kim", "why?")}}), schedule.RoundSaid, "comment check", ""},
+		"a failed check of an App":             {open(Pull{Complete: true, Checks: []Check{{Name: "obey", Bot: "mallory-ci", Verdict: "failure", At: ago(1)}}}), "", "", "the failed check obey of mallory-ci: neither shown to the agent nor counted, since feedback.bots does not name mallory-ci"},
+		"a failed check of a named App":        {open(Pull{Checks: []Check{{Name: "lint", Bot: "linter", Verdict: "failure", At: ago(1)}}}), schedule.RoundChecks, "check", ""},
+		"failed checks of an App and a job":    {open(Pull{Checks: []Check{red, {Name: "obey", Bot: "mallory-ci", Verdict: "failure", At: ago(1)}}}), schedule.RoundChecks, "check", "obey of mallory-ci"},
 		"a conflict":                           {open(Pull{Conflicts: true, Base: "main"}), schedule.RoundChecks, "conflict", ""},
 		"another base":                         {open(Pull{Base: "next", For: "main"}), "", "", "somebody changed the base of https://example.org/pull/7 from main to next"},
 		"a conflict with another base":         {open(Pull{Base: "next", For: "main", Conflicts: true}), "", "", "whether it conflicts with next is not looked at"},
@@ -293,6 +296,38 @@ func TestASummaryNamesWhoSaidWhat(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, summarize(given)); diff != "" {
 			t.Error(diff)
+		}
+	}
+}
+
+// TestAnAnswerOfTheProgramMakesNothingNew has a session that failed after it had answered in
+// a thread.
+func TestAnAnswerOfTheProgramMakesNothingNew(t *testing.T) {
+	t.Parallel()
+	asks, answer, more := by("kim", "and the footer?"), by("symphony", "It is done."), by("kim", "and the header?")
+	answer.Own, asks.At, answer.At, more.At = true, ago(5), ago(4), ago(3)
+	red := Check{Name: "unit", Verdict: "failure", At: ago(2)}
+	thread := func(comments ...tracker.Comment) Pull { return Pull{Threads: []Thread{{ID: "t", Comments: comments}}} }
+	first := Read(open(thread(asks)), heard, Rules{}, noon).Feedback
+	if first.Given {
+		t.Errorf("what nobody was given counts as given: %+v", first)
+	}
+	failed := heard
+	failed.Given = first.Mark
+	withRed := thread(asks, answer)
+	withRed.Checks = []Check{red}
+	for name, test := range map[string]struct {
+		pull Pull
+		want bool
+	}{
+		"as it was":        {thread(asks), true},
+		"with the answer":  {thread(asks, answer), true},
+		"with a comment":   {thread(asks, answer, more), false},
+		"with a red check": {withRed, false},
+	} {
+		got := Read(open(test.pull), failed, Rules{}, noon).Feedback
+		if got.Given != test.want || got.Round == "" {
+			t.Errorf("%s: given %v: %+v", name, got.Given, got)
 		}
 	}
 }

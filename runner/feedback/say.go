@@ -26,10 +26,13 @@ func Waiting(why, question string) string {
 const (
 	maxReason  = 300
 	maxRefused = 2_000 // bytes of the list of what was refused
+	maxSaid    = 2_000 // bytes of the agent's last words
 )
 
 // reason returns why something happened as one line of a comment.
-func reason(why string) string { return defuse.Body(untrusted.OneLine(why, maxReason)) }
+func reason(why string) string {
+	return defuse.Body(untrusted.OneLine(schedule.InWords(why), maxReason))
+}
 
 // GoesOn is what takes the place of [Waiting] when the issue goes on.
 const GoesOn = "This issue waited for a person. It goes on."
@@ -74,7 +77,11 @@ func (r Round) Text() string {
 		}
 		result += "."
 	}
-	return fmt.Sprintf("Session %d on feedback, for %s. %s", r.Number, defuse.Body(r.On), result)
+	text := fmt.Sprintf("Session %d on feedback, for %s. %s", r.Number, defuse.Body(r.On), result)
+	if said := untrusted.Cut(strings.TrimSpace(r.Outcome.Said), maxSaid, "…"); said != "" && r.Outcome.Class == schedule.Done {
+		text += "\n\nThe agent answered nobody. Its last words:\n\n" + quoted(said)
+	}
+	return text
 }
 
 // Standing describes how an issue stands.

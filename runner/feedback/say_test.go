@@ -15,6 +15,10 @@ func TestAReplySaysWhatBecameOfFeedback(t *testing.T) {
 			Number: 2, Outcome: schedule.Outcome{Class: schedule.Done}, Delivers: true, Before: "f", Head: "0123456789abcdef"},
 		"Session 1 on feedback, for 1 comment by kim. It changed nothing in the repository.": {
 			Number: 1, Outcome: schedule.Outcome{Class: schedule.Done}, Delivers: true, Before: "f", Head: "f"},
+		"Session 1 on feedback, for 1 comment by kim. It changed nothing in the repository.\n\nThe agent answered nobody. Its last words:\n\n> The test\n> was right.": {
+			Number: 1, Outcome: schedule.Outcome{Class: schedule.Done, Said: " The test\nwas right.\n"}, Delivers: true, Before: "f", Head: "f"},
+		"Session 1 on feedback, for 1 comment by kim. It did not come to an end: no such model.": {
+			Number: 1, Outcome: schedule.Outcome{Class: schedule.IssueFailed, Why: "turn: turn_failed: no such model", Said: "I try."}},
 		"Session 1 on feedback, for 1 comment by kim. It came to its end.": {
 			Number: 1, Outcome: schedule.Outcome{Class: schedule.Done}},
 		"Session 1 on feedback, for 1 comment by kim. The agent has a question, which is in another comment.": {
@@ -41,6 +45,7 @@ func TestTheAgentsWordsAreHarmlessInWhatIsPosted(t *testing.T) {
 	for _, text := range []string{
 		Waiting(hostile, ""), Waiting("", hostile),
 		Round{On: hostile, Outcome: schedule.Outcome{Class: schedule.IssueFailed, Why: hostile, Refused: hostile}}.Text(),
+		Round{Outcome: schedule.Outcome{Class: schedule.Done, Said: hostile}}.Text(),
 		Standing{Phase: schedule.Parked, Why: hostile}.Text(time.Now()),
 		Standing{Phase: schedule.Running, Owner: schedule.Owner{Run: hostile, Shard: 3}}.Text(time.Now()),
 	} {

@@ -72,6 +72,7 @@ type Thread struct {
 type Check struct {
 	ID      string
 	Name    string
+	Bot     string // login of the App that reports it, or of the bot; empty for a job of the repository
 	URL     string
 	Verdict string    // failure, timed_out, action_required …
 	Output  string    // failed steps, annotations and the end of the log, bounded

@@ -21,7 +21,7 @@
 // # The exchange folder
 //
 //	plan.json                                           WritePlan, ReadPlan
-//	threads/<thread>.jsonl.gz.sealed                    the bundle: Bundle, UnpackThreads
+//	threads/<thread>.<sessions>.jsonl.gz.sealed         the bundle: Bundle, UnpackThreads
 //	results/result-<shard>/result.json                  SliceStore, ReadResults
 //	results/result-<shard>/threads/<thread>…            PackThreads
 //
@@ -62,6 +62,6 @@
 //
 // A rollout holds prompts and everything that the agent read, and many people can read an
 // artifact or a cache. So a rollout is sealed: encrypted with a key that is derived from the
-// API key, and bound to its issue. Only the shards have the API key, and agents do not, so
+// API key, and bound to its issue and its session. Only the shards have the API key, and agents do not, so
 // nobody else can read or forge a rollout. Collect copies it without opening it.
 package fleet

@@ -20,7 +20,7 @@ func FuzzResult(f *testing.F) {
 	full := seal(f, slice, func(r *Result) {
 		r.Tick = sampleTick(r.State, "2a")
 		r.Tick.Rows[0].Refused, r.Tick.Rows[0].Delivery = "- one\n- two", schedule.Delivery{Number: 1}
-		r.Tick.Rows[0].Kept = report.Kept{Folder: "logs/2a", Commands: []string{"git apply --index work.patch"}}
+		r.Tick.Rows[0].Kept = report.Kept{Folder: "logs/2a", Commands: []string{"git fetch work.bundle refs/heads/out:refs/heads/symphony/ABC-1a", "git apply --index work.patch"}}
 		r.State.Tick = schedule.Spent{Sessions: 1, HadTurn: true}
 		r.State.Faults = []schedule.Fault{{Kind: "hook", Why: "exit 1", Before: r.State.Claims["2b"]}}
 	})

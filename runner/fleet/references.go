@@ -84,8 +84,8 @@ func parseReference(name string) (Reference, bool) {
 // fileLimit returns the largest size in bytes of a file of the reference, and 0 for a path
 // that it does not have.
 func (r Reference) fileLimit(path string) int64 {
-	thread, isThread := strings.CutPrefix(path, threadsFolder+"/")
-	thread, isSealed := strings.CutSuffix(thread, threadSuffix)
+	file, isThread := strings.CutPrefix(path, threadsFolder+"/")
+	thread, _, isSealed := parseFileName(file)
 	switch {
 	case r.Shard == 0 && path == planName:
 		return maxPlan

@@ -49,9 +49,9 @@ func TestANameOfAReferenceIsParsedAsItWasWrittenAndIsValidForGit(t *testing.T) {
 func TestAReferenceHasNoOtherFilesThanItsOwn(t *testing.T) {
 	t.Parallel()
 	plan, shard := Reference{}, Reference{Shard: 3}
-	thread := "threads/" + threadOf("1a") + threadSuffix
+	thread := "threads/" + fileOf("1a")
 	for path, want := range map[string][2]int64{
-		"plan.json": {maxPlan, 0}, "result.json": {0, maxResult}, thread: {0, maxThread}, "threads/.." + threadSuffix: {0, 0}, "threads/a/b" + threadSuffix: {0, 0}, threadOf("1a") + threadSuffix: {0, 0},
+		"plan.json": {maxPlan, 0}, "result.json": {0, maxResult}, thread: {0, maxThread}, "threads/...2" + threadSuffix: {0, 0}, "threads/" + threadOf("1a") + ".02" + threadSuffix: {0, 0}, "threads/" + threadOf("1a") + threadSuffix: {0, 0}, "threads/a/b.2" + threadSuffix: {0, 0}, fileOf("1a"): {0, 0},
 		"threads/../result.json": {0, 0}, "threads/" + thread: {0, 0}, "results/result-1/result.json": {0, 0}, "": {0, 0}, "../plan.json": {0, 0},
 	} {
 		if got := [2]int64{plan.fileLimit(path), shard.fileLimit(path)}; got != want {
@@ -66,9 +66,9 @@ func TestThePlanAndTheResultsTravelOverReferences(t *testing.T) {
 	mustWritePlan(t, here, p)
 	work(t, here, p, 1)
 	work(t, here, p, 2)
-	sealed := threadOf("2a") + threadSuffix
+	sealed := fileOf("2a")
 	writeText(t, filepath.Join(here, "results", "result-2", "threads", sealed), "sealed")
-	writeText(t, filepath.Join(here, "results", "result-2", "threads", threadOf("1a")+threadSuffix), "of another shard")
+	writeText(t, filepath.Join(here, "results", "result-2", "threads", fileOf("1a")), "of another shard")
 	ref, files, err := planFiles(here)
 	if err != nil || ref != referenceOf(p.Owner) {
 		t.Fatalf("%+v: %v", ref, err)

@@ -168,7 +168,7 @@ func (r rowFile) clamped() rowFile {
 	r.Refused = strings.TrimSpace(untrusted.TruncateBytes(untrusted.Lines(r.Refused), maxReasons))
 	r.PullRequest = oneLine(r.PullRequest, maxName)
 	r.Kept.Folder, r.Kept.Artifact = wholeOrEmpty(r.Kept.Folder, maxAddress), wholeOrEmpty(r.Kept.Artifact, maxName)
-	if len(r.Kept.Commands) == 0 || len(r.Kept.Commands) > maxKeptCommands || !publish.IsKeepCommands(r.Kept.Commands) {
+	if _, ok := publish.KeptBranch(r.Kept.Commands); !ok || len(r.Kept.Commands) > maxKeptCommands {
 		r.Kept.Commands = nil
 	}
 	r.Log.File, r.Log.Artifact = wholeOrEmpty(r.Log.File, maxAddress), wholeOrEmpty(r.Log.Artifact, maxName)

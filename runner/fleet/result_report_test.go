@@ -18,6 +18,7 @@ import (
 var stays = map[string]string{
 	"Tick.Started": "the collector has its own", "Tick.Ended": "the collector has its own", "Tick.Workflow": "the collector has its own",
 	"Tick.Program": "the collector has its own", "Tick.Tracker": "the collector has its own", "Tick.DryRun": "no shard makes a dry run", "Tick.Service": "no shard is a service",
+	"Tick.Earlier": "no shard is a service", "Row.Ended": "no shard is a service",
 	"Tick.Talks": "the collector has its own", "Tick.Scheduled": "the collector has its own", "Tick.State": "a shard has none",
 	"Tick.Ordered": "the plan takes commands", "Tick.Noted": "the collector saves what it settles, and that is work", "Tick.StartedBy": "the collector has its own", "Tick.Verdicts": "the collector explains the whole state",
 	"Tick.Listed": "a shard lists no candidates", "Tick.Unread": "the warnings and errors say it", "Tick.Pause": "it is in the state",

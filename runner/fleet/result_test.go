@@ -104,7 +104,7 @@ func TestAMalformedResultIsRefused(t *testing.T) {
 	full := string(seal(t, p.Shards[0], func(r *Result) {
 		r.Job = "9001"
 		r.Tick = sampleTick(r.State, "1a")
-		r.Tick.Rows[0].Kept = report.Kept{Folder: "logs/1a", Commands: []string{"git apply --index work.patch"}}
+		r.Tick.Rows[0].Kept = report.Kept{Folder: "logs/1a", Commands: []string{"git fetch work.bundle refs/heads/out:refs/heads/symphony/ABC-1a", "git apply --index work.patch"}}
 		r.State.Tick = schedule.Spent{Sessions: 1, Time: time.Second}
 		r.State.Faults = []schedule.Fault{{Kind: "hook", Why: "exit 1", Before: r.State.Claims["1a"]}}
 	}))

@@ -18,7 +18,7 @@ import (
 // secret of the shards. The secret has to be long and random: otherwise somebody could guess
 // it and test the guess on a sealed thread.
 func threadCipher(secret string) (cipher.AEAD, error) {
-	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "symphony thread 1", 32)
+	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "symphony thread 2", 32)
 	if err != nil {
 		return nil, err
 	}
@@ -29,9 +29,10 @@ func threadCipher(secret string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// binding returns the additional data that a sealed thread is authenticated with: the
-// thread can be opened for its own issue only.
-func (t thread) binding() []byte { return fmt.Appendf(nil, "%s %s", t.name, t.issue) }
+// binding returns the additional data that a sealed thread is authenticated with. The thread
+// can be opened for its own issue only, and as the one of its own session: the next one
+// cannot leave an old thread in its place.
+func (t thread) binding() []byte { return fmt.Appendf(nil, "%s %d %s", t.name, t.sessions, t.issue) }
 
 // pack returns the rollout of the thread compressed and sealed. It fails if that takes more
 // than limit bytes.
@@ -58,7 +59,7 @@ func (t thread) unpack(data []byte, secret string) (io.Reader, error) {
 	}
 	packed, err := seal.Open(nil, nil, data, t.binding())
 	if err != nil {
-		return nil, errors.New("it was not sealed for this issue with the key of this account")
+		return nil, errors.New("it was not sealed for this session of this issue with the key of this account")
 	}
 	return gzip.NewReader(bytes.NewReader(packed))
 }

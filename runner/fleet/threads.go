@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -34,11 +35,48 @@ type thread struct {
 	tokens   int64
 }
 
-// fileName returns the name of the packed thread.
-func (t thread) fileName() string { return t.name + threadSuffix }
+// fileName returns the name of the thread as it was packed after the latest of its sessions.
+func (t thread) fileName() string { return fmt.Sprintf("%s.%d%s", t.name, t.sessions, threadSuffix) }
 
 // threadSuffix ends the file name of a packed thread.
 const threadSuffix = ".jsonl.gz.sealed"
+
+// parseFileName returns the thread and the number of its sessions that the name of a packed
+// thread has.
+func parseFileName(file string) (name string, sessions int, ok bool) {
+	name, sealed := strings.CutSuffix(file, threadSuffix)
+	dot := strings.LastIndexByte(name, '.')
+	if !sealed || dot < 0 {
+		return "", 0, false
+	}
+	sessions, err := strconv.Atoi(name[dot+1:])
+	t := thread{name: name[:dot], sessions: sessions}
+	return t.name, sessions, err == nil && sessions >= 0 && t.fileName() == file
+}
+
+// latestIn returns the thread as it was packed last: a session that died has packed nothing.
+// packed holds the sessions of each thread in a bundle. It reports false if the bundle does
+// not have the thread.
+func (t thread) latestIn(packed map[string][]int) (latest thread, found bool) {
+	latest = t
+	for _, sessions := range packed[t.name] {
+		if sessions <= t.sessions && (!found || sessions > latest.sessions) {
+			latest.sessions, found = sessions, true
+		}
+	}
+	return latest, found
+}
+
+// packedIn returns the sessions of each thread among the entries of a bundle.
+func packedIn(entries []fs.DirEntry) map[string][]int {
+	packed := map[string][]int{}
+	for _, entry := range entries {
+		if name, sessions, ok := parseFileName(entry.Name()); ok {
+			packed[name] = append(packed[name], sessions)
+		}
+	}
+	return packed
+}
 
 // threadsOf returns the threads that the next sessions on the issues of a state resume, in
 // the order of the issues. It leaves out a thread that two issues name, because one of the
@@ -132,9 +170,18 @@ func (s *SliceStore) UnpackThreads(sessionDir, key string) error {
 		return fmt.Errorf("open the bundle of threads: %w", err)
 	}
 	defer bundle.Close()
+	entries, err := listBundle(bundle)
+	if err != nil {
+		return fmt.Errorf("read the bundle of threads: %w", err)
+	}
+	packed := packedIn(entries)
 	var errs []error
 	for _, t := range threadsOf(s.result.State) {
-		if err := unpackThread(bundle, sessionDir, key, t); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t, found := t.latestIn(packed)
+		if !found {
+			continue
+		}
+		if err := unpackThread(bundle, sessionDir, key, t); err != nil {
 			errs = append(errs, fmt.Errorf("the thread of %s is not unpacked: %w", t.identifier, err))
 		}
 	}
@@ -158,8 +205,13 @@ func unpackThread(bundle *os.Root, sessionDir, key string, t thread) error {
 // too large, it removes the oldest threads too. The state is the one in which the results
 // were settled: a thread of a result that came too late does not agree with it, and is not
 // copied. The error reports the threads that were not copied or removed; the others were.
+// Without the folder there is nothing to copy or to remove, as where collect runs again after
+// its results were deleted.
 func Bundle(exchange string, results []Result, s *schedule.State) error {
 	root, err := openRoot(exchange)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("make the bundle of threads: %w", err)
 	}
@@ -171,7 +223,7 @@ func Bundle(exchange string, results []Result, s *schedule.State) error {
 	defer bundle.Close()
 	wanted := map[string]thread{}
 	for _, t := range threadsOf(s) {
-		wanted[t.fileName()] = t
+		wanted[t.name] = t
 	}
 	var errs []error
 	for _, r := range results {
@@ -185,7 +237,17 @@ func Bundle(exchange string, results []Result, s *schedule.State) error {
 	return errors.Join(errs...)
 }
 
-// addThreads copies the wanted threads of a result into the bundle.
+// listBundle returns the entries of a bundle, of which a hostile one may have many.
+func listBundle(bundle *os.Root) ([]fs.DirEntry, error) {
+	dir, err := bundle.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	entries, err := dir.ReadDir(maxBundleFiles)
+	return entries, errors.Join(ignoreEOF(err), dir.Close())
+}
+
+// addThreads copies the wanted threads of a result into the bundle. wanted holds them by name.
 func addThreads(bundle *os.Root, r Result, wanted map[string]thread) error {
 	from, err := openRoot(r.folder, threadsFolder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -197,7 +259,7 @@ func addThreads(bundle *os.Root, r Result, wanted map[string]thread) error {
 	defer from.Close()
 	var errs []error
 	for _, t := range threadsOf(r.State) {
-		want := wanted[t.fileName()]
+		want := wanted[t.name]
 		if t.identifier = want.identifier; t != want {
 			continue // of another issue, or of a session whose result was not settled
 		}
@@ -220,22 +282,24 @@ func copyThread(to, from *os.Root, name string) error {
 	})
 }
 
-// pruneBundle removes what is not wanted from the bundle, and then the oldest threads until
-// the others fit into maxBundle.
+// pruneBundle removes what is not the latest of a wanted thread from the bundle, and then the
+// oldest threads until the others fit into maxBundle. wanted holds the threads by name.
 func pruneBundle(bundle *os.Root, wanted map[string]thread) error {
-	dir, err := bundle.Open(".")
+	entries, err := listBundle(bundle)
 	if err != nil {
 		return err
 	}
-	entries, err := dir.ReadDir(maxBundleFiles)
-	if err = errors.Join(ignoreEOF(err), dir.Close()); err != nil {
-		return err
+	packed, latest := packedIn(entries), map[string]bool{}
+	for _, t := range wanted {
+		if t, found := t.latestIn(packed); found {
+			latest[t.fileName()] = true
+		}
 	}
 	var errs []error
 	var kept []fs.FileInfo
 	for _, entry := range entries {
 		info, err := entry.Info()
-		_, keep := wanted[entry.Name()]
+		keep := latest[entry.Name()]
 		if err != nil || !keep || !info.Mode().IsRegular() || info.Size() > maxThread {
 			errs = append(errs, bundle.RemoveAll(entry.Name()))
 			continue

@@ -26,8 +26,15 @@ func rolloutIn(sessionDir string, id tracker.ID) string {
 }
 
 func bundled(exchange string, id tracker.ID) string {
-	return filepath.Join(exchange, threadsFolder, threadOf(id)+threadSuffix)
+	return filepath.Join(exchange, threadsFolder, fileOf(id))
 }
+
+// sampleThread returns the thread of an issue of a sample plan.
+func sampleThread(id tracker.ID) thread {
+	return thread{issue: id, name: threadOf(id), sessions: 2}
+}
+
+func fileOf(id tracker.ID) string { return sampleThread(id).fileName() }
 
 // apiKey seals the threads of these tests.
 const apiKey = "sk-this-is-the-key"
@@ -35,7 +42,7 @@ const apiKey = "sk-this-is-the-key"
 // packed returns a thread of an issue of a sample plan as it is in a bundle.
 func packed(t testing.TB, id tracker.ID, text string) string {
 	t.Helper()
-	data, err := thread{issue: id, name: threadOf(id)}.pack(strings.NewReader(text), apiKey, maxThread)
+	data, err := sampleThread(id).pack(strings.NewReader(text), apiKey, maxThread)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +52,7 @@ func packed(t testing.TB, id tracker.ID, text string) string {
 // unpacked returns the text of a thread of an issue in a bundle.
 func unpacked(t testing.TB, exchange string, id tracker.ID) string {
 	t.Helper()
-	r, err := thread{issue: id, name: threadOf(id)}.unpack([]byte(readText(t, bundled(exchange, id))), apiKey)
+	r, err := sampleThread(id).unpack([]byte(readText(t, bundled(exchange, id))), apiKey)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,11 +104,11 @@ func TestAThreadTravelsFromOneShardToAnother(t *testing.T) {
 	if err := s.PackThreads(first, apiKey); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{threadOf("1a") + threadSuffix}, names(t, filepath.Join(exchange, resultsFolder, "result-1", threadsFolder))); diff != "" {
+	if diff := cmp.Diff([]string{fileOf("1a")}, names(t, filepath.Join(exchange, resultsFolder, "result-1", threadsFolder))); diff != "" {
 		t.Errorf("what is packed of a home: %s", diff)
 	}
 
-	if text := readText(t, filepath.Join(exchange, resultsFolder, "result-1", threadsFolder, threadOf("1a")+threadSuffix)); strings.Contains(text, "thread") {
+	if text := readText(t, filepath.Join(exchange, resultsFolder, "result-1", threadsFolder, fileOf("1a"))); strings.Contains(text, "thread") {
 		t.Errorf("everybody who sees the artifact reads %q", text)
 	}
 
@@ -178,6 +185,15 @@ func TestTheBundleHoldsTheThreadsThatAreStillNeeded(t *testing.T) {
 	}
 }
 
+func TestThereIsNoBundleWithoutAnExchange(t *testing.T) {
+	t.Parallel()
+	state := schedule.New(schedule.Owner{})
+	state.Claims["1a"] = samplePlan(1).Shards[0].State.Claims["1a"]
+	if err := Bundle(filepath.Join(t.TempDir(), "gone"), nil, state); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTheOldestThreadsAreRemovedFromABundleThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	exchange, p := t.TempDir(), samplePlan(10)
@@ -200,9 +216,52 @@ func TestTheOldestThreadsAreRemovedFromABundleThatIsTooLarge(t *testing.T) {
 		t.Errorf("%d threads are left", len(left))
 	}
 	for _, name := range left {
-		if strings.HasSuffix(name, "10a"+threadSuffix) || strings.HasSuffix(name, "9b"+threadSuffix) {
+		if name == fileOf("10a") || name == fileOf("9b") {
 			t.Errorf("the old %s is left", name)
 		}
+	}
+}
+
+// A session has the thread of the one before it, and may leave that in place of its own.
+func TestAnOldThreadIsNotTakenForANewOne(t *testing.T) {
+	t.Parallel()
+	exchange, home, p := t.TempDir(), t.TempDir(), samplePlan(1)
+	old := sampleThread("1a")
+	old.sessions--
+	data, err := old.pack(strings.NewReader("the session before"), apiKey, maxThread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, bundled(exchange, "1a"), string(data))
+	err = mustOpenSlice(t, exchange, p, 1).UnpackThreads(home, apiKey)
+	if err == nil || !strings.Contains(err.Error(), "not sealed for this session") || rollout(t, home, "1a") != "" {
+		t.Errorf("got %v, and the home has %q", err, rollout(t, home, "1a"))
+	}
+}
+
+// A session that died has left no thread, so the next one resumes the thread of the last
+// that did.
+func TestAThreadIsResumedAsItWasPackedLast(t *testing.T) {
+	t.Parallel()
+	exchange, home, p := t.TempDir(), t.TempDir(), samplePlan(1)
+	state := p.Shards[0].State.Clone()
+	for sessions, text := range []string{"the first", "the second"} {
+		packed := sampleThread("1a")
+		packed.sessions = sessions
+		data, err := packed.pack(strings.NewReader(text), apiKey, maxThread)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeText(t, filepath.Join(exchange, threadsFolder, packed.fileName()), string(data))
+	}
+	if err := Bundle(exchange, nil, state); err != nil {
+		t.Fatal(err)
+	}
+	if left := names(t, filepath.Join(exchange, threadsFolder)); len(left) != 1 {
+		t.Errorf("the bundle has %v", left)
+	}
+	if err := mustOpenSlice(t, exchange, p, 1).UnpackThreads(home, apiKey); err != nil || rollout(t, home, "1a") != "the second" {
+		t.Errorf("%v: the home has %q", err, rollout(t, home, "1a"))
 	}
 }
 
@@ -247,12 +306,12 @@ func TestAThreadThatCannotBeOpenedIsReportedAndSkipped(t *testing.T) {
 		put  func(path string) error
 		want string // in the error; empty for none
 	}{
-		"no pack":          {func(path string) error { return os.WriteFile(path, []byte("{}"), 0o600) }, "it was not sealed for this issue"},
-		"of another issue": {func(path string) error { return os.WriteFile(path, []byte(packed(t, "1b", "of 1b")), 0o600) }, "it was not sealed for this issue"},
+		"no pack":          {func(path string) error { return os.WriteFile(path, []byte("{}"), 0o600) }, "it was not sealed for this session of this issue"},
+		"of another issue": {func(path string) error { return os.WriteFile(path, []byte(packed(t, "1b", "of 1b")), 0o600) }, "it was not sealed for this session of this issue"},
 		"of another account": {func(path string) error {
-			data, err := thread{issue: "1a", name: threadOf("1a")}.pack(strings.NewReader("text"), "sk-another", maxThread)
+			data, err := sampleThread("1a").pack(strings.NewReader("text"), "sk-another", maxThread)
 			return errors.Join(err, os.WriteFile(path, data, 0o600))
-		}, "it was not sealed for this issue with the key of this account"},
+		}, "it was not sealed for this session of this issue with the key of this account"},
 		"a part":   {func(path string) error { return os.WriteFile(path, []byte(packed(t, "1a", "text")[:15]), 0o600) }, "it was not sealed"},
 		"a link":   {func(path string) error { return os.Symlink(outside, path) }, "escapes"},
 		"a pipe":   {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},
@@ -291,7 +350,7 @@ func bomb(path string) error {
 	if err = errors.Join(err, err2); err != nil {
 		return err
 	}
-	return os.WriteFile(path, seal.Seal(nil, nil, b.Bytes(), thread{issue: "1a", name: threadOf("1a")}.binding()), 0o600)
+	return os.WriteFile(path, seal.Seal(nil, nil, b.Bytes(), sampleThread("1a").binding()), 0o600)
 }
 
 func TestAThreadWithAnInvalidNameIsSkipped(t *testing.T) {
@@ -334,14 +393,14 @@ func TestAThreadThatCannotBePackedIsReported(t *testing.T) {
 func TestThreadsInAHostileFolderAreNotTaken(t *testing.T) {
 	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "outside")
-	writeText(t, filepath.Join(outside, threadOf("1a")+threadSuffix), packed(t, "1a", "outside"))
+	writeText(t, filepath.Join(outside, fileOf("1a")), packed(t, "1a", "outside"))
 	for name, raid := range map[string]func(shard string) error{
 		"a link to another folder": func(shard string) error { return os.Symlink(outside, filepath.Join(shard, threadsFolder)) },
 		"a link to a file": func(shard string) error {
-			return errors.Join(os.Mkdir(filepath.Join(shard, threadsFolder), 0o700), os.Symlink("../result.json", filepath.Join(shard, threadsFolder, threadOf("1a")+threadSuffix)))
+			return errors.Join(os.Mkdir(filepath.Join(shard, threadsFolder), 0o700), os.Symlink("../result.json", filepath.Join(shard, threadsFolder, fileOf("1a"))))
 		},
 		"a pipe": func(shard string) error {
-			return errors.Join(os.Mkdir(filepath.Join(shard, threadsFolder), 0o700), syscall.Mkfifo(filepath.Join(shard, threadsFolder, threadOf("1a")+threadSuffix), 0o600))
+			return errors.Join(os.Mkdir(filepath.Join(shard, threadsFolder), 0o700), syscall.Mkfifo(filepath.Join(shard, threadsFolder, fileOf("1a")), 0o600))
 		},
 	} {
 		exchange, p := t.TempDir(), samplePlan(1)

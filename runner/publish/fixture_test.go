@@ -256,7 +256,7 @@ func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.pulls = append(h.pulls, &pull{
 			Number: n, Title: body.Title, Body: strings.ReplaceAll(body.Body, "\n", "\r\n"), State: "open", Draft: body.Draft,
 			URL:  fmt.Sprintf("https://github.com/acme/shop/pull/%d", n),
-			Head: map[string]any{"ref": body.Head}, Base: map[string]any{"ref": body.Base},
+			Head: map[string]any{"ref": body.Head, "repo": map[string]any{"full_name": "acme/shop"}}, Base: map[string]any{"ref": body.Base},
 		})
 		answer = h.pulls[n-1]
 		w.WriteHeader(http.StatusCreated)

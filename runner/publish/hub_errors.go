@@ -29,8 +29,16 @@ func hubError(err error) error {
 		return categorized{err, git.ErrUnauthorized}
 	case !ok:
 		return err
+	case errors.Is(err, client.ErrContent): // passes, and says nothing about the issue or the settings
+		return categorized{err, git.ErrTimeout}
 	case e.Kind != transport.Refused || e.Answer.Status >= 500:
 		return categorized{err, git.ErrUnavailable}
+	}
+	if client.Says(err, "to create or update workflow") {
+		return categorized{err, git.ErrWorkflows}
+	}
+	if client.Says(err, "rule violation") {
+		return git.Rejected(err.Error(), err)
 	}
 	switch e.Answer.Status {
 	case http.StatusUnauthorized:

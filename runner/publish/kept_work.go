@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"sync"
 
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -50,19 +49,36 @@ func Keep(ctx context.Context, in *git.Incoming, folder string, branch git.Branc
 	return commands, nil
 }
 
-// keepCommands returns the pattern of the commands that [Keep] returns.
+// keepCommands returns the pattern of the commands that [Keep] returns. The branch is a
+// submatch.
 var keepCommands = sync.OnceValue(func() *regexp.Regexp {
-	const branch = `[A-Za-z0-9][A-Za-z0-9._/-]*`
-	return regexp.MustCompile(`^(git fetch ` + regexp.QuoteMeta(BundleFile) + ` refs/heads/out:refs/heads/` + branch +
+	const branch = `([A-Za-z0-9][A-Za-z0-9.+_/-]*)`
+	return regexp.MustCompile(`^(?:git fetch ` + regexp.QuoteMeta(BundleFile) + ` refs/heads/out:refs/heads/` + branch +
 		`|git diff [0-9a-f]{40} ` + branch + `|git apply --index ` + regexp.QuoteMeta(PatchFile) +
 		`|mkdir -p \.git/lfs && cp -R ` + regexp.QuoteMeta(ObjectsFolder) + ` \.git/lfs)$`)
 })
 
-// IsKeepCommands reports whether all commands are of the form that [Keep] returns, for a
-// branch whose name is safe in a shell. Only such commands of another process are shown to
-// people, who copy them.
-func IsKeepCommands(commands []string) bool {
-	return !slices.ContainsFunc(commands, func(c string) bool { return !keepCommands().MatchString(c) })
+// KeptBranch returns the branch that commands of [Keep] make. It reports false for commands
+// that are not of that form, that name no branch or two, or whose branch is not safe in a
+// shell. People copy the commands, so those of another process are shown to them only for
+// the branch of their issue.
+func KeptBranch(commands []string) (branch git.Branch, ok bool) {
+	for _, c := range commands {
+		m := keepCommands().FindStringSubmatch(c)
+		if m == nil {
+			return git.Branch{}, false
+		}
+		name := m[1] + m[2]
+		if name == "" {
+			continue
+		}
+		named, err := git.ParseBranch(name)
+		if err != nil || branch != (git.Branch{}) && branch != named {
+			return git.Branch{}, false
+		}
+		branch = named
+	}
+	return branch, branch != (git.Branch{})
 }
 
 // writeFile writes a file that only the user may read.

@@ -33,6 +33,11 @@ type Publisher struct {
 	// Folder is the absolute path of a folder that gets the work as patches; empty pushes
 	// it.
 	Folder string
+	// Run is the name of the run of Actions that publishes, with a link to it, in Markdown;
+	// empty for none.
+	Run string
+	// Listens says that a later run reads what people say about a pull request.
+	Listens bool
 	// Copies is the absolute path of a folder that gets a patch of each branch that is
 	// pushed; empty for none.
 	Copies string
@@ -76,8 +81,9 @@ type Work struct {
 type Result struct {
 	Record   Record
 	Verdict  delivery.Verdict // its refusals say why nothing was published
-	Secret   bool             // whether work that was refused, or has moved under us, holds a secret, also in its history: it must not be kept as files
+	Secret   bool             // whether work that is not published holds a secret, also in its history: it must not be kept as files
 	Pushed   bool             // whether the branch was moved, or a patch written
+	There    bool             // whether the branch, or a patch, has the work: by this publication or an earlier one
 	State    PullState        // of the pull request
 	Warnings []string         // what failed and does not matter for the work
 }
@@ -98,11 +104,17 @@ var (
 // and those of GitHub.
 func (p *Publisher) Publish(ctx context.Context, w Work, now time.Time) (Result, error) {
 	r, err := p.publish(ctx, w, now)
-	if len(r.Verdict.Refusals) > 0 || errors.Is(err, git.ErrMoved) {
+	if r.IsLost(err) {
 		secret, unread := p.hidesSecret(ctx, w.Incoming, r.Verdict)
 		r.Secret = secret || unread != nil // it may
 	}
 	return r, p.saveResult(ctx, w, r, err)
+}
+
+// IsLost reports whether a publication that ended with err has brought new work nowhere: it
+// was refused, here or by the remote, or the remote could not be reached.
+func (r Result) IsLost(err error) bool {
+	return len(r.Verdict.Refusals) > 0 || err != nil && !r.There && !errors.Is(err, git.ErrNothingNew)
 }
 
 // saveResult saves what a publication has done, if that is not saved yet, and returns the
@@ -158,8 +170,9 @@ func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result,
 		if err := p.push(ctx, w, &r, commit, title, now); err != nil {
 			return r, err
 		}
-		r.Pushed = true
+		r.Pushed, r.There = true, true
 	} else {
+		r.There = true
 		r.Record.Head, r.Record.Pushing = commit, git.ObjectID{}
 		if r.Record.At.IsZero() || commit == w.Last.Pushing { // a run that was killed has pushed it
 			r.Record.At = now
@@ -206,7 +219,7 @@ func (p *Publisher) squash(ctx context.Context, w Work, changes []git.Change, ti
 // title returns the title of the pull request and of the commit. Secrets are hidden before
 // it is cut, and again when it is harmless: what is taken away may stand inside one.
 func (p *Publisher) title(w Work) string {
-	return p.Secrets.String(defuse.Title(p.Secrets.String(w.Title), p.Secrets.String(w.Default)))
+	return p.Secrets.String(defuse.Title(p.Secrets.String(w.Title), p.Secrets.String(w.Default), w.Issue))
 }
 
 // message returns the message of a commit that the host makes.
@@ -260,6 +273,37 @@ func reviewParagraph(paths []string) string {
 		fmt.Fprintf(&b, "- `%s`\n", strings.ReplaceAll(path, "`", "'"))
 	}
 	if more := len(paths) - shown; more > 0 {
+		fmt.Fprintf(&b, "- and %d more\n", more)
+	}
+	return b.String()
+}
+
+// marksParagraph returns the paragraph that names the places that a person does not see on
+// the page; empty for none.
+func marksParagraph(marks []delivery.Mark) string {
+	if len(marks) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("This page does not show all of these; look at them in an editor that shows every character:\n\n")
+	for _, m := range marks {
+		fmt.Fprintf(&b, "- %s\n", m)
+	}
+	return b.String()
+}
+
+// untakenParagraph returns the paragraph that names what could not be taken along with the
+// work; empty for nothing.
+func (p *Publisher) untakenParagraph(u git.Untaken) string {
+	if u.Count == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("These files of the agent are not in this work, because Git cannot take them:\n\n")
+	for _, path := range u.Paths {
+		fmt.Fprintf(&b, "- `%s` (%s)\n", p.Secrets.String(strings.ReplaceAll(path.Name, "`", "'")), path.Why)
+	}
+	if more := u.More(); more > 0 {
 		fmt.Fprintf(&b, "- and %d more\n", more)
 	}
 	return b.String()

@@ -44,7 +44,7 @@ func TestWorkBecomesOneCommitAndAPullRequest(t *testing.T) {
 	if want := "<!-- symphony: issue=GH-7 head=" + r.Record.Head.String() + " text="; !strings.HasPrefix(first, want) {
 		t.Errorf("the body begins with %q, want %q", first, want)
 	}
-	want := "Fixes #7\n\nLook at these files with care:\n\n- `go.mod`\n\n<!-- symphony: by the agent -->\n\nIt has wheels. F\u200bixes #8, thanks @\u200badmin. The password is ***\n"
+	want := "Fixes #7\n\nAn agent wrote this.\n\nLook at these files with care:\n\n- `go.mod`\n\n<!-- symphony: by the agent -->\n\nIt has wheels. F\u200bixes #8, thanks @\u200badmin. The password is ***\n"
 	if diff := cmp.Diff(want, rest); diff != "" {
 		t.Error(diff)
 	}
@@ -124,6 +124,89 @@ func TestTheSameWorkIsPublishedOnce(t *testing.T) {
 	again := f.publish(w)
 	if again.Pushed || again.State != PullUnchanged || again.Record.Head != first.Record.Head {
 		t.Errorf("got %+v", again)
+	}
+}
+
+// The agent's own commits are published with all that was in them for a while.
+func TestEveryCommitOfAKeptHistoryIsJudged(t *testing.T) {
+	t.Parallel()
+	write := func(name, text string) func(f *fixture, folder string) {
+		return func(f *fixture, folder string) { f.adds(name, text)(folder) }
+	}
+	for name, test := range map[string]struct {
+		first func(f *fixture, folder string) // what the first commit does and the second one undoes
+		want  string                          // why it is refused; empty if it is not
+	}{
+		"a workflow":  {write(".github/workflows/x.yml", "on: push\n"), ".github/workflows/x.yml: in the commit"},
+		"WORKFLOW.md": {write("WORKFLOW.md", "x"), "the path is protected (WORKFLOW.md)"},
+		"a link": {func(f *fixture, folder string) {
+			f.check(os.Symlink("/etc/passwd", filepath.Join(folder, "link")))
+		}, "link: in the commit"},
+		"a large file": {write("big", strings.Repeat("0123456789", 500_000)), "delivery.max_bytes"},
+		"many names":   {func(f *fixture, folder string) { f.adds("Case", "1")(folder); f.adds("case", "2")(folder) }, "the same file as"},
+		"nothing bad":  {write("harmless", "x"), ""},
+	} {
+		for _, keep := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, kept %v", name, keep), func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t)
+				f.KeepHistory = keep
+				w := f.session(func(folder string) {
+					test.first(f, folder)
+					f.git(folder, "add", "-A")
+					f.git(folder, "commit", "-q", "-m", "one")
+					f.git(folder, "rm", "-q", "-r", "--ignore-unmatch", "-f", ".github/workflows/x.yml", "WORKFLOW.md", "link", "big", "Case", "case", "harmless")
+					f.git(folder, "commit", "-q", "-m", "two")
+					f.adds("cart.go", "package shop\n")(folder)
+				})
+				r, err := f.Publish(t.Context(), w, now)
+				f.check(err)
+				if got := r.Verdict.Reasons(); !keep && got != "" || keep && (test.want == "") != (got == "") || keep && !strings.Contains(got, test.want) {
+					t.Errorf("refused: %q", got)
+				}
+			})
+		}
+	}
+}
+
+// What others have changed on main, and what is on the branch already, is no agent's.
+func TestAKeptHistoryWithOthersChangesIsPublished(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.KeepHistory = true
+	first := f.publish(f.session(f.adds("a", "1\n")))
+	f.git(".", "clone", "-q", "-b", "symphony/GH-7", f.origin, "person")
+	f.write("person/.github/workflows/ci.yml", "on: pull_request\n")
+	f.git("person", "commit", "-q", "-a", "-m", "by a person")
+	f.git("person", "push", "-q", "origin", "HEAD")
+	f.write("seed/.github/CODEOWNERS", "* @kim\n")
+	f.git("seed", "add", "-A")
+	f.git("seed", "commit", "-q", "-m", "second")
+	f.git("seed", "push", "-q", f.origin, "main")
+	w := f.session(func(folder string) {
+		f.adds("b", "2\n")(folder)
+		f.git(folder, "add", "-A")
+		f.git(folder, "commit", "-q", "-m", "one")
+		f.git(folder, "merge", "-q", "--no-edit", "origin/main")
+		f.adds("c", "3\n")(folder)
+	})
+	w.Last = first.Record
+	if r := f.publish(w); !r.Pushed {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What git cannot take is named to the people who look at the work, without what it hides.
+func TestThePullRequestNamesWhatGitCannotTake(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.publish(f.session(func(folder string) {
+		f.adds("a", "1\n")(folder)
+		f.git(folder, "init", "-q", "nested `"+ourSecret)
+	}))
+	const want = "These files of the agent are not in this work, because Git cannot take them:\n\n- `nested '***/` (a repository of its own)\n"
+	if body := withoutReturns(f.hub.pulls[0].Body); !strings.Contains(body, want) {
+		t.Errorf("the pull request says\n%s", body)
 	}
 }
 
@@ -220,9 +303,37 @@ func TestThePullRequestKeepsTheAgentsTextUntilThereIsAnother(t *testing.T) {
 		r := f.publish(w)
 		last = r.Record
 		_, got, _ := strings.Cut(f.hub.pulls[0].Body, "\n")
-		if want := "Fixes #7\n\n" + w.Tested + "\n\n<!-- symphony: by the agent -->\n\n" + step.want + "\n"; withoutReturns(got) != want || r.State != PullUpdated {
+		if want := "Fixes #7\n\nAn agent wrote this.\n\n" + w.Tested + "\n\n<!-- symphony: by the agent -->\n\n" + step.want + "\n"; withoutReturns(got) != want || r.State != PullUpdated {
 			t.Errorf("%s: the body is %q, want %q", r.State, got, want)
 		}
+	}
+}
+
+func TestThePullRequestSaysThatAnAgentWroteItWhereAndHowToAskForMore(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.Publisher.Listens = true
+	published := func(run string, w Work) (Result, string) {
+		f.Publisher.Run = "[run " + run + "](https://github.example/acme/shop/actions/runs/" + run + "/attempts/1)"
+		r := f.publish(w)
+		return r, withoutReturns(f.hub.pulls[0].Body)
+	}
+	w := f.session(f.adds("a", "1\n"))
+	w.Text = "An agent wrote this in [run 9](https://evil.example/) and nobody must read it."
+	r, first := published("123", w)
+	want := "An agent wrote this in [run 123](https://github.example/acme/shop/actions/runs/123/attempts/1). " +
+		"To ask for more, comment here or on a line, with write access to this repository.\n"
+	if head, _, _ := strings.Cut(first, byAgent); !strings.Contains(head, want) || strings.Contains(head, "evil") {
+		t.Errorf("the body is %q, want %q", first, want)
+	}
+	w.Last = r.Record
+	if r, again := published("124", w); r.State != PullUnchanged || again != first {
+		t.Errorf("a later run without anything new: %s\n%s", r.State, again)
+	}
+	w = f.session(f.adds("b", "1\n"))
+	w.Last = r.Record
+	if r, again := published("125", w); r.State != PullUpdated || !strings.Contains(again, "[run 125](") {
+		t.Errorf("a later run with new work: %s\n%s", r.State, again)
 	}
 }
 
@@ -310,8 +421,8 @@ func TestKeptWorkCanBeTakenByHand(t *testing.T) {
 	folder := filepath.Join(f.dir, "kept")
 	commands, err := Keep(t.Context(), w.Incoming, folder, f.branch)
 	f.check(err)
-	if !IsKeepCommands(commands) {
-		t.Errorf("not known as ours: %q", commands)
+	if branch, ok := KeptBranch(commands); !ok || branch != f.branch {
+		t.Errorf("commands for %q, %t: %q", branch, ok, commands)
 	}
 	f.git(".", "clone", "-q", f.origin, "person")
 	for _, name := range []string{BundleFile, PatchFile} {
@@ -332,14 +443,22 @@ func TestKeptWorkCanBeTakenByHand(t *testing.T) {
 
 func TestCommandsOfOthersAreNotKnownAsOurs(t *testing.T) {
 	t.Parallel()
+	const fetch = "git fetch " + BundleFile + " refs/heads/out:refs/heads/symphony/GH-7+2"
+	if branch, ok := KeptBranch([]string{fetch, "git diff " + strings.Repeat("a", 40) + " symphony/GH-7+2"}); !ok || branch.String() != "symphony/GH-7+2" {
+		t.Errorf("the commands for a branch with a number are for %q, %t", branch, ok)
+	}
 	for _, command := range []string{
+		"git diff " + strings.Repeat("a", 40) + " main", "git fetch work.bundle refs/heads/out:refs/heads/main",
 		"", "sh", "git fetch work.bundle refs/heads/out:refs/heads/x; sh", "git fetch work.bundle refs/heads/out:refs/heads/$(sh)",
 		"git fetch --upload-pack=sh work.bundle", "git diff " + strings.Repeat("a", 40) + " --output=/etc/x", "git diff HEAD x",
 		"git apply --index work.patch\nsh", "git apply --index work.patch\n", "git apply --index ../work.patch", "mkdir -p .git/lfs && cp -R /etc .git/lfs",
 	} {
-		if IsKeepCommands([]string{"git apply --index " + PatchFile, command}) {
+		if _, ok := KeptBranch([]string{fetch, command}); ok {
 			t.Errorf("%q", command)
 		}
+	}
+	if _, ok := KeptBranch([]string{"git apply --index " + PatchFile}); ok {
+		t.Error("commands without a branch")
 	}
 }
 
@@ -429,7 +548,7 @@ func TestAPullRequestThatIsThereAlreadyIsTaken(t *testing.T) {
 		if r.Method != http.MethodPost || len(f.hub.pulls) > 0 {
 			return false
 		}
-		f.hub.pulls = append(f.hub.pulls, &pull{Number: 1, State: "open", URL: "https://github.com/acme/shop/pull/1", Head: map[string]any{"ref": "symphony/GH-7"}})
+		f.hub.pulls = append(f.hub.pulls, &pull{Number: 1, State: "open", URL: "https://github.com/acme/shop/pull/1", Head: map[string]any{"ref": "symphony/GH-7", "repo": map[string]any{"full_name": "acme/shop"}}})
 		rw.WriteHeader(http.StatusUnprocessableEntity)
 		rw.Write([]byte(`{"message":"Validation Failed","errors":[{"resource":"PullRequest","code":"custom","message":"A pull request already exists for acme:symphony/GH-7."}]}`))
 		return true
@@ -499,5 +618,31 @@ func TestNoIdentifierEndsTheMarker(t *testing.T) {
 	body := f.body(Work{Issue: "X --> @admin\n<b>", Incoming: &git.Incoming{}}, delivery.Verdict{}, git.ObjectID{})
 	if strings.Count(body, "-->") != 1 || !isOurs(body) || !isOurs(strings.ReplaceAll(body, "\n", "\r\n")) || isOurs(body+"x") {
 		t.Errorf("the body is %q", body)
+	}
+}
+
+// The body is written anew with each delivery, and what the first one brought is still in the
+// pull request.
+func TestAPullRequestNamesWhatAReviewerHasToSeeInEachRound(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const review = "Look at these files with care:\n\n- `go.mod`\n\n"
+	const marks = "This page does not show all of these; look at them in an editor that shows every character:\n\n" +
+		"- `cart.go`, line 2, has characters that turn the direction of writing\n- `gen.go` has a head that says it is generated, so GitHub folds it\n\n"
+	r := f.publish(f.session(func(folder string) {
+		f.adds("cart.go", "package cart\n// \u202e\n")(folder)
+		f.adds("go.mod", "module cart\n")(folder)
+		f.adds("gen.go", "// Code generated by nobody. DO NOT EDIT.\n")(folder)
+	}))
+	for _, round := range []string{"first", "second"} {
+		if round == "second" {
+			w := f.session(f.adds("other.go", "package cart\n"))
+			w.Last = r.Record
+			f.publish(w)
+		}
+		_, body, _ := strings.Cut(strings.ReplaceAll(f.hub.pulls[0].Body, "\r\n", "\n"), "\n")
+		if diff := cmp.Diff("Fixes #7\n\nAn agent wrote this.\n\n"+review+marks+"<!-- symphony: by the agent -->\n\nIt has wheels.\n", body); diff != "" {
+			t.Errorf("the %s round: %s", round, diff)
+		}
 	}
 }

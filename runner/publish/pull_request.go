@@ -148,7 +148,7 @@ var errMerged = errors.New("pull_request_merged")
 // pushed is not part of it.
 func (p *Publisher) updatePullRequest(ctx context.Context, w Work, pull *client.PullRequest, body string) (PullState, error) {
 	now := withoutReturns(pull.GetBody())
-	if strings.TrimSpace(now) == strings.TrimSpace(body) || !isOurs(now) {
+	if sameText(now, body) || !isOurs(now) {
 		return PullUnchanged, nil
 	}
 	got, err := p.GitHub.EditPullRequest(ctx, pull.GetNumber(), nil, &body)
@@ -163,17 +163,47 @@ func (p *Publisher) updatePullRequest(ctx context.Context, w Work, pull *client.
 	return PullUnchanged, closed(w, got)
 }
 
+// sameText reports whether two bodies say the same, except in which run the work was published:
+// a later run that has nothing new writes nothing.
+func sameText(a, b string) bool {
+	told := func(body string) string {
+		return strings.TrimSpace(digestOfText().ReplaceAllString(ofRun().ReplaceAllString(body, ""), ""))
+	}
+	return told(a) == told(b)
+}
+
+// ofRun matches what origin says of a run. digestOfText matches the digest in a marker.
+var (
+	ofRun = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^(An agent wrote this) in \[run [0-9]+[^]\n]*\]\([^)\s]*\)`)
+	})
+	digestOfText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` text=[0-9a-f]{64}`) })
+)
+
 // byAgent stands before the agent's text, in which there are no comments.
 const byAgent = "<!-- symphony: by the agent -->"
 
 // body returns the body of the pull request. What the host says comes first, so that
 // nothing in the agent's text can hide it. The marker holds a digest of the rest.
 func (p *Publisher) body(w Work, v delivery.Verdict, head git.ObjectID) string {
-	text := paragraphs(w.Closing, w.Tested, reviewParagraph(v.Review))
+	text := paragraphs(w.Closing, p.origin(), w.Tested, reviewParagraph(v.Review), marksParagraph(v.Marks), p.untakenParagraph(w.Incoming.Untaken))
 	if agent := p.Secrets.String(defuse.Body(p.Secrets.String(w.Text))); strings.TrimSpace(agent) != "" {
 		text = paragraphs(text, byAgent, agent)
 	}
 	return fmt.Sprintf("<!-- symphony: issue=%s head=%s text=%s%s -->\n%s\n", markerText(w.Issue), head, digest(text), draftMark(w, v), text)
+}
+
+// origin returns the sentence on the author of the work, its run, and how people ask for more.
+func (p *Publisher) origin() string {
+	text := "An agent wrote this"
+	if p.Run != "" {
+		text += " in " + p.Run
+	}
+	text += "."
+	if p.Listens {
+		text += " To ask for more, comment here or on a line, with write access to this repository."
+	}
+	return text
 }
 
 // markerText returns a text without what would end a comment.
@@ -186,7 +216,11 @@ func markerText(s string) string {
 	}, strings.ReplaceAll(s, "--", "__"))
 }
 
-// marker matches the first line of a body that the host wrote; see [draftMark].
+// marker matches the first line of a body that the host wrote; see [draftMark]. Its digest has
+// no key: a run has none that later runs know and the agent's shell does not, except tokens,
+// which are renewed. It only tells whether somebody edited the body. Who forges it gains nothing:
+// a person who may edit the body may do by hand all that the program then does to it, which is
+// to replace it and to end a draft, and in what the agent writes there are no comments.
 var marker = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^<!-- symphony: issue=\S+ head=[0-9a-f]{40} text=([0-9a-f]{64})( draft)? -->\n`)
 })

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -154,5 +156,21 @@ func TestALocalBranchIsSettled(t *testing.T) {
 	w := f.halfPublished(f.adds("a", "1\n"))
 	if r, err := f.Settle(t.Context(), w, now); err != nil || r.Record.Head != w.There || !r.Record.Pushing.IsZero() || r.Record.Branch != f.branch {
 		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
+// The limits of GitHub on new content pass, and are no fault of the issue or the settings.
+func TestAPullRequestThatGitHubTakesLaterFailsNoIssue(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.hub.refuse(http.MethodPost, "/pulls", http.StatusUnprocessableEntity, 1, `{"message":"Validation Failed","errors":["was submitted too quickly"]}`)
+	ctx, end := context.WithTimeout(t.Context(), 15*time.Second) // shorter than the wait
+	defer end()
+	r, err := f.Publish(ctx, f.session(f.adds("go.mod", "module a\n")), now)
+	if !errors.Is(err, client.ErrContent) || !errors.Is(err, git.ErrTimeout) || errors.Is(err, git.ErrUnavailable) || !r.Pushed || r.IsLost(err) {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	if r, err = f.Settle(t.Context(), f.idle(r.Record), now); err != nil || r.State != PullOpened || len(f.hub.pulls) != 1 {
+		t.Errorf("later: %+v, %v", r, err)
 	}
 }

@@ -31,30 +31,19 @@ func (p *Publisher) judge(ctx context.Context, in *git.Incoming, onto git.Object
 	if err != nil {
 		return nil, v, err
 	}
-	changed := all
-	if !onto.IsZero() {
-		sinceHead, err := in.Changes(ctx, onto, in.Tip)
-		if err != nil {
-			return nil, v, err
-		}
-		changed = slices.DeleteFunc(slices.Clone(all), func(c git.Change) bool {
-			_, found := slices.BinarySearchFunc(sinceHead, c.Path, func(d git.Change, path string) int { return strings.Compare(d.Path, path) })
-			return !found
-		})
-	}
-	contents, err := readContents(ctx, in, changed)
+	changed, err := since(ctx, in, onto, in.Tip, all)
 	if err != nil {
 		return nil, v, err
 	}
-	work := delivery.Work{Commits: len(in.Commits)}
-	for _, c := range changed {
-		d := contents.change(c)
-		d.Object = newObject(in, c, contents[c.New])
-		work.Changes = append(work.Changes, d)
-	}
-	if work.Twins, err = findTwins(ctx, in, changed); err != nil {
+	links, err := baseLinks(ctx, in)
+	if err != nil {
 		return nil, v, err
 	}
+	work, contents, err := workAt(ctx, in, in.Tip, changed, links)
+	if err != nil {
+		return nil, v, err
+	}
+	work.Commits = len(in.Commits)
 	v = p.Policy.Check(work)
 	for i, c := range changed {
 		old, now, err := p.scanned(in, work.Changes[i], contents[c.Old], contents[c.New])
@@ -63,13 +52,65 @@ func (p *Publisher) judge(ctx context.Context, in *git.Incoming, onto git.Object
 		}
 		p.Policy.CheckContent(&v, work.Changes[i], old, now, p.Secrets)
 	}
+	if err := p.lookAtAll(ctx, in, all, links, &v); err != nil {
+		return nil, v, err
+	}
 	if p.Folder != "" && p.Policy.LFS {
 		refuseObjects(&v, work)
 	}
 	if p.KeepHistory {
 		err = p.scanHistory(ctx, in, contents, &v)
+		if err == nil {
+			err = p.judgeHistory(ctx, in, onto, links, &v)
+		}
 	}
 	return all, v, err
+}
+
+// lookAtAll adds to the verdict what the pull request names for a person. It names that of
+// all changes each time, since its body is written anew.
+func (p *Publisher) lookAtAll(ctx context.Context, in *git.Incoming, all []git.Change, links []delivery.Link, v *delivery.Verdict) error {
+	work, contents, err := workAt(ctx, in, in.Tip, all, links)
+	if err != nil {
+		return err
+	}
+	for _, path := range p.Policy.Check(work).Review {
+		if !slices.Contains(v.Review, path) {
+			v.Review = append(v.Review, path)
+		}
+	}
+	for i, c := range all {
+		v.CheckUnseen(work.Changes[i], contents[c.Old], contents[c.New])
+	}
+	return nil
+}
+
+// since returns those of the changes up to a commit that a branch at onto does not have.
+func since(ctx context.Context, in *git.Incoming, onto, commit git.ObjectID, all []git.Change) ([]git.Change, error) {
+	if onto.IsZero() {
+		return all, nil
+	}
+	sinceHead, err := in.Changes(ctx, onto, commit)
+	return slices.DeleteFunc(slices.Clone(all), func(c git.Change) bool {
+		_, found := slices.BinarySearchFunc(sinceHead, c.Path, func(d git.Change, path string) int { return strings.Compare(d.Path, path) })
+		return !found
+	}), err
+}
+
+// workAt returns the changes up to a commit as the policy sees them, and their contents.
+func workAt(ctx context.Context, in *git.Incoming, commit git.ObjectID, changed []git.Change, links []delivery.Link) (delivery.Work, contentsByID, error) {
+	work := delivery.Work{Links: links}
+	contents, err := readContents(ctx, in, changed)
+	if err != nil {
+		return work, nil, err
+	}
+	for _, c := range changed {
+		d := contents.change(c)
+		d.Object = newObject(in, c, contents[c.New])
+		work.Changes = append(work.Changes, d)
+	}
+	work.Twins, err = findTwins(ctx, in, commit, changed)
+	return work, contents, err
 }
 
 // contentsByID holds what objects hold.
@@ -115,9 +156,19 @@ func (contents contentsByID) change(c git.Change) delivery.Change {
 	return d
 }
 
+// baseLinks returns the symbolic links of the tree that the work is based on.
+func baseLinks(ctx context.Context, in *git.Incoming) ([]delivery.Link, error) {
+	found, err := in.Links(ctx, in.MergeBase)
+	links := make([]delivery.Link, 0, len(found))
+	for _, link := range found {
+		links = append(links, delivery.Link(link))
+	}
+	return links, err
+}
+
 // findTwins returns the pairs of names of one folder that are one file on some file
 // systems, of which the work adds one.
-func findTwins(ctx context.Context, in *git.Incoming, changes []git.Change) (twins [][2]string, err error) {
+func findTwins(ctx context.Context, in *git.Incoming, commit git.ObjectID, changes []git.Change) (twins [][2]string, err error) {
 	added := map[string]map[string]bool{} // names by folder
 	for _, c := range changes {
 		// A new folder is a new name in every folder above that did not have it; all of
@@ -131,7 +182,7 @@ func findTwins(ctx context.Context, in *git.Incoming, changes []git.Change) (twi
 		}
 	}
 	folders := slices.Sorted(maps.Keys(added))
-	names, err := in.Names(ctx, in.Tip, folders)
+	names, err := in.Names(ctx, commit, folders)
 	if err != nil {
 		return nil, err
 	}

@@ -128,14 +128,21 @@ func (c comment) writtenTime() (at time.Time, ok bool) {
 // longestDay is how long after the beginning of a day in UTC that day ends somewhere.
 const longestDay = 36 * time.Hour
 
+// wholeSecond returns the first time not before at that a heading can hold. Every comment gets
+// its time so: an answer is never older than what it answers.
+func wholeSecond(at time.Time) time.Time {
+	second := at.UTC().Truncate(time.Second)
+	if second.Before(at) {
+		second = second.Add(time.Second)
+	}
+	return second
+}
+
 // at returns when the comment was written: the time in its heading, but not later than
 // the file was changed, and the latter where the heading has no time. A date without
 // a time leaves open when on that day.
 func (c comment) at(modified time.Time) time.Time {
-	saved := modified.UTC().Truncate(time.Second)
-	if saved.Before(modified) {
-		saved = saved.Add(time.Second) // the time that a heading can hold, and not before the comment
-	}
+	saved := wholeSecond(modified)
 	if at, ok := c.writtenTime(); ok && !at.After(saved) {
 		return at
 	}

@@ -246,3 +246,22 @@ func TestEqualCommentsOfOnePersonHaveTheirOwnIDs(t *testing.T) {
 		t.Errorf("both have the id %s", list[0].ID)
 	}
 }
+
+func TestAnAnswerIsNotOlderThanTheCommentThatItAnswers(t *testing.T) {
+	t.Parallel()
+	saved := time.Date(2026, 3, 1, 10, 0, 0, 300e6, time.UTC)
+	answered := saved.Add(300 * time.Millisecond)
+	content := []byte("---\ntitle: One\nstate: Todo\n---\n\n## Comments\n\n### kim\n\n/symphony status\n")
+	edited, err := change{comment: "It works.", key: "status", at: answered, modified: saved}.apply(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := splitDocument(edited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := doc.conversation(answered, time.Time{}).List
+	if len(list) != 2 || list[0].Own || !list[1].Own || list[1].At.Before(list[0].At) {
+		t.Errorf("the answer does not follow the comment: %+v", list)
+	}
+}

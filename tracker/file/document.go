@@ -102,7 +102,7 @@ func (c change) apply(content []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := c.at.UTC().Format(time.RFC3339)
+	at := wholeSecond(c.at).Format(time.RFC3339)
 	if c.state != "" {
 		if doc.frontMatter, err = setValue(doc, "state", yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: c.state}); err != nil {
 			return nil, err

@@ -90,7 +90,7 @@ func TestTheToolRefusesWhatItsSchemaForbids(t *testing.T) {
 		`{"state": "a\u2028b"}`:             "one line of 1 to 100",
 		`{"comment": " \n"}`:                "comment is empty",
 		`{"comment": ["a"]}`:                "each a string",
-		`{"comment": "a", "label": "b"}`:    `unknown field "label"`,
+		`{"comment": "a", "label": "b"}`:    `no field "label"`,
 		`{"comment": "a"} {"comment": "b"}`: "give one object",
 		`{"state": "` + strings.Repeat("é", 101) + `"}`:       "one line of 1 to 100",
 		`{"comment": "` + strings.Repeat("x", maxSize) + `"}`: "would be malformed",

@@ -55,6 +55,7 @@ type repository struct {
 	handOverSeen   bool                      // the state of the hand-over is known to exist
 	labelSpellings map[string]spelling       // required labels as the repository writes them
 	noDependencies bool                      // the server has no issue dependencies
+	talks          map[int]talk              // long conversations, by the number of the issue
 }
 
 func newRepository(cfg Config, base http.RoundTripper, log *slog.Logger) (*repository, error) {
@@ -73,7 +74,7 @@ func newRepository(cfg Config, base http.RoundTripper, log *slog.Logger) (*repos
 	r := &repository{
 		cfg: cfg, client: c, log: log, states: newStateSource(cfg),
 		handOverSeen: slices.Contains([]string{"", stateOpen, stateClosed}, tracker.NormalState(cfg.HandOver)), // needs no label
-		pages:        make(map[string]*cachedPage), blockers: make(map[blockersKey][]*record), labelSpellings: make(map[string]spelling),
+		pages:        make(map[string]*cachedPage), blockers: make(map[blockersKey][]*record), labelSpellings: make(map[string]spelling), talks: make(map[int]talk),
 	}
 	r.trust = newTrustChecker(r)
 	return r, nil

@@ -77,7 +77,7 @@ func (c *Config) Settings() []tracker.Setting {
 	return []tracker.Setting{
 		{
 			Name: "repo", Defaults: []any{"$GITHUB_REPOSITORY"}, Required: true, Export: "OWNER/NAME",
-			Meaning: "the repository whose issues are worked on; outside of Actions by default that of origin in the checkout",
+			Meaning: "the repository whose issues are worked on; outside of Actions by default that of origin in the checkout, if that is on this GitHub",
 			Want:    "owner/name",
 			Decode:  tracker.DecodeText(&c.Repo, client.IsRepo),
 		},

@@ -34,11 +34,9 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 		if !there || strconv.Itoa(n) != string(id) || status.Edited.Before(from) {
 			continue
 		}
-		comments, extent := status.Latest, client.Whole
-		if !status.LatestSince.IsZero() && !status.LatestSince.Before(from) {
-			if comments, extent, err = c.client.IssueComments(ctx, status.Node, from); err != nil {
-				return nil, failed(op, err)
-			}
+		comments, extent, err := c.comments(ctx, n, status, from)
+		if err != nil {
+			return nil, failed(op, err)
 		}
 		judged, err := c.trust.access.Judge(ctx, comments, from)
 		if err != nil {
@@ -49,6 +47,96 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 		}
 	}
 	return all, nil
+}
+
+// talk holds the comments of a conversation in which more is new than the query for all
+// issues gives: after a change only what is new in it is read again.
+type talk struct {
+	node     string
+	from     time.Time // what changed before is not in it
+	edited   time.Time // when one of the comments changed last
+	total    int       // of the comments then, also those from before
+	comments []client.PullComment
+}
+
+// maxTalks bounds the bytes of the texts of all conversations that are kept.
+const maxTalks = 16 << 20
+
+// size returns about how many bytes a conversation has.
+func (t talk) size() (n int) {
+	for _, c := range t.comments {
+		n += 500 + len(c.Text) // names, addresses and times
+	}
+	return n
+}
+
+// comments returns the comments on an issue that changed since a time.
+func (c conversation) comments(ctx context.Context, n int, s client.IssueStatus, from time.Time) ([]client.PullComment, client.Extent, error) {
+	if s.LatestSince.IsZero() || s.LatestSince.Before(from) {
+		return s.Latest, client.Whole, nil
+	}
+	c.mu.Lock()
+	last, known := c.talks[n]
+	c.mu.Unlock()
+	if known && last.node == s.Node && !last.from.After(from) {
+		now, err := c.extend(ctx, last, s)
+		if err != nil {
+			return nil, client.Whole, err
+		}
+		if now.total == s.Total {
+			c.keep(n, now)
+			return now.comments, client.Whole, nil
+		}
+	}
+	comments, extent, err := c.client.IssueComments(ctx, s.Node, from)
+	if err == nil && extent == client.Whole {
+		c.keep(n, talk{s.Node, from, s.Edited, s.Total, comments})
+	}
+	return comments, extent, err
+}
+
+// extend returns a conversation with what changed in it since. If a comment was deleted, the
+// result does not have as many as the status says.
+func (c conversation) extend(ctx context.Context, t talk, s client.IssueStatus) (talk, error) {
+	news := s.Latest
+	if !s.LatestSince.Before(t.edited) {
+		var extent client.Extent
+		var err error
+		if news, extent, err = c.client.IssueComments(ctx, s.Node, t.edited); err != nil || extent != client.Whole {
+			return talk{total: -1}, err
+		}
+	}
+	at := make(map[string]int, len(t.comments))
+	for i, one := range t.comments {
+		at[one.Node] = i
+	}
+	t.comments = slices.Clone(t.comments)
+	for _, one := range news {
+		if i, known := at[one.Node]; known {
+			t.comments[i] = one
+		} else if !one.At.Before(t.edited) {
+			t.comments, t.total = append(t.comments, one), t.total+1
+		}
+	}
+	t.edited = s.Edited
+	return t, nil
+}
+
+// keep keeps a conversation in place of the last of the issue, if there is room.
+func (c conversation) keep(n int, t talk) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.talks, n)
+	size := t.size()
+	for _, other := range c.talks {
+		size += other.size()
+	}
+	if size > maxTalks {
+		clear(c.talks)
+	}
+	if t.size() <= maxTalks {
+		c.talks[n] = t
+	}
 }
 
 // toComments returns comments as the rest of the program knows them, in the order of their

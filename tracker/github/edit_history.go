@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // editHistoryQuery asks who changed the text of issues and who labeled them. It
@@ -128,26 +130,39 @@ func (r *repository) readEditHistories(ctx context.Context, candidates []candida
 		for j, c := range chunks[i] {
 			ids[j] = c.GetNodeID()
 		}
-		var data editHistoryQuery
-		if err := r.client.Query(ctx, client.ReadIssues, &data, map[string]any{"ids": nodeIDs(ids)}); err != nil {
-			return failed(op, err)
-		}
-		if len(data.Nodes) != len(ids) {
-			return fmt.Errorf("%s: %w: %d nodes for %d ids: try again later", op, tracker.ErrResponse, len(data.Nodes), len(ids))
-		}
-		for j, node := range data.Nodes {
-			if node == nil {
-				continue
-			}
-			if node.Issue.ID != ids[j] {
-				return fmt.Errorf("%s: %w: the nodes are not those asked for: try again later", op, tracker.ErrResponse)
-			}
-			all[i*maxNodes+j] = &node.Issue
-		}
-		return nil
+		return r.readHistoriesOf(ctx, op, ids, all[i*maxNodes:])
 	})
 	if err != nil {
 		return nil, err
 	}
 	return all, nil
+}
+
+// readHistoriesOf reads the histories of issues by node id into a list, in the same order, by
+// two requests where the answer of one would be too long.
+func (r *repository) readHistoriesOf(ctx context.Context, op string, ids []string, into []*editHistory) error {
+	var data editHistoryQuery
+	err := r.client.Query(ctx, client.ReadIssues, &data, map[string]any{"ids": nodeIDs(ids)})
+	if half := len(ids) / 2; half > 0 && errors.Is(err, transport.ErrTooLong) {
+		if err := r.readHistoriesOf(ctx, op, ids[:half], into); err != nil {
+			return err
+		}
+		return r.readHistoriesOf(ctx, op, ids[half:], into[half:])
+	}
+	if err != nil {
+		return failed(op, err)
+	}
+	if len(data.Nodes) != len(ids) {
+		return fmt.Errorf("%s: %w: %d nodes for %d ids: try again later", op, tracker.ErrResponse, len(data.Nodes), len(ids))
+	}
+	for j, node := range data.Nodes {
+		if node == nil {
+			continue
+		}
+		if node.Issue.ID != ids[j] {
+			return fmt.Errorf("%s: %w: the nodes are not those asked for: try again later", op, tracker.ErrResponse)
+		}
+		into[j] = &node.Issue
+	}
+	return nil
 }

@@ -156,7 +156,7 @@ func readFeedback(t *testing.T, g *githubtest.GitHub, c *client.Client, head str
 	if err != nil {
 		return err
 	}
-	checks, err := c.FailedChecks(t.Context(), statuses[2].Head)
+	checks, err := c.FailedChecks(t.Context(), statuses[2].Head, "")
 	if err != nil {
 		return err
 	}

@@ -40,14 +40,14 @@ func (r *repository) toIssues(ctx context.Context, records []*record, wanted map
 		if wanted != nil && !wanted[tracker.NormalState(issue.State)] {
 			continue
 		}
-		if why == "" && !again {
-			why = r.trust.recordDenial(rec)
-		}
 		if why == "" {
 			candidates = append(candidates, candidate{rec, len(issues), again})
 		}
 		issue.WhyNot = why
 		issues = append(issues, issue)
+	}
+	if candidates, err = r.trust.dropStrangers(ctx, candidates, issues, wanted != nil); err != nil {
+		return nil, nil, err
 	}
 	candidates, err = r.addBlockers(ctx, candidates, issues)
 	if err != nil {

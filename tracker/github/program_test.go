@@ -79,7 +79,7 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 		f.failWith(http.StatusForbidden, map[string]string{"Retry-After": "120"}, `{}`)
 		for run := range 2 {
 			r := f.tick(p, p.ScriptedAgent())
-			if r.Code != 1 || !strings.Contains(r.Stdout, "tracker_rate_limited") || !strings.Contains(r.Stdout, "not before 20") {
+			if r.Code != 1 || !strings.Contains(r.Stderr, "tracker_rate_limited") || !strings.Contains(r.Stdout, "not before 20") {
 				t.Errorf("run %d: exit status %d\n%s\n%s", run+1, r.Code, r.Stdout, r.Stderr)
 			}
 			if asked := len(f.asked()); asked != 1-run {
@@ -92,7 +92,7 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
 		f.failWith(http.StatusForbidden, nil, `{"message": "`+fakeToken+` is not accessible"}`)
 		r := f.tick(p, p.ScriptedAgent())
-		if r.Code != 1 || !strings.Contains(r.Stdout, "tracker_status") {
+		if r.Code != 1 || !strings.Contains(r.Stderr, "tracker_status") || strings.Contains(r.Stdout, fakeToken) {
 			t.Errorf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
 		}
 	})
@@ -131,7 +131,10 @@ func worksOn(t *testing.T, g *githubtest.GitHub, p *trackertest.Program, agent, 
 		pulls[pull.Head] = pull
 	}
 	const base = "/api/v3/repos/acme/shop/"
-	want := []string{"POST /api/graphql", "GET " + base + "collaborators/kim/permission"} // whether the texts of the candidates can be trusted
+	want := []string{
+		"POST /api/graphql", "GET " + base + "collaborators/kim/permission", // whether the texts of the candidates can be trusted
+		"GET " + base + "rules/branches/symphony/GH-1?per_page=100", // whether a rule would refuse all branches
+	}
 	for n := 1; n <= 3; n++ {
 		identifier, closes := fmt.Sprintf("GH-%d", n), fmt.Sprintf("Fixes #%d", n)
 		branch := "symphony/" + identifier

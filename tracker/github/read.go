@@ -191,8 +191,8 @@ func (r *repository) findRecords(ctx context.Context, numbers []int) (map[int]*r
 	}
 	if missing && most == 0 {
 		// A token that lost access to the repository must not look like deleted issues.
-		if _, err := r.readPage(ctx, r.candidateListPath(listOpen), true); err != nil {
-			return nil, failed(op, err)
+		if _, err := r.readList(ctx, op, r.candidateListPath(listOpen), listOpen, 1); err != nil {
+			return nil, err
 		}
 	}
 	return found, nil

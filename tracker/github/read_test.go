@@ -76,6 +76,37 @@ func sorted(page int) string {
 	return fmt.Sprintf("GET /repos/acme/shop/issues?direction=asc&page=%d&per_page=100&sort=created&state=open 304", page)
 }
 
+func TestAListOfLongIssuesIsReadInSmallerPages(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	for n := range 230 {
+		f.put(func(i *fakeIssue) {
+			if n >= 100 && n < 200 {
+				i.body = strings.Repeat("long ", 1_000)
+			}
+		})
+	}
+	r := f.open()
+	r.client.Transport.MaxAnswer = 300_000
+	issues := f.list(r, "open")
+	if len(issues) != 230 {
+		t.Fatalf("%d issues, want all", len(issues))
+	}
+	for i, issue := range issues {
+		if want := identifier(i + 1); issue.Identifier != want {
+			t.Fatalf("issue %d is %s, want %s", i, issue.Identifier, want)
+		}
+	}
+	// An issue that is gone is looked for in the list, which is too long for one answer too.
+	f.change(120, func(i *fakeIssue) { i.gone = 404 })
+	r = f.open()
+	r.client.Transport.MaxAnswer = 300_000
+	f.change(1, func(i *fakeIssue) { i.body = strings.Repeat("long ", 55_000) })
+	if got := f.read(r, "120"); len(got) != 0 {
+		t.Errorf("%v is read, though it is gone", got)
+	}
+}
+
 func TestReadsByIDAskForTheListWhereThatIsCheaper(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

@@ -45,9 +45,9 @@ func (c *call) finishTextsOf(body map[string]any) error {
 		case "body":
 			harmless = defuse.Body
 		case "title", "commit_title":
-			harmless = func(text string) string { return defuse.Title(text, "") }
+			harmless = func(text string) string { return defuse.Title(text, "", c.issue.Identifier) }
 		case "message", "commit_message":
-			harmless = defuseMessage
+			harmless = func(text string) string { return defuseMessage(text, c.issue.Identifier) }
 		case "comments": // of a review
 			if err := c.finishEach(value); err != nil {
 				return err
@@ -91,7 +91,7 @@ func (c *call) finishEach(value any) error {
 }
 
 // defuseMessage makes the message of a commit harmless.
-func defuseMessage(message string) string {
+func defuseMessage(message, own string) string {
 	title, text, _ := strings.Cut(strings.TrimSpace(message), "\n")
-	return strings.TrimSpace(defuse.Message(defuse.Title(title, ""), text))
+	return strings.TrimSpace(defuse.Message(defuse.Title(title, "", own), text))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -53,12 +54,11 @@ func (t *trustChecker) textVersionOf(r *record) textVersion {
 	return textVersion{r.GetNumber(), r.GetUpdatedAt().Time, t.hasTrustLabel(r), sha256.Sum256([]byte(r.GetTitle() + "\x00" + r.GetBody()))}
 }
 
-// byAssociate reports whether the author is a person whom GitHub associates with the
-// repository. A bot is not, because it may repeat what an outsider wrote. The
-// association alone is not enough, since some members and collaborators may only
-// read, but it saves a request for each outsider.
-func byAssociate(r *record) bool {
-	return r.GetUser().GetType() == "User" && slices.Contains([]string{"OWNER", "MEMBER", "COLLABORATOR"}, r.GetAuthorAssociation())
+// isAssociate reports whether GitHub says that the author belongs to the repository. It does
+// not say so of the members of an organization who keep their membership private, which is
+// the default: they are NONE or CONTRIBUTOR like strangers, and their permission alone tells.
+func isAssociate(r *record) bool {
+	return slices.Contains([]string{"OWNER", "MEMBER", "COLLABORATOR"}, r.GetAuthorAssociation())
 }
 
 // hasTrustLabel reports whether the record has the trust label.
@@ -66,12 +66,73 @@ func (t *trustChecker) hasTrustLabel(r *record) bool {
 	return t.repo.cfg.TrustLabel != "" && slices.Contains(r.normalLabels(), t.repo.cfg.TrustLabel)
 }
 
-// recordDenial returns why the issue is not trusted as far as its record tells, or "".
-func (t *trustChecker) recordDenial(r *record) string {
-	if t.repo.cfg.Trust == TrustAnyone || byAssociate(r) || t.hasTrustLabel(r) {
-		return ""
+const (
+	// maxStrangers bounds the unknown accounts whose permissions one list of issues costs,
+	// since anybody may write issues in a public repository.
+	maxStrangers = 20
+	// strangerFor is how long GitHub's answer is used that a stranger may not write.
+	strangerFor = time.Hour
+)
+
+// dropStrangers returns the candidates without those that are denied because of an author
+// whom GitHub does not associate with the repository, and gives their issues the reason. It
+// asks for the permissions of such authors; with bounded, for those of a few whom it does
+// not know yet, and the next list asks for those of others.
+func (t *trustChecker) dropStrangers(ctx context.Context, candidates []candidate, issues []tracker.Issue, bounded bool) ([]candidate, error) {
+	if t.repo.cfg.Trust == TrustAnyone {
+		return candidates, nil
 	}
-	return "its author is not a member of the repository" + t.remedy()
+	isStranger := func(c candidate) bool { return !c.again && !isAssociate(c.record) && !t.hasTrustLabel(c.record) }
+	var unknown []string
+	denials := map[string]string{} // of people, by login
+	for _, c := range candidates {
+		login := c.GetUser().GetLogin()
+		if _, listed := denials[login]; listed || !isStranger(c) || c.GetUser().GetType() != "User" {
+			continue
+		}
+		why, known := t.access.Known(login, strangerFor)
+		if denials[login] = why; !known {
+			unknown = append(unknown, login)
+		}
+	}
+	if bounded && len(unknown) > maxStrangers {
+		rand.Shuffle(len(unknown), func(i, j int) { unknown[i], unknown[j] = unknown[j], unknown[i] })
+		for _, login := range unknown[maxStrangers:] {
+			denials[login] = "whether " + login + " may is asked in a later poll, since issues of many strangers wait"
+		}
+		unknown = unknown[:maxStrangers]
+	}
+	if err := t.prefetchWriteAccess(ctx, unknown); err != nil {
+		return nil, err
+	}
+	for _, login := range unknown {
+		denials[login], _ = t.access.Known(login, strangerFor)
+	}
+	var kept []candidate
+	for _, c := range candidates {
+		why := denials[c.GetUser().GetLogin()]
+		if c.GetUser().GetType() != "User" {
+			var err error
+			if why, err = t.authorDenial(ctx, c.record); err != nil { // without a request
+				return nil, err
+			}
+		}
+		if !isStranger(c) || why == "" {
+			kept = append(kept, c) // whose permission, and whose editors', setDispatchable reads
+			continue
+		}
+		issues[c.index].WhyNot = mayNotWrite(why) + t.remedy()
+	}
+	return kept, nil
+}
+
+// mayNotWrite returns why an issue is not trusted whose author is denied for a reason.
+func mayNotWrite(why string) string { return "its author may not write the repository (" + why + ")" }
+
+// authorDenial returns why the author of an issue is not a person with write access, ""
+// when it is one.
+func (t *trustChecker) authorDenial(ctx context.Context, r *record) (string, error) {
+	return t.writeDenial(ctx, &actor{Typename: r.GetUser().GetType(), Login: r.GetUser().GetLogin()})
 }
 
 // remedy returns what a person can do to have the issue trusted, to follow a reason.
@@ -98,7 +159,7 @@ func (t *trustChecker) setDispatchable(ctx context.Context, candidates []candida
 	}
 	var authors []string
 	for i, c := range candidates {
-		if login := c.GetUser().GetLogin(); all[i].unreadable == "" && byAssociate(c.record) && !slices.Contains(authors, login) {
+		if login := c.GetUser().GetLogin(); all[i].unreadable == "" && c.GetUser().GetType() == "User" && !slices.Contains(authors, login) {
 			authors = append(authors, login)
 		}
 	}
@@ -177,13 +238,9 @@ func (t *trustChecker) denial(ctx context.Context, c candidate, f editFacts) (st
 // textDenial returns which part of the text is not by a person with write access, ""
 // when all of it is.
 func (t *trustChecker) textDenial(ctx context.Context, r *record, changes []change) (string, error) {
-	if !byAssociate(r) {
-		return "its author is not a member of the repository", nil
-	}
-	author := &actor{Typename: r.GetUser().GetType(), Login: r.GetUser().GetLogin()}
-	why, err := t.writeDenial(ctx, author)
+	why, err := t.authorDenial(ctx, r)
 	if why != "" || err != nil {
-		return fmt.Sprintf("its author may not write the repository (%s)", why), err
+		return mayNotWrite(why), err
 	}
 	for _, c := range changes {
 		why, err := t.writeDenial(ctx, c.by)

@@ -47,12 +47,14 @@ func TestWhoseIssuesMayBeWorkedOn(t *testing.T) {
 		"a member's without access":         {[]func(*fakeIssue){by("former", "MEMBER")}, "former is not a collaborator"},
 		"a reader's, vouched for":           {[]func(*fakeIssue){by("reader", "MEMBER"), label(user("writer"), 5)}, ""},
 		"a reader's, edited by a writer":    {[]func(*fakeIssue){by("reader", "MEMBER"), edit(user("writer"), 1)}, "its author may not write the repository"},
-		"an outsider's with write access":   {[]func(*fakeIssue){by("writer", "NONE")}, "its author is not a member"},
-		"an outsider's":                     {[]func(*fakeIssue){outsider}, "its author is not a member"},
-		"a contributor's":                   {[]func(*fakeIssue){outsider, func(i *fakeIssue) { i.association = "CONTRIBUTOR" }}, "its author is not a member"},
-		"of an imported account":            {[]func(*fakeIssue){func(i *fakeIssue) { i.association = "MANNEQUIN" }}, "its author is not a member"},
-		"a bot's, whatever its association": {[]func(*fakeIssue){func(i *fakeIssue) { i.author = fakeUser{"helper[bot]", "Bot"} }}, "its author is not a member"},
-		"a deleted account's":               {[]func(*fakeIssue){func(i *fakeIssue) { i.author = fakeUser{} }}, "its author is not a member"},
+		"a private member's":                {[]func(*fakeIssue){by("writer", "NONE")}, ""},
+		"a private member's who has merged": {[]func(*fakeIssue){by("writer", "CONTRIBUTOR")}, ""},
+		"a private member's who only reads": {[]func(*fakeIssue){by("reader", "NONE")}, "reader has no write access"},
+		"an outsider's":                     {[]func(*fakeIssue){outsider}, "its author may not write the repository (evil is not a collaborator)"},
+		"a contributor's":                   {[]func(*fakeIssue){outsider, func(i *fakeIssue) { i.association = "CONTRIBUTOR" }}, "evil is not a collaborator"},
+		"of an imported account":            {[]func(*fakeIssue){func(i *fakeIssue) { i.author, i.association = fakeUser{"writer", "Mannequin"}, "MANNEQUIN" }}, "writer is not a person"},
+		"a bot's, whatever its association": {[]func(*fakeIssue){func(i *fakeIssue) { i.author = fakeUser{"helper[bot]", "Bot"} }}, "helper[bot] is not a person"},
+		"a deleted account's":               {[]func(*fakeIssue){func(i *fakeIssue) { i.author = fakeUser{} }}, "a deleted account"},
 
 		"edited by its author":                  {[]func(*fakeIssue){edit(user("Mem"), 1)}, ""},
 		"edited by a writer":                    {[]func(*fakeIssue){edit(user("writer"), 1)}, ""},
@@ -89,8 +91,8 @@ func TestWhoseIssuesMayBeWorkedOn(t *testing.T) {
 		"an outsider's, the label by a deleted account":    {[]func(*fakeIssue){outsider, label(nil, 5)}, "a deleted account"},
 		"an outsider's, the label put on again by another": {[]func(*fakeIssue){outsider, label(user("writer"), 5), label(user("reader"), 6)}, "reader has no write access"},
 		"an outsider's, the label of unknown origin":       {[]func(*fakeIssue){outsider, func(i *fakeIssue) { i.labels = []string{"agent ok"} }}, "cannot be read"},
-		"an outsider's, the label taken off":               {[]func(*fakeIssue){outsider, label(user("writer"), 5), func(i *fakeIssue) { i.labels = nil }}, "its author is not a member"},
-		"an outsider's, another label":                     {[]func(*fakeIssue){outsider, label(user("writer"), 5), func(i *fakeIssue) { i.labels = []string{"agent okay"} }}, "its author is not a member"},
+		"an outsider's, the label taken off":               {[]func(*fakeIssue){outsider, label(user("writer"), 5), func(i *fakeIssue) { i.labels = nil }}, "evil is not a collaborator"},
+		"an outsider's, another label":                     {[]func(*fakeIssue){outsider, label(user("writer"), 5), func(i *fakeIssue) { i.labels = []string{"agent okay"} }}, "evil is not a collaborator"},
 		"a member's, edited by an outsider, vouched for":   {[]func(*fakeIssue){edit(user("evil"), 1), label(user("writer"), 5)}, ""},
 		"an outsider's with more labels than can be read": {[]func(*fakeIssue){outsider, label(user("writer"), 5), func(i *fakeIssue) {
 			for range 100 {
@@ -126,9 +128,11 @@ func TestOnlyCandidatesPayForTrust(t *testing.T) {
 	f.put(func(i *fakeIssue) { i.association = "NONE" })
 	f.put(func(i *fakeIssue) { i.blockedBy = []int{1} })
 	f.put(func(i *fakeIssue) { i.state = stateClosed })
+	f.put(func(i *fakeIssue) { i.association, i.blockedBy = "NONE", []int{1} })
 	r := f.openWith(map[string]any{"trust_label": "agent ok"}, []string{"open"}, []string{"closed"})
+	delete(f.permissions, "mem")
 	f.list(r, "open", "closed")
-	wantRequests(t, f, strings.Replace(listPath, "open", "all", 1)+" 200", "GET /repos/acme/shop/issues/2/dependencies/blocked_by?per_page=100 200")
+	wantRequests(t, f, strings.Replace(listPath, "open", "all", 1)+" 200", strings.Replace(memRequest, "200", "404", 1), "GET /repos/acme/shop/issues/2/dependencies/blocked_by?per_page=100 200")
 }
 
 func TestEachPersonIsAskedAboutOnce(t *testing.T) {
@@ -143,6 +147,43 @@ func TestEachPersonIsAskedAboutOnce(t *testing.T) {
 	f.change(1, func(i *fakeIssue) { i.body = "New." })
 	f.list(r, "open")
 	wantRequests(t, f, listPath+" 200", historyRequest, memRequest, "GET /repos/acme/shop/collaborators/writer/permission 200", listPath+" 200", historyRequest)
+}
+
+// Anybody may write issues in a public repository, and each account costs a request.
+func TestIssuesOfManyStrangersCostFewRequests(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	grantRoles(f)
+	f.put(func(i *fakeIssue) { i.author, i.association = fakeUser{"writer", "User"}, "NONE" })
+	for n := range 45 {
+		f.put(func(i *fakeIssue) { i.author, i.association = fakeUser{fmt.Sprintf("evil%d", n), "User"}, "NONE" })
+	}
+	r := f.open()
+	asked := 0
+	for poll := range 4 {
+		issues := f.list(r, "open")
+		requests := 0
+		for _, request := range f.asked() {
+			if strings.Contains(request, "/collaborators/") && strings.HasSuffix(request, " 404") {
+				requests++
+			}
+		}
+		if asked += requests; requests > 20 {
+			t.Errorf("poll %d asked about %d strangers", poll, requests)
+		}
+		for _, i := range issues {
+			if i.ID != "1" && (i.Dispatchable || i.WhyNot == "") {
+				t.Errorf("poll %d: %s is dispatchable", poll, i.Identifier)
+			}
+		}
+		if poll == 3 && !issues[0].Dispatchable {
+			t.Errorf("the issue of a private member among them: %s", issues[0].WhyNot)
+		}
+		r.pollsLater()
+	}
+	if asked != 45 {
+		t.Errorf("%d requests about 45 strangers, who are known for an hour", asked)
+	}
 }
 
 func TestAWriterWhoLosesAccessIsNoLongerTrustedAtTheNextPoll(t *testing.T) {

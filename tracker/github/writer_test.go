@@ -1,6 +1,8 @@
 package github
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
@@ -222,7 +225,12 @@ func TestARefusedWriteSaysWhatToDo(t *testing.T) {
 		trackertest.CheckError(t, err, tracker.ErrStatus, "Resource not accessible", "permissions: {issues: write}")
 	}
 	f.writeFault(http.StatusForbidden, map[string]string{"Retry-After": "90"}, `{"message": "You have exceeded a secondary rate limit"}`)
-	for _, err := range calls() {
+	soon, cancel := context.WithTimeout(t.Context(), time.Minute) // a comment waits within the deadline
+	defer cancel()
+	if err := (writer{f.open()}).Comment(soon, "1", "summary", "Done."); !errors.Is(err, client.ErrContent) {
+		t.Errorf("a comment that GitHub takes after the deadline: %v", err)
+	}
+	for _, err := range []error{w.Move(t.Context(), "1", "closed"), w.Label(t.Context(), "1", "review", true)} {
 		trackertest.CheckError(t, err, tracker.ErrRateLimited)
 		if wait, ok := tracker.RetryAfter(err); !ok || wait != 90*time.Second {
 			t.Errorf("wait %v, %t", wait, ok)

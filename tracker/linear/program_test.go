@@ -62,7 +62,7 @@ func TestTheProgramWorksOnAnIssueOfLinear(t *testing.T) {
 			"X-RateLimit-Requests-Remaining", "0", "X-RateLimit-Requests-Reset", reset)
 		for run := range 2 {
 			r := f.tick(t, p, p.ScriptedAgent())
-			if r.Code != 1 || !strings.Contains(r.Stdout, "tracker_rate_limited") || !strings.Contains(r.Stdout, "not before 20") || f.counted() != 1 {
+			if r.Code != 1 || !strings.Contains(r.Stderr, "tracker_rate_limited") || !strings.Contains(r.Stdout, "not before 20") || f.counted() != 1 {
 				t.Errorf("run %d: exit status %d, %d requests in all, want 1\n%s\n%s", run+1, r.Code, f.counted(), r.Stdout, r.Stderr)
 			}
 		}
@@ -72,7 +72,7 @@ func TestTheProgramWorksOnAnIssueOfLinear(t *testing.T) {
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "LINEAR_API_KEY", apiKey, "GITHUB_TOKEN=ghs_0123456789abcdefghij")
 		f.broken = answer(401, `{"errors":[{"message":"no such key: `+apiKey+`"}]}`)
 		r := f.tick(t, p, p.ScriptedAgent())
-		if r.Code != 1 || !strings.Contains(r.Stdout, "linear_api_status") {
+		if r.Code != 1 || !strings.Contains(r.Stderr, "linear_api_status") {
 			t.Errorf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
 		}
 	})

@@ -38,6 +38,23 @@ type permission struct {
 	asked  time.Time
 }
 
+// Known returns GitHub's last answer about a person, without a request: why the person's
+// word does not count, "" when it does. A denial that is older than limit is not known.
+func (a *Access) Known(login string, limit time.Duration) (denial string, ok bool) {
+	p := a.known(strings.ToLower(login))
+	if p.asked.IsZero() || p.denial != "" && time.Since(p.asked) >= limit {
+		return "", false
+	}
+	return p.denial, true
+}
+
+// known returns GitHub's last answer about a person, the zero value if there is none.
+func (a *Access) known(login string) permission {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.people[login]
+}
+
 // Denial returns why an account is not a person with write access, "" when it is. An
 // answer that GitHub does not give counts as no write access.
 func (a *Access) Denial(ctx context.Context, who Account) (string, error) {
@@ -48,10 +65,8 @@ func (a *Access) Denial(ctx context.Context, who Account) (string, error) {
 		return fmt.Sprintf("%s is not a person", who.Login), nil
 	}
 	login := strings.ToLower(who.Login)
-	a.mu.Lock()
-	known, ok := a.people[login]
-	a.mu.Unlock()
-	if ok && time.Since(known.asked) < a.Limit {
+	known := a.known(login)
+	if !known.asked.IsZero() && time.Since(known.asked) < a.Limit {
 		return known.denial, nil
 	}
 	known, err := a.client.readPermission(ctx, who.Login, known)

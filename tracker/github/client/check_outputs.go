@@ -28,9 +28,6 @@ const (
 	maxRemark      = 2 << 10 // bytes of an annotation, and of a summary
 )
 
-// cancelled is the verdict of a job that somebody or something ended.
-const cancelled = "cancelled"
-
 // outputNode is what a check run says of itself in GraphQL.
 type outputNode struct {
 	ID          string
@@ -64,7 +61,6 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 	limit := c.Transport.Timeout
 	inTime, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the logs did not come within %v", limit))
 	defer cancel()
-	more := slices.ContainsFunc(failed, func(f FailedCheck) bool { return f.Verdict != cancelled })
 	for i := range failed {
 		check := &failed[i]
 		if check.Read {
@@ -78,9 +74,6 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 		check.Read = true
 		switch {
 		case check.job == 0:
-			continue
-		case check.Verdict == cancelled && more:
-			check.NoLog = "the job was cancelled"
 			continue
 		case logs == maxLogs:
 			check.NoLog = "too many jobs failed: see the page of the check"

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -24,8 +25,9 @@ type FailedCheck struct {
 	Name     string // of a job its name in the workflow
 	Workflow string // of a job of GitHub Actions; empty for other checks, or if it is not known
 	App      string // slug of the App, such as github-actions; empty for a commit status
+	Bot      string // login of the App or bot that reports it; empty for a job of GitHub Actions, and for a person's commit status
 	URL      string
-	Verdict  string    // failure, timed_out, cancelled, action_required, startup_failure, or error of a commit status
+	Verdict  string    // failure, timed_out, action_required, startup_failure, or error of a commit status
 	At       time.Time // when it ended
 	Summary  string    // what the App says; of a commit status its description
 
@@ -50,8 +52,9 @@ type Annotation struct {
 }
 
 // failures are the verdicts of check runs and commit statuses that count as failed. A
-// stale check is not one of them: GitHub gave up waiting for it, so it has no verdict.
-var failures = []string{"FAILURE", "TIMED_OUT", "CANCELLED", "ACTION_REQUIRED", "STARTUP_FAILURE", "ERROR"}
+// stale check is not one of them: GitHub gave up waiting for it, so it has no verdict. Nor
+// has a cancelled one: a person stopped it, or another run took its place in the queue.
+var failures = []string{"FAILURE", "TIMED_OUT", "ACTION_REQUIRED", "STARTUP_FAILURE", "ERROR"}
 
 // maxCheckPages bounds the pages of 100 checks that are read of a commit.
 const maxCheckPages = 10
@@ -79,7 +82,7 @@ type runNode struct {
 		App         *struct{ Slug string }
 		WorkflowRun *struct {
 			Event    string
-			Workflow struct{ Name string }
+			Workflow struct{ Name, ResourcePath string }
 		}
 	}
 }
@@ -91,12 +94,18 @@ type statusNode struct {
 	Description string
 	TargetURL   string `graphql:"targetUrl"`
 	CreatedAt   time.Time
+	Creator     *actorNode
 }
 
 // FailedChecks reads how the checks of a commit stand. Of several check runs of one name
-// in one workflow, or of one App, the latest counts.
-func (c *Client) FailedChecks(ctx context.Context, commit string) (Checks, error) {
+// in one workflow, or of one App, the latest counts that was not cancelled. The runs of the workflow in the file
+// own, such as symphony.yml, are left out; an empty one leaves none out. What starts the
+// program there may be an event of the pull request, which makes its jobs checks of the head.
+func (c *Client) FailedChecks(ctx context.Context, commit, own string) (Checks, error) {
 	all, lacks, err := c.checks(ctx, commit)
+	all = slices.DeleteFunc(all, func(n *checkNode) bool {
+		return n.Run.Conclusion == "CANCELLED" || own != "" && n.Run.workflowFile() == own
+	})
 	checks := Checks{Lacks: lacks}
 	for _, n := range latestChecks(all) {
 		switch check := n.check(); {
@@ -217,6 +226,16 @@ func (n *runNode) after(other *runNode) bool {
 	return n.StartedAt.After(*other.StartedAt)
 }
 
+// workflowFile returns the name of the file of the workflow that a job belongs to; "" for
+// other checks, and if the token may not see it.
+func (n *runNode) workflowFile() string {
+	run := n.CheckSuite.WorkflowRun
+	if run == nil || run.Workflow.ResourcePath == "" {
+		return ""
+	}
+	return path.Base(run.Workflow.ResourcePath)
+}
+
 func (n *runNode) app() string {
 	if n.CheckSuite.App == nil {
 		return ""
@@ -235,7 +254,11 @@ func (n *checkNode) running() bool {
 func (n *checkNode) check() FailedCheck {
 	if n.Typename != "CheckRun" {
 		s := &n.Status
-		return FailedCheck{Node: s.ID, Name: s.Context, URL: s.TargetURL, Verdict: strings.ToLower(s.State), At: s.CreatedAt, Summary: s.Description}
+		check := FailedCheck{Node: s.ID, Name: s.Context, URL: s.TargetURL, Verdict: strings.ToLower(s.State), At: s.CreatedAt, Summary: s.Description}
+		if s.Creator != nil && s.Creator.Typename != "User" && s.Creator.Login != actionsApp {
+			check.Bot = s.Creator.Login
+		}
+		return check
 	}
 	run := &n.Run
 	check := FailedCheck{Node: run.ID, Name: run.Name, App: run.app(), URL: cmp.Or(run.DetailsURL, run.URL), Verdict: strings.ToLower(run.Conclusion)}
@@ -247,6 +270,8 @@ func (n *checkNode) check() FailedCheck {
 	}
 	if check.App == actionsApp {
 		check.job = jobOf(check.URL)
+	} else {
+		check.Bot = cmp.Or(check.App, "an App that is gone")
 	}
 	return check
 }

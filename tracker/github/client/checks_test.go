@@ -22,7 +22,7 @@ import (
 // outputs returns the checks of a commit, and reads what the failed ones say.
 func outputs(t *testing.T, c *client.Client, commit string) (client.Checks, []client.Lack) {
 	t.Helper()
-	checks, err := c.FailedChecks(t.Context(), commit)
+	checks, err := c.FailedChecks(t.Context(), commit, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestAFailedJobTellsItsStepsItsAnnotationsAndTheEndOfItsLog(t *testing.T) {
 	}
 	want := []client.FailedCheck{
 		{Name: "ci/build", URL: "https://ci.example.org/3", Verdict: "error", At: at(3), Summary: "The machine is on fire", Read: true},
-		{Name: "lint", App: "linter", URL: g.CloneURL() + "/runs/2", Verdict: "action_required", At: at(2), Summary: "3 problems\nPlease **look**.", Read: true},
+		{Name: "lint", App: "linter", Bot: "linter", URL: g.CloneURL() + "/runs/2", Verdict: "action_required", At: at(2), Summary: "3 problems\nPlease **look**.", Read: true},
 		{
 			Name: "test", Workflow: "CI", App: "github-actions", URL: fmt.Sprintf("%s/actions/runs/%d/job/%d", g.CloneURL(), 1000+id, id), Verdict: "failure", At: at(1),
 			Steps: []string{"Run go test"}, Log: strings.Join(all[101:301], "\n"), Read: true,
@@ -116,16 +116,46 @@ func TestTheLatestRunOfACheckCounts(t *testing.T) {
 		{"one name of two Apps", []githubtest.Check{{Name: "test", App: "a", State: "FAILURE"}, {Name: "test", App: "b", State: "SUCCESS"}}, []string{"/test failure"}, 0},
 		{"a status that was replaced", []githubtest.Check{{Status: true, Name: "ci", State: "FAILURE"}, {Status: true, Name: "ci", State: "PENDING"}}, nil, 1},
 		{"stale", []githubtest.Check{{Name: "test", State: "STALE"}, {Name: "lint", State: "NEUTRAL"}}, nil, 0},
-		{"by name", []githubtest.Check{{Name: "b", State: "FAILURE"}, {Name: "a", State: "CANCELLED"}, {Name: "c", State: "STARTUP_FAILURE"}}, []string{"CI/a cancelled", "CI/b failure", "CI/c startup_failure"}, 0},
+		{"by name", []githubtest.Check{{Name: "b", State: "FAILURE"}, {Name: "a", State: "TIMED_OUT"}, {Name: "c", State: "STARTUP_FAILURE"}}, []string{"CI/a timed_out", "CI/b failure", "CI/c startup_failure"}, 0},
+		{"replaced in the queue", []githubtest.Check{{Name: "test", State: "CANCELLED"}, {Name: "test", State: "CANCELLED", Event: "push"}}, nil, 0},
+		{"cancelled after a failure", []githubtest.Check{{Name: "test", State: "FAILURE"}, {Name: "test", State: "CANCELLED"}}, []string{"CI/test failure"}, 0},
+		{"of the own workflow", []githubtest.Check{
+			{Name: "wake", Workflow: "symphony", File: "symphony.yml", Event: "pull_request_review", State: "FAILURE"},
+			{Name: "tick", Workflow: "symphony", File: "symphony.yml", Event: "pull_request_review", State: "IN_PROGRESS"},
+			{Name: "test", Workflow: "symphony", State: "FAILURE"},
+		}, []string{"symphony/test failure"}, 0},
 	} {
 		head := g.ForcePush("work", map[string]string{"test": tt.name})
 		for _, check := range tt.checks {
 			g.SetCheck(head, check)
 		}
-		checks, err := c.FailedChecks(t.Context(), head)
+		checks, err := c.FailedChecks(t.Context(), head, "symphony.yml")
 		if err != nil || checks.Running != tt.running || !slices.Equal(names(checks), tt.want) {
 			t.Errorf("%s: %v, %d run, %v", tt.name, names(checks), checks.Running, err)
 		}
+	}
+}
+
+// Whoever may write checks or commit statuses is an author of what the agent is told.
+func TestAFailedCheckNamesTheBotThatReportsIt(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	head := g.Head("main")
+	for _, check := range []githubtest.Check{
+		{Name: "a job", State: "FAILURE"}, {Name: "an App's", App: "linter", State: "FAILURE"},
+		{Status: true, Name: "status by a person", By: "kim", State: "FAILURE"}, {Status: true, Name: "status by a bot", By: "linter[bot]", State: "FAILURE"},
+		{Status: true, Name: "status by a job", By: "github-actions", State: "FAILURE"},
+	} {
+		g.SetCheck(head, check)
+	}
+	checks, err := c.FailedChecks(t.Context(), head, "")
+	got := map[string]string{}
+	for _, f := range checks.Failed {
+		got[f.Name] = f.Bot
+	}
+	want := map[string]string{"a job": "", "an App's": "linter", "status by a person": "", "status by a bot": "linter", "status by a job": ""}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v: (-want +got)\n%s", err, diff)
 	}
 }
 
@@ -136,11 +166,11 @@ func TestACheckThatNeverEndsLeavesTheOthersToBeRead(t *testing.T) {
 	endless := g.SetCheck(head, githubtest.Check{Name: "endless", State: "IN_PROGRESS"})
 	g.SetCheck(head, githubtest.Check{Name: "queued", State: "QUEUED"})
 	g.SetCheck(head, githubtest.Check{Name: "test", State: "FAILURE"})
-	if checks, err := c.FailedChecks(t.Context(), head); err != nil || checks.Running != 2 || len(checks.Failed) != 1 || !checks.Failed[0].At.Equal(at(3)) {
+	if checks, err := c.FailedChecks(t.Context(), head, "symphony.yml"); err != nil || checks.Running != 2 || len(checks.Failed) != 1 || !checks.Failed[0].At.Equal(at(3)) {
 		t.Errorf("%+v, %v", checks, err)
 	}
 	g.FinishCheck(endless, "TIMED_OUT")
-	if checks, err := c.FailedChecks(t.Context(), head); err != nil || checks.Running != 1 || len(checks.Failed) != 2 || !checks.Failed[0].At.Equal(at(4)) {
+	if checks, err := c.FailedChecks(t.Context(), head, "symphony.yml"); err != nil || checks.Running != 1 || len(checks.Failed) != 2 || !checks.Failed[0].At.Equal(at(4)) {
 		t.Errorf("%+v, %v", checks, err)
 	}
 }
@@ -155,14 +185,13 @@ func TestManyChecksAreReadInPagesAndTheirLogsAreBounded(t *testing.T) {
 	for n := range 12 {
 		g.SetCheck(head, githubtest.Check{Name: fmt.Sprintf("red %02d", n), State: "FAILURE", Log: jobLog("no")})
 	}
-	g.SetCheck(head, githubtest.Check{Name: "cancelled", State: "CANCELLED", Log: jobLog("no")})
 	g.Asked()
 	checks, _ := outputs(t, c, head)
-	if asked := g.Asked(); len(checks.Failed) != 13 || asked[githubtest.GraphQL] != 4 || len(g.LogReads()) != 10 {
+	if asked := g.Asked(); len(checks.Failed) != 12 || asked[githubtest.GraphQL] != 4 || len(g.LogReads()) != 10 {
 		t.Errorf("%d failed, asked %v, read %d logs", len(checks.Failed), asked, len(g.LogReads()))
 	}
 	for i, f := range checks.Failed {
-		want := map[bool]string{true: "no"}[i > 0 && i <= 10]
+		want := map[bool]string{true: "no"}[i < 10]
 		if f.Log != want || (f.NoLog == "") != (want != "") {
 			t.Errorf("%s: log %q, none because %q", f.Name, f.Log, f.NoLog)
 		}

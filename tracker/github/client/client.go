@@ -30,6 +30,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -40,9 +41,6 @@ import (
 
 // DefaultAPI is the root of github.com's REST API.
 const DefaultAPI = "https://api.github.com"
-
-// maxAnswer holds a page of 100 issues of the greatest length, escaped.
-const maxAnswer = 64 << 20
 
 // Config holds the settings of a Client.
 type Config struct {
@@ -69,6 +67,8 @@ type Client struct {
 	names Names
 	graph *graphql.Client
 	pages transport.Pages // further ones of what people say
+
+	content contentPace
 }
 
 // New returns a Client. It checks the settings, and sends no request. A nil base is
@@ -105,7 +105,7 @@ func open(cfg Config, authorization string, base http.RoundTripper) (*Client, er
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", names.APIURL, err)
 	}
-	t.MaxAnswer, t.Limited = maxAnswer, rateLimit
+	t.Limited = rateLimit
 	if cfg.Log != nil {
 		t.Log = cfg.Log
 	}
@@ -244,8 +244,9 @@ func list[T any](ctx context.Context, c *Client, p Permission, path string) ([]T
 }
 
 // Walk calls read for the pages of a list, beginning with the first: read returns
-// the address of the next page, see [Next]. Walk fails with [ErrPages] if that is
-// outside of the API, or leads back.
+// the address of the next page, see [Next]. When it fails because a page is too long, since
+// anybody may write long texts, Walk goes on with smaller pages. Walk fails with [ErrPages]
+// if the next page is outside of the API, or leads back.
 func (c *Client) Walk(first string, read func(at string) (next string, err error)) error {
 	seen := make(map[string]bool)
 	for at := first; at != ""; {
@@ -254,6 +255,10 @@ func (c *Client) Walk(first string, read func(at string) (next string, err error
 		}
 		seen[at] = true
 		next, err := read(at)
+		if smaller := smallerPage(at); smaller != "" && errors.Is(err, transport.ErrTooLong) {
+			at = smaller
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -263,6 +268,35 @@ func (c *Client) Walk(first string, read func(at string) (next string, err error
 		at = next
 	}
 	return nil
+}
+
+// The numbers of items that a list is asked for. With the smaller one, a page of items of
+// the greatest length, escaped, is not too long.
+const (
+	pageSize      = 100
+	smallPageSize = 10
+)
+
+// smallerPage returns the address of the first part of a page; "" if the page has no parts.
+func smallerPage(at string) string {
+	u, err := url.Parse(at)
+	if err != nil {
+		return ""
+	}
+	q := u.Query()
+	if q.Get("per_page") != strconv.Itoa(pageSize) {
+		return ""
+	}
+	q.Set("per_page", strconv.Itoa(smallPageSize))
+	number, err := strconv.Atoi(q.Get("page"))
+	switch {
+	case q.Has("after"): // the place, of which the number says nothing with other pages
+		q.Del("page")
+	case err == nil && number > 0:
+		q.Set("page", strconv.Itoa((number-1)*pageSize/smallPageSize+1))
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
 }
 
 func pagesError(reason, remedy string) error {

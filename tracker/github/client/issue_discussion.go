@@ -16,6 +16,7 @@ type IssueStatus struct {
 	Node    string    // id in GraphQL
 	Updated time.Time // when GitHub says that the issue changed last
 	Edited  time.Time // when one of its comments changed last; zero for none
+	Total   int       // of its comments
 	// Latest holds the comments that changed last, in that order, and LatestSince when the
 	// first of these did; it is zero if there are no others.
 	Latest      []PullComment
@@ -32,7 +33,8 @@ type issueStatusNode struct {
 	ID             string
 	Number         int
 	UpdatedAt      time.Time
-	LatestComments nodes[changedComment] `graphql:"latest: comments(last: 5, orderBy: {field: UPDATED_AT, direction: ASC})"`
+	Comments       struct{ TotalCount int } `graphql:"comments"`
+	LatestComments nodes[changedComment]    `graphql:"latest: comments(last: 5, orderBy: {field: UPDATED_AT, direction: ASC})"`
 }
 
 // IssueStatuses reads how far the conversations on issues are, with one request for each
@@ -75,7 +77,7 @@ func (c *Client) addIssueStatuses(ctx context.Context, statuses map[int]IssueSta
 }
 
 func (n *issueStatusNode) status() IssueStatus {
-	s := IssueStatus{Node: n.ID, Updated: n.UpdatedAt}
+	s := IssueStatus{Node: n.ID, Updated: n.UpdatedAt, Total: n.Comments.TotalCount}
 	for _, comment := range n.LatestComments.Nodes {
 		if comment == nil {
 			continue

@@ -244,7 +244,9 @@ func (c *Client) ReplyToThread(ctx context.Context, thread, text string) error {
 			Comment *struct{ ID string }
 		} `graphql:"addPullRequestReviewThreadReply(input: $input)"`
 	}
-	err := c.mutateOnce(ctx, WritePullRequests, &done, map[string]any{"input": AddPullRequestReviewThreadReplyInput{thread, text}})
+	err := c.create(ctx, func() error {
+		return c.mutateOnce(ctx, WritePullRequests, &done, map[string]any{"input": AddPullRequestReviewThreadReplyInput{thread, text}})
+	})
 	if err == nil && (done.Reply == nil || done.Reply.Comment == nil) {
 		err = fmt.Errorf("GitHub does not find the thread of the review, or the token may not write there")
 	}

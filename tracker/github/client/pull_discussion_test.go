@@ -223,6 +223,23 @@ func TestADiscussionOfLongTextsIsReadInParts(t *testing.T) {
 	}
 }
 
+func TestTheProgramsCommentIsFoundAmongLongOnes(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	n, _ := openPull(t, g, c, "symphony/GH-1")
+	on := client.Thread{Node: status(t, c, n).Node, Number: n}
+	if created, err := c.SetComment(t.Context(), on, "<!-- mark -->", "one"); err != nil || !created {
+		t.Fatalf("created %t, %v", created, err)
+	}
+	for range 40 {
+		g.AddComment(n, "mallory", strings.Repeat("spam ", 1_000))
+	}
+	c.Transport.MaxAnswer = 60_000
+	if created, err := c.SetComment(t.Context(), on, "<!-- mark -->", "two"); err != nil || created {
+		t.Errorf("created %t, %v: want the comment edited that is there", created, err)
+	}
+}
+
 func TestTheStatusesOfIssuesWithLongCommentsAreReadInParts(t *testing.T) {
 	t.Parallel()
 	g, c := newPulls(t)

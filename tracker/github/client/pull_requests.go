@@ -22,22 +22,27 @@ type (
 
 // PullRequests reads the pull requests of a branch of the repository in any state, the
 // newest first, at most 100. A server that does not know how to look for a branch, and
-// answers with those of other branches and forks, gives no others.
+// answers with those of other branches and forks, gives no others: neither one of a fork
+// that is gone, whose repository is null.
 func (c *Client) PullRequests(ctx context.Context, branch string) ([]*PullRequest, error) {
 	owner, _, _ := strings.Cut(c.repo, "/")
 	head := url.QueryEscape(owner + ":" + branch)
 	pulls, err := get[[]*PullRequest](ctx, c, ReadPullRequests, "/pulls?state=all&sort=created&direction=desc&per_page=100&head=%s", head)
 	return slices.DeleteFunc(pulls, func(p *PullRequest) bool {
-		repo := p.GetHead().GetRepo().GetFullName() // empty if the repository is gone
-		return p.GetHead().GetRef() != branch || repo != "" && !strings.EqualFold(repo, c.repo)
+		return p.GetHead().GetRef() != branch || !strings.EqualFold(p.GetHead().GetRepo().GetFullName(), c.repo)
 	}), err
 }
 
 // CreatePullRequest opens a pull request.
 func (c *Client) CreatePullRequest(ctx context.Context, pull NewPullRequest) (*PullRequest, error) {
-	return call[*PullRequest](ctx, c, Request{
-		Method: http.MethodPost, Path: c.Path("/pulls"), Permission: WritePullRequests, Body: pull,
+	var created *PullRequest
+	err := c.create(ctx, func() (err error) {
+		created, err = call[*PullRequest](ctx, c, Request{
+			Method: http.MethodPost, Path: c.Path("/pulls"), Permission: WritePullRequests, Body: pull,
+		})
+		return err
 	})
+	return created, err
 }
 
 // EditPullRequest replaces the title and the body of a pull request; nil leaves one as

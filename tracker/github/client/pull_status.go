@@ -140,21 +140,31 @@ func (c *Client) PullStatuses(ctx context.Context, numbers []int) (map[int]PullS
 // addEdits adds to pull requests when comments of reviews changed last, since an edit of
 // one moves no other time. It reads the 100 that changed last in the repository.
 func (c *Client) addEdits(ctx context.Context, statuses map[int]PullStatus) error {
-	changed, err := get[[]struct {
-		PullRequestURL string    `json:"pull_request_url"`
-		UpdatedAt      time.Time `json:"updated_at"`
-	}](ctx, c, ReadPullRequests, "/pulls/comments?sort=updated&direction=desc&per_page=100")
-	if err != nil {
-		return err
-	}
-	for _, comment := range changed {
-		number, _ := strconv.Atoi(path.Base(comment.PullRequestURL))
-		if s, known := statuses[number]; known && comment.UpdatedAt.After(s.Edited) {
-			s.Edited = comment.UpdatedAt
-			statuses[number] = s
+	count := 0
+	return c.Walk(c.Path("/pulls/comments?sort=updated&direction=desc&per_page=%d", pageSize), func(at string) (string, error) {
+		a, err := c.Do(ctx, Request{Path: at, Permission: ReadPullRequests})
+		if err != nil {
+			return "", err
 		}
-	}
-	return nil
+		var changed []struct {
+			PullRequestURL string    `json:"pull_request_url"`
+			UpdatedAt      time.Time `json:"updated_at"`
+		}
+		if err := c.Decode(a, &changed); err != nil {
+			return "", err
+		}
+		for _, comment := range changed {
+			number, _ := strconv.Atoi(path.Base(comment.PullRequestURL))
+			if s, known := statuses[number]; known && comment.UpdatedAt.After(s.Edited) {
+				s.Edited = comment.UpdatedAt
+				statuses[number] = s
+			}
+		}
+		if count += len(changed); count >= pageSize {
+			return "", nil
+		}
+		return Next(a), nil
+	})
 }
 
 // repositoryVariables returns the variables of a query about the repository.

@@ -231,11 +231,24 @@ func TestARepositoryThatIsNotSeenIsNoRepositoryWithoutPullRequests(t *testing.T)
 	if statuses, _, err := c.PullStatuses(t.Context(), []int{1}); !client.HasStatus(err, http.StatusNotFound) || !strings.Contains(err.Error(), "acme/other is unknown") {
 		t.Errorf("%v, %v", statuses, err)
 	}
-	if _, err := c.FailedChecks(t.Context(), g.Head("main")); !client.HasStatus(err, http.StatusNotFound) {
+	if _, err := c.FailedChecks(t.Context(), g.Head("main"), ""); !client.HasStatus(err, http.StatusNotFound) {
 		t.Errorf("the checks: %v", err)
 	}
 	if err := c.DeleteBranchAt(t.Context(), "symphony/GH-1", g.Head("main")); !client.HasStatus(err, http.StatusNotFound) {
 		t.Errorf("the branch: %v", err)
+	}
+}
+
+// A server that ignores ?head= answers with all pull requests. That of a fork which its owner
+// has deleted has no repository.
+func TestAPullRequestOfADeletedForkIsNotOurs(t *testing.T) {
+	t.Parallel()
+	const answer = `[{"number": 3, "state": "open", "head": {"ref": "symphony/GH-1", "repo": null}},
+		{"number": 2, "state": "open", "head": {"ref": "symphony/GH-1", "repo": {"full_name": "mallory/shop"}}},
+		{"number": 1, "state": "open", "head": {"ref": "symphony/GH-1", "repo": {"full_name": "Acme/shop"}}}]`
+	pulls, err := newServer(t, 200, nil, answer).client(t).PullRequests(t.Context(), "symphony/GH-1")
+	if err != nil || len(pulls) != 1 || pulls[0].GetNumber() != 1 {
+		t.Errorf("%v, %v", pulls, err)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 )
 
 // maxCommentPages bounds how many comments are searched for one by the program: the
-// newest 1,000. If the program's comment is older than these, it is posted again.
+// newest 1,000, and fewer where their texts are long. If the program's comment is older than
+// these, it is posted again.
 const maxCommentPages = 10
 
 // commentsQuery asks for a page of the comments of an issue or a pull request, and whose
@@ -19,10 +20,10 @@ type commentsQuery struct {
 	Viewer struct{ Login string }
 	Nodes  []*struct {
 		Issue struct {
-			Comments commentsPage `graphql:"comments(last: 100, before: $before)"`
+			Comments commentsPage `graphql:"comments(last: $size, before: $before)"`
 		} `graphql:"... on Issue"`
 		Pull struct {
-			Comments commentsPage `graphql:"comments(last: 100, before: $before)"`
+			Comments commentsPage `graphql:"comments(last: $size, before: $before)"`
 		} `graphql:"... on PullRequest"`
 	} `graphql:"nodes(ids: $ids)"`
 }
@@ -80,8 +81,11 @@ func plainBody(body string) string { return strings.TrimSpace(strings.ReplaceAll
 func (c *Client) findComment(ctx context.Context, node, marker string) (*markedComment, error) {
 	var before *graphql.String
 	for range maxCommentPages {
-		var data commentsQuery
-		if err := c.Query(ctx, ReadIssues, &data, map[string]any{"ids": []graphql.ID{node}, "before": before}); err != nil {
+		data, err := readSized(func(size graphql.Int) (data commentsQuery, err error) {
+			err = c.Query(ctx, ReadIssues, &data, map[string]any{"ids": []graphql.ID{node}, "before": before, "size": size})
+			return data, err
+		})
+		if err != nil {
 			return nil, err
 		}
 		if data.Viewer.Login == "" || len(data.Nodes) != 1 || data.Nodes[0] == nil {

@@ -18,8 +18,10 @@ type Check struct {
 	Status      bool   // a commit status, which has a Name, a State and a Summary alone
 	Name        string // of a job or a check run; the context of a commit status
 	Workflow    string // of a job of GitHub Actions; CI when empty
+	File        string // of the workflow; ci.yml when empty
 	Event       string // that started the workflow; pull_request when empty
 	App         string // slug of an App whose check it is; that of GitHub Actions when empty
+	By          string // who set a commit status; a deleted account when empty
 	State       string // of a check run its conclusion, or QUEUED or IN_PROGRESS; of a status SUCCESS, FAILURE, ERROR or PENDING
 	Title       string
 	Summary     string
@@ -198,6 +200,7 @@ func (g *GitHub) checkNode(c *check) trackertest.Object {
 		return trackertest.Object{
 			"__typename": "StatusContext", "id": fmt.Sprintf("SC_%d", c.id), "context": c.Name, "state": c.State, "description": c.Summary,
 			"targetUrl": fmt.Sprintf("https://ci.example.org/%d", c.id), "createdAt": stamp(c.started),
+			"creator": actor(c.By),
 		}
 	}
 	if g.Denies("checks: read") {
@@ -232,7 +235,9 @@ func (g *GitHub) checkNode(c *check) trackertest.Object {
 	suite := trackertest.Object{"id": fmt.Sprintf("CS_%d", c.id), "app": trackertest.Object{"slug": c.App}, "workflowRun": trackertest.Object(nil)}
 	if c.App == "" {
 		suite["app"] = trackertest.Object{"slug": "github-actions"}
-		suite["workflowRun"] = trackertest.Object{"event": cmp.Or(c.Event, "pull_request"), "workflow": trackertest.Object{"name": cmp.Or(c.Workflow, "CI")}}
+		suite["workflowRun"] = trackertest.Object{"event": cmp.Or(c.Event, "pull_request"), "workflow": trackertest.Object{
+			"name": cmp.Or(c.Workflow, "CI"), "resourcePath": "/" + g.Repo() + "/actions/workflows/" + cmp.Or(c.File, "ci.yml"),
+		}}
 		node["detailsUrl"] = fmt.Sprintf("%s/actions/runs/%d/job/%d", g.CloneURL(), 1000+c.id, c.id)
 		if g.Denies("actions: read") {
 			suite["workflowRun"] = forbidden

@@ -44,9 +44,12 @@ type GitHub struct {
 	answers      map[string]string   // of git, about commits
 	labels       []string            // that exist besides those that something carries or carried
 	checks       map[string][]*check // by commit
+	rules        []Rule
 	artifacts    []*artifact
 	artifactHost string // address of the server that has them
 	artifactsAt  string // where GitHub says they are; empty: on that server
+
+	content contentLimit
 }
 
 // New starts a server for the length of the test.
@@ -64,7 +67,9 @@ func New(t testing.TB, cfg storetest.Config) *GitHub {
 	g.addLogs(root(cfg))
 	g.addArtifacts(root(cfg))
 	g.addPullRoutes(root(cfg))
+	g.addPersonRoutes(root(cfg))
 	g.addGraphQL(root(cfg))
+	g.addRules(root(cfg))
 	g.addGit()
 	return g
 }
@@ -143,7 +148,13 @@ func (g *GitHub) handle(root, permission, pattern string, reply func(r *http.Req
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		g.as = g.accountOf(r)
-		status, v := reply(r)
+		refused, status, v := false, 0, any(nil)
+		if createsContent[pattern] {
+			status, v, refused = g.refuseContent(w)
+		}
+		if !refused {
+			status, v = reply(r)
+		}
 		if list, ok := v.([]object); ok {
 			v = g.page(w, r, list)
 		}

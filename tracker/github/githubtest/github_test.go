@@ -168,6 +168,39 @@ func TestGitNeedsATokenThatMayDoIt(t *testing.T) {
 	}
 }
 
+// The token of a job may push workflow files that a branch has, and no others: not even
+// those that a branch had a moment ago.
+func TestWorkflowFilesOfNoBranchAreRefused(t *testing.T) {
+	t.Parallel()
+	g := newGitHub(t)
+	g.Commit("main", map[string]string{".github/workflows/ci.yml": "on: push\n"})
+	dir := t.TempDir()
+	run := func(args ...string) error {
+		out, err := git(t, dir, args...)
+		t.Log(out)
+		return err
+	}
+	address := strings.Replace(g.CloneURL(), "://", "://x-access-token:"+token+"@", 1)
+	for _, args := range [][]string{{"clone", "-q", address, "."}, {"commit", "-q", "--allow-empty", "-m", "one"}, {"push", "-q", "origin", "HEAD:refs/heads/one"}} {
+		if err := run(args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.Commit("main", map[string]string{".github/workflows/ci.yml": "on: pull_request\n"})
+	if err := run("push", "-q", "origin", "HEAD:refs/heads/two"); err != nil {
+		t.Errorf("files of a branch are refused: %v", err)
+	}
+	g.Delete("one")
+	g.Delete("two")
+	if err := run("push", "-q", "origin", "HEAD:refs/heads/three"); err == nil {
+		t.Error("files that no branch has any more are taken")
+	}
+	g.AllowWorkflows()
+	if err := run("push", "-q", "origin", "HEAD:refs/heads/three"); err != nil {
+		t.Errorf("with the permission: %v", err)
+	}
+}
+
 // TestTheTrackerWorksOnItsIssues has the adapter read and hand over an issue, which is
 // in nobody's way if a stranger opened it.
 func TestTheTrackerWorksOnItsIssues(t *testing.T) {

@@ -3,6 +3,7 @@ package githubtest
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,20 +51,41 @@ func (g *GitHub) ReopenPull(number int) {
 	}
 }
 
+// Reopen has a person open a closed issue again.
+func (g *GitHub) Reopen(number int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t := g.thread(number); t != nil && t.pull == nil {
+		g.setState(t, "open", Member)
+	}
+}
+
 // Merge has somebody merge a pull request as one commit, after which its branch is gone;
 // [Member] if nobody is named.
-func (g *GitHub) Merge(number int, by ...string) {
-	g.endPull(number, by, func(t *thread, by string) {
-		t.pull.Merged, t.mergedBy = true, by
-		branch, base := "refs/heads/"+t.pull.Head, "refs/heads/"+t.pull.Base
-		tree := g.Git("merge-tree", "--write-tree", base, branch)
-		commit := g.Git("-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit-tree", "-p", base, "-m", t.Title, tree)
-		g.Git("update-ref", base, commit)
-		if !g.keepBranches {
-			g.Git("update-ref", "-d", branch)
+func (g *GitHub) Merge(number int, by ...string) { g.endPull(number, by, g.merge) }
+
+// merge makes the merge commit of a pull request. g.mu must be held.
+func (g *GitHub) merge(t *thread, by string) {
+	t.pull.Merged, t.mergedBy = true, by
+	branch, base := "refs/heads/"+t.pull.Head, "refs/heads/"+t.pull.Base
+	tree := g.Git("merge-tree", "--write-tree", base, branch)
+	commit := g.Git("-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit-tree", "-p", base, "-m", t.Title, tree)
+	g.Git("update-ref", base, commit)
+	if !g.keepBranches {
+		g.Git("update-ref", "-d", branch)
+	}
+	if t.pull.Base != "main" {
+		return // GitHub obeys closing words for the default branch only
+	}
+	for _, m := range closingWords.FindAllStringSubmatch(t.Body, -1) {
+		if issue := g.thread(atoi(m[1])); issue != nil && issue.pull == nil {
+			g.setState(issue, "closed", by)
 		}
-	})
+	}
 }
+
+// closingWords matches the text in the body of a pull request whose merge closes an issue.
+var closingWords = regexp.MustCompile(`(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? +#([0-9]+)\b`)
 
 // KeepBranches has the server leave the branches of merged pull requests, as GitHub does
 // unless a setting of the repository says otherwise.

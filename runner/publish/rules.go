@@ -1,0 +1,89 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// ErrRules: the rules of the repository refuse whatever is pushed.
+var ErrRules = errors.New("rules_refuse_delivery")
+
+// CheckRules asks GitHub for the rules of an issue's branch, and returns [ErrRules] if one of
+// them refuses every push to it, whatever the work is. exists says whether the remote has
+// the branch. What GitHub does not say refuses nothing: then the push tells.
+func (p *Publisher) CheckRules(ctx context.Context, branch git.Branch, exists bool) error {
+	if p.GitHub == nil {
+		return nil
+	}
+	rules, err := p.GitHub.BranchRules(ctx, branch.String())
+	if err != nil {
+		return nil
+	}
+	for _, rule := range rules {
+		why := p.refusedBy(rule, branch, exists)
+		if why == "" {
+			continue
+		}
+		if free, err := p.GitHub.CanBypass(ctx, rule.Ruleset); err != nil || free {
+			continue
+		}
+		return fmt.Errorf("%w: the ruleset %d of %s %s; or let the account of the token bypass the ruleset", ErrRules, rule.Ruleset, rule.Source, why)
+	}
+	return nil
+}
+
+// refusedBy returns the demand of a rule that no push to the branch meets, with advice; empty
+// if a push can obey the rule.
+func (p *Publisher) refusedBy(rule client.BranchRule, branch git.Branch, exists bool) string {
+	switch {
+	case rule.Type == "required_signatures" && !p.Verified:
+		return "takes signed commits alone: set delivery.commits to verified, and delivery.history to squash"
+	case rule.Type == "creation" && !exists:
+		return fmt.Sprintf("lets nobody make the branch %s: change repository.branch_prefix", branch)
+	case rule.Type == "branch_name_pattern" && !exists && !obeys(rule, branch.String()):
+		return fmt.Sprintf("does not take the name of the branch %s (%s): change repository.branch_prefix", branch, wanted(rule))
+	case rule.Type == "commit_author_email_pattern" && !p.KeepHistory && !p.Verified && !obeys(rule, p.Author.Email),
+		rule.Type == "committer_email_pattern" && !p.KeepHistory && !p.Verified && !obeys(rule, p.Author.Email):
+		return fmt.Sprintf("does not take commits by %s (%s): set delivery.commits to verified", p.Author.Email, wanted(rule))
+	}
+	return ""
+}
+
+// obeys reports whether a text obeys the pattern of a rule. One that is not understood is
+// obeyed.
+func obeys(rule client.BranchRule, text string) bool {
+	r := rule.Parameters
+	var matches bool
+	switch r.Operator {
+	case "starts_with":
+		matches = strings.HasPrefix(text, r.Pattern)
+	case "ends_with":
+		matches = strings.HasSuffix(text, r.Pattern)
+	case "contains":
+		matches = strings.Contains(text, r.Pattern)
+	case "regex":
+		re, err := regexp.Compile(r.Pattern)
+		if err != nil {
+			return true
+		}
+		matches = re.MatchString(text)
+	default:
+		return true
+	}
+	return matches != r.Negate
+}
+
+// wanted returns the pattern of a rule in words.
+func wanted(rule client.BranchRule) string {
+	not := ""
+	if rule.Parameters.Negate {
+		not = "not "
+	}
+	return fmt.Sprintf("%s%s %.100q", not, strings.ReplaceAll(rule.Parameters.Operator, "_", " "), rule.Parameters.Pattern)
+}
