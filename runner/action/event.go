@@ -49,10 +49,7 @@ func (r *Runtime) Event() (Event, error) {
 		RunnerOS:   r.getenv("RUNNER_OS"),
 	}
 	e.RunAttempt, _ = strconv.Atoi(r.getenv("GITHUB_RUN_ATTEMPT"))
-	file, _, _ := strings.Cut(r.getenv("GITHUB_WORKFLOW_REF"), "@")
-	if name, ours := strings.CutPrefix(file, e.Repository+"/"); ours {
-		e.File = name
-	}
+	e.File = r.WorkflowFile(e.Repository)
 	if info, err := os.Stat(r.getenv("GITHUB_EVENT_PATH")); err == nil {
 		e.Began = info.ModTime()
 	}
@@ -70,6 +67,16 @@ func (r *Runtime) Event() (Event, error) {
 		return e, fmt.Errorf("read the event: %w: %w; start it by schedule or workflow_dispatch", ErrEvent, err)
 	}
 	return e, nil
+}
+
+// WorkflowFile returns the file of the workflow of this run in a repository, such as
+// .github/workflows/tick.yml; empty if it is in another one.
+func (r *Runtime) WorkflowFile(repository string) string {
+	file, _, _ := strings.Cut(r.getenv("GITHUB_WORKFLOW_REF"), "@")
+	if !r.inActions || len(file) <= len(repository) || !strings.EqualFold(file[:len(repository)], repository) || file[len(repository)] != '/' {
+		return ""
+	}
+	return file[len(repository)+1:]
 }
 
 // maxWord bounds a word of an event, in characters.

@@ -65,16 +65,31 @@ func List(folder fs.FS) ([]File, error) {
 	var failed []error
 	for _, key := range keys {
 		if key.IsDir() {
-			files, err := listOf(folder, key.Name())
+			files, err := listUnsorted(folder, key.Name())
 			all, failed = append(all, files...), append(failed, err)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b File) int { return a.Began.Compare(b.Began) })
+	sortFiles(all)
 	return all, errors.Join(failed...)
 }
 
-// listOf returns the logs of one issue, as [List] does. What is pruned meanwhile is no error.
-func listOf(folder fs.FS, key string) ([]File, error) {
+// ListOf returns the logs of the issue with a workspace key, as [List] does.
+func ListOf(folder fs.FS, key string) ([]File, error) {
+	if strings.Trim(key, keyLetters) != "" || !fs.ValidPath(key) || key == "." {
+		return nil, nil
+	}
+	files, err := listUnsorted(folder, key)
+	sortFiles(files)
+	return files, err
+}
+
+// sortFiles sorts logs, the oldest first.
+func sortFiles(files []File) {
+	slices.SortStableFunc(files, func(a, b File) int { return a.Began.Compare(b.Began) })
+}
+
+// listUnsorted returns the logs of one issue. What is pruned meanwhile is no error.
+func listUnsorted(folder fs.FS, key string) ([]File, error) {
 	entries, err := fs.ReadDir(folder, key)
 	if err != nil {
 		return nil, unlessGone(err)

@@ -69,7 +69,7 @@ func (d *decoder) table() []entry {
 
 		optional("workspace.root", "<temp>/symphony_workspaces", "folder of the workspaces, a separate one for each project on a machine; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; inside Actions <temp> is $RUNNER_TEMP", form{d.workspaceRoot, textSchema()}),
 
-		optional("repository.url", "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY", "where the files of the workspaces come from: an https URL, or a path, which may begin with ~ or $NAME; a relative one begins with a dot and is taken from the folder of WORKFLOW.md; by default the repository of the Actions job, or elsewhere that of origin in the checkout", form{d.deferred, textSchema()}),
+		optional("repository.url", "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY", "where the files of the workspaces come from: an https URL, or a path, which may begin with ~ or $NAME; a relative one begins with a dot and is taken from the folder of WORKFLOW.md; by default the repository of the Actions job, or elsewhere that of origin in the checkout, if that is on GitHub (github.com, or the server that GITHUB_SERVER_URL names)", form{d.deferred, textSchema()}),
 		optional("repository.base", "the remote's default branch", "branch on which the work begins, and which it is for", d.branch(&repo.Base)),
 		optional("repository.token", "$GITHUB_TOKEN, for a URL on the GitHub it belongs to", "credential for the repository: $NAME, or the credential itself; only the program has it, no child process", form{d.deferred, textSchema()}),
 		withDefault("repository.branch_prefix", "symphony/", "what the branch of an issue begins with; the issue's identifier follows", form{d.branchPrefix, nonemptySchema()}),
@@ -86,9 +86,9 @@ func (d *decoder) table() []entry {
 		optional("delivery.allowed", "[]", "patterns of the paths that a delivery may change; empty is every path", d.globs(&del.Policy.Allowed)),
 		optional("delivery.protected", "{}", "map from patterns to refuse, review, draft or allow: what happens to a delivery that changes such a path; the first that matches counts, and the built-in ones come after them", form{d.protected, mapSchema(choiceSchema(protectionWords()...))}),
 		withDefault("delivery.tokens", string(limits.Tokens), "the same for a text that looks like a token or a private key; a secret of the run is always refused", d.protection(&del.Policy.Tokens)),
-		withDefault("delivery.history", "squash", "squash publishes one commit, keep the agent's own commits: their messages mention people and close issues as it likes", d.word(func(word string) { del.KeepHistory = word == "keep" }, "squash", "keep")),
+		withDefault("delivery.history", "squash", "squash publishes one commit, keep the agent's own commits, each checked like the work itself: their messages mention people and close issues as it likes", d.word(func(word string) { del.KeepHistory = word == "keep" }, "squash", "keep")),
 		withDefault("delivery.commits", "git", "git, or verified: GitHub makes the commit and signs it, for the token of a job or of an App; only with delivery.history squash", d.word(func(word string) { del.Verified = word == "verified" }, "git", "verified")),
-		optional("delivery.verify", "", "shell command that checks the work in the sandbox before it is published; its failure goes back to the agent", d.text(&del.Verify)),
+		optional("delivery.verify", "", "shell command that checks a clean checkout of the work in the sandbox before it is published; its failure goes back to the agent", d.text(&del.Verify)),
 		withDefault("delivery.verify_rounds", "2", "turns in which the agent may fix work that fails delivery.verify; after them it is published as a draft that says so", d.integer(&del.VerifyRounds, 0)),
 		withDefault("delivery.verify_timeout_ms", "600000", "time that delivery.verify may take", d.millis(&del.VerifyTimeout, 1)),
 		optional("delivery.folder", ".symphony/patches", "folder for the patches of kind patch; kind branch writes patches too if it is written; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md", form{d.folder, nonemptySchema()}),
@@ -102,7 +102,7 @@ func (d *decoder) table() []entry {
 
 		withDefault("feedback.max_rounds", "5", "sessions in a row on what people say about a delivery before the issue is parked; 0 starts none", d.integer(&policy.MaxRounds, 0)),
 		withDefault("feedback.max_check_rounds", "3", "sessions in a row on failed checks and conflicts alone before the issue is parked; 0 starts none", d.integer(&policy.MaxCheckRounds, 0)),
-		optional("feedback.bots", "[]", "logins of bots whose comments count like those of people with write access; their commands do not", d.strings(&s.Feedback.Bots)),
+		optional("feedback.bots", "[]", "logins of bots whose comments and failed checks count like those of people with write access; their commands do not", d.strings(&s.Feedback.Bots)),
 		withDefault("feedback.label", "needs-human", "label of an issue that is parked, taken off when it goes on; empty for none", d.text(&s.Feedback.Label)),
 
 		optional("worker.ssh_hosts", "", "not supported: sessions run on this machine", form{d.rejectHosts, emptyListSchema()}),
@@ -139,7 +139,7 @@ func (d *decoder) table() []entry {
 		withDefault("codex.turn_timeout_ms", "3600000", "time a turn may take in all", d.millis(&codex.TurnTimeout, 1)),
 		withDefault("codex.read_timeout_ms", "5000", "time an answer to one request may take", d.millis(&codex.ReadTimeout, 1)),
 		withDefault("codex.stall_timeout_ms", "300000", "silence in a turn after which a session is stopped; 0 or less is never", d.millis(&codex.StallTimeout, -maxMillis)),
-		withDefault("codex.max_tool_calls", "1000", "calls of the tracker's tools that a session may make; more are refused", d.integer(&codex.MaxToolCalls, 1)),
+		withDefault("codex.max_tool_calls", "200", "calls of the tracker's tools that a session may make; more are refused", d.integer(&codex.MaxToolCalls, 1)),
 		optional("codex.env", "[]", "names of environment variables that the agent sees besides the plain ones", d.names(&codex.Env)),
 		withDefault("codex.max_processes", "16384", "processes and threads that the user of this program may have while a session starts another; the superuser has no such bound; 0 is unlimited", d.integer(&s.Workspace.Limits.Processes, 0)),
 		withDefault("codex.max_open_files", "65536", "files that one process of a session may have open; 0 is unlimited", d.integer(&s.Workspace.Limits.OpenFiles, 0)),

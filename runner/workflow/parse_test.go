@@ -114,7 +114,7 @@ func TestAMinimalWorkflowHasTheDefaults(t *testing.T) {
 				TurnTimeout:  time.Hour,
 				ReadTimeout:  5 * time.Second,
 				StallTimeout: 5 * time.Minute,
-				MaxToolCalls: 1000,
+				MaxToolCalls: 200,
 			},
 		},
 		Prompt: "Do it.", PromptLine: 4,

@@ -104,11 +104,45 @@ type Source struct {
 	content []byte   // that was parsed last; nil before the first time
 	err     error    // of that parse
 	good    Workflow // the last one that parsed without an error
+
+	read   stamp // of the file that was read last
+	looked stamp // of the file at the last call of Changed
+}
+
+// stamp identifies a content of a file, as far as its metadata can. It is zero for a file
+// that is not there.
+type stamp struct {
+	size     int64
+	modified time.Time
+	inode    uint64
+}
+
+// stampOf returns the stamp of the file at path; a link counts as its target.
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}
+	}
+	s := stamp{size: info.Size(), modified: info.ModTime()}
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		s.inode = uint64(sys.Ino)
+	}
+	return s
 }
 
 // NewSource returns a Source for the workflow file at path, without reading it.
 func NewSource(path string, env Env) *Source {
 	return &Source{path: path, env: env}
+}
+
+// Changed reports whether the file seems to have changed since Current read it, without
+// reading it. It is to be called again and again: a change counts once it is there for two
+// calls, so that nobody reads a file that is being written.
+func (s *Source) Changed() bool {
+	now := stampOf(s.path)
+	settled := now == s.looked
+	s.looked = now
+	return settled && now != s.read
 }
 
 // Current reads the file again. When it cannot be used, Current returns the error
@@ -117,6 +151,7 @@ func NewSource(path string, env Env) *Source {
 // the caller must not dispatch; with a good workflow it continues to reconcile running
 // sessions (SPEC §6.3).
 func (s *Source) Current() (Workflow, error) {
+	s.read = stampOf(s.path)
 	path, content, err := read(s.path)
 	if err != nil {
 		return s.good, err
