@@ -78,14 +78,18 @@ type attempt struct {
 	usage       codex.Usage
 
 	home, temp   string // the session's own Codex home and temporary folder; empty for none
+	programs     string // the folder of programs that Codex finds before others; empty for none
 	isRepository bool   // whether the workspace is a Git repository
 	work         work   // on its way to Job.Repository
 
 	issue     *tracker.Issue // as read after the latest turn; nil when it could not be read
 	gone      bool           // whether that read found that the issue is no longer visible
 	changed   bool           // whether the session changed the workspace; if its work is taken, whether it published any
+	said      string         // the latest message of the agent
+	replied   bool           // whether the agent has answered an item of Feedback
 	questions []string       // that the agent asked
 	asked     asked          // by the tool ask, in the present turn
+	resumed   bool           // whether the session continues Thread
 	acted     bool           // whether it did more than speak in the latest turn
 	warnings  []string       // failures that do not change the outcome
 }
@@ -225,7 +229,7 @@ func (a *attempt) runSession(ctx context.Context, process *workspace.Process, op
 	return use(session)
 }
 
-// awaitPreflight waits, before the first turn, until it is known whether sessions
+// awaitPreflight waits, before the first turn or program, until it is known whether sessions
 // can work. The first session runs the check itself.
 func (a *attempt) awaitPreflight(ctx context.Context, session *codex.Session) error {
 	mustCheck, err := a.Preflight.enter(ctx)
@@ -245,7 +249,7 @@ type prompts struct{ fresh, resumed string }
 // no process.
 func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err error) {
 	run := prompt.Run{
-		Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), Delivers: a.delivers(),
+		Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), LeftOut: a.Redact(cmp.Or(a.work.lost, a.LeftOut)), Delivers: a.delivers(),
 		Replies: a.Talks && a.Reply != nil, Asks: a.Talks,
 	}
 	for _, f := range a.Feedback {
@@ -295,7 +299,6 @@ func (p prompts) first(resumed bool) string {
 // their callbacks.
 func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace.Process, codex.Options, error) {
 	var process *workspace.Process
-	runsPrograms := a.Repository != nil // of the host, inside the agent's sandbox, if it can
 	options := codex.Options{
 		Version: a.Version, Cwd: ws.Path,
 		Name:   a.Issue.Identifier + ": " + a.Issue.Title,
@@ -309,16 +312,19 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 			return realPaths(a.deniedPaths(home), readable)
 		},
 	}
-	if runsPrograms {
+	if a.Repository != nil { // programs of the host run inside the agent's sandbox, if they can
 		options.NoExec = a.noExec
 	}
 	command := a.Codex.Command
 	switch {
-	case !runsPrograms:
+	case a.Repository == nil && !a.Codex.UsesProfile():
 	case a.home != "":
 		options.SaveProfile = a.saveProfile
 	default:
 		command, options.ProfileGiven = codex.CommandWithProfile(command, options)
+	}
+	if a.programs != "" {
+		command = codex.HideOldBubblewrap(command, a.programs)
 	}
 	var err error
 	if process, err = a.Workspaces.Start(ctx, ws, command, a.environment()); err != nil {
@@ -331,6 +337,7 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 // runTurns runs turns until the issue needs no more of them, the agent has called
 // deliver, or max_turns is reached (SPEC §7.1).
 func (a *attempt) runTurns(ctx context.Context, session *codex.Session, text string) error {
+	a.resumed = session.Resumed()
 	for n := 1; ; n++ {
 		if err := a.runTurn(ctx, session, text); err != nil {
 			return err
@@ -402,12 +409,25 @@ func addExitStatus(err error, process *workspace.Process) error {
 		switch {
 		case errors.Is(exit, workspace.ErrNotFound):
 			return exit
+		case errors.Is(err, codex.ErrSlowStart):
+			return fmt.Errorf("codex.command ended before its first answer, with %s: let it start an app-server, as `codex app-server` does: %w", endOf(exit, process), err)
 		case exit != nil:
 			return fmt.Errorf("%w: %w", err, exit)
 		}
 	case <-time.After(time.Second): // it closed its output and runs on: there is no status to add
 	}
 	return err
+}
+
+// endOf describes the end of a process, with the last lines that it printed.
+func endOf(exit error, process *workspace.Process) string {
+	if exit != nil {
+		return exit.Error()
+	}
+	if said := process.Stderr(); said != "" {
+		return fmt.Sprintf("exit status 0; its last output: %q", said)
+	}
+	return "exit status 0"
 }
 
 // brief returns text on one line of at most maxWhy runes, for a log line, a table

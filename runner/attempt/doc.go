@@ -7,10 +7,12 @@
 // The files of a session that belong to no workspace are in Job.SessionDir:
 // a temporary folder that the agent may write and, when the session logs in with a
 // key, a Codex home of which only the rollout of the thread outlives the session
-// (session_dirs.go, rollout.go). [Forget] removes both together with the workspace, and
-// [ForgetUnused] those of issues that the state does not know any more. What no agent may
-// read, above all the places where people keep credentials, is one list in deny.go. [Preflight] tries everything except a turn; in a tick the first
-// session runs that check on its way, and the others wait for it ([PreflightOnce]).
+// (session_dirs.go, rollout.go), and a program that all sessions share, behind which Codex
+// does not see a bubblewrap that is too old for it. [Forget] removes both folders together
+// with the workspace, and [ForgetUnused] the folders of issues that the state does not know
+// any more. What no agent may read, above all the places where people keep credentials, is
+// one list in deny.go. [Preflight] tries everything except a turn; in a tick the first session
+// runs that check on its way, and the others wait for it ([PreflightOnce]).
 //
 // # A repository
 //
@@ -31,10 +33,11 @@
 // base from a checkout in a folder of the host, a kept one keeps its files and gets a new
 // .git, and hooks run outside the sandbox or not at all.
 //
-// The work comes out as a stream of bytes over the connection of the session (harvest.go)
-// and goes to Repository.Deliver (deliver.go). The agent can publish during a turn as well
-// (tools.go), and the session ends after a turn in which it did: the issue stays open until
-// the host hands it over, so only the agent knows when it is done.
+// The work comes out as a stream of bytes over the connection of the session (harvest.go),
+// is checked in a clean checkout beside the workspace (verify.go), and goes to
+// Repository.Deliver (deliver.go). The agent can publish during a turn as well (tools.go), and
+// the session ends after a turn in which it did: the issue stays open until the host hands it
+// over, so only the agent knows when it is done.
 //
 // Work that the session was not able to finish is published as unproven if the session
 // failed or ran out of time. Work that is refused at the end fails the issue with the

@@ -22,9 +22,11 @@ import (
 
 const (
 	maxEventLine = 64 << 10 // of a longer message the long texts lose their middle
+	maxBriefLine = 4 << 10  // the same for a message after the limit of the log
 	maxShortened = 4 << 20  // of a message above this only the size is kept
-	// The bounds of a log that is whole and of one that is not, in bytes. What comes later is
-	// not written, except the hooks and the outcome.
+	// The limits of a log that is whole and of one that is not, in bytes. After it the log is
+	// brief: long messages are shortened more, so that half as many bytes again keep what was run
+	// and said. What comes after those is not written, except the hooks and the outcome.
 	maxWholeLog, maxEventLog = 64 << 20, 16 << 20
 
 	// flushDelay bounds how long a line is only in memory. The log of a killed process may
@@ -55,8 +57,9 @@ type EventLog struct {
 	out     *bufio.Writer
 	timer   *time.Timer // flushes out; nil if nothing waits in it
 	written int         // bytes in the log
-	limit   int         // of written, in bytes
-	stopped error       // why the log ended early; nil while it is written
+	limit   int         // of written, in bytes; the log is brief after it
+	lack    error       // why the log is not complete; nil if it is
+	stopped bool        // the log ended early
 	broken  bool        // it cannot be written any more
 }
 
@@ -94,12 +97,12 @@ func (l *EventLog) End(o schedule.Outcome) schedule.Outcome {
 	if l == nil {
 		return o
 	}
-	stopped := l.end(transcript.Outcome{
+	lack := l.end(transcript.Outcome{
 		Class: string(o.Class), Status: string(o.Status), Why: o.Why, Question: o.Question, Refused: o.Refused, Warnings: o.Warnings,
 		Turns: o.Turns, Input: o.Usage.Input, Output: o.Usage.Output,
 	})
-	if stopped != nil {
-		o.Warnings = append(o.Warnings, l.Redact(stopped.Error()))
+	if lack != nil {
+		o.Warnings = append(o.Warnings, l.Redact(lack.Error()))
 	}
 	return o
 }
@@ -124,7 +127,7 @@ func (l *EventLog) end(o transcript.Outcome) error {
 			l.fail(err)
 		}
 	}
-	return l.stopped
+	return l.lack
 }
 
 // folder returns the folder of all logs, empty if the session has none.
@@ -142,15 +145,19 @@ func (l *EventLog) wire(dir byte, line []byte) {
 	}
 	method := methodOf(line)
 	piece := isPiece(method)
-	if !l.Whole && (piece || repeats[string(method)]) {
+	longest, brief := maxEventLine, l.brief()
+	if brief {
+		longest = maxBriefLine
+	}
+	if (brief || !l.Whole) && (piece || repeats[string(method)]) {
 		return
 	}
 	m := transcript.Line{Dir: string(dir)}
 	switch {
 	case piece: // a secret can be spread over pieces, or encoded in them, which no redaction finds
 		m.Omitted = len(line)
-	case len(line) > maxEventLine:
-		m.Msg = shorten([]byte(l.redactLong(line)))
+	case len(line) > longest:
+		m.Msg = shorten([]byte(l.redactLong(line)), longest)
 		m.Omitted = max(len(line)-len(m.Msg), 1)
 	case dir == '>' || json.Valid(line): // what was sent is valid
 		m.Msg = line
@@ -158,6 +165,19 @@ func (l *EventLog) wire(dir byte, line []byte) {
 		m.Msg, _ = json.Marshal(string(line)) // a string always marshals
 	}
 	l.write(m)
+}
+
+// brief reports whether the log has reached its limit. The first time it says so.
+func (l *EventLog) brief() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.written <= l.limit {
+		return false
+	}
+	if l.lack == nil {
+		l.lacks(fmt.Errorf("the event log is not complete: after its limit of %d bytes it has long messages without most of their text", l.limit))
+	}
+	return true
 }
 
 // redactLong hides the secrets of a long message before it is shortened, because a part
@@ -201,16 +221,16 @@ func (l *EventLog) hook(name, output string, exit *int, took time.Duration, fail
 	l.writeLine(transcript.Line{Hook: &transcript.Hook{Name: name, Exit: exit, Error: failure, Output: output, Millis: took.Milliseconds()}})
 }
 
-// write appends a line, unless the log has reached its limit. The line is in the file within
+// write appends a line, unless the log has ended. The line is in the file within
 // flushDelay, for readers that follow the log.
 func (l *EventLog) write(e transcript.Line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.stopped != nil:
+	case l.stopped:
 		return
-	case l.written > l.limit:
-		l.stop(fmt.Errorf("the event log ends early: it has reached its limit of %d bytes", l.limit))
+	case l.written > l.limit+l.limit/2:
+		l.stop(fmt.Errorf("the event log ends early: it has reached its limit of %d bytes", l.limit+l.limit/2))
 		return
 	}
 	l.append(e)
@@ -279,15 +299,21 @@ func (l *EventLog) flush() {
 // fail ends a log that cannot be written. l.mu must be held.
 func (l *EventLog) fail(err error) {
 	l.broken = true
-	if l.stopped == nil {
+	if !l.stopped {
 		l.stop(fmt.Errorf("the event log ends early: %w; look for room on the disk of the logs", err))
 	}
 }
 
 // stop ends the log and logs why. l.mu must be held.
 func (l *EventLog) stop(err error) {
-	l.stopped = err
-	l.Log.Warn(err.Error())
+	l.stopped = true
+	l.lacks(err)
+}
+
+// lacks logs why the log is not complete, and keeps it for the outcome. l.mu must be held.
+func (l *EventLog) lacks(why error) {
+	l.lack = why
+	l.Log.Warn(why.Error())
 }
 
 // methodOf returns the method of a message, empty if it does not begin with it.
@@ -316,20 +342,20 @@ func (a *attempt) logHook(began time.Time, err error) error {
 	return err
 }
 
-// shorten returns a JSON message of at most maxEventLine bytes, in which long texts have
+// shorten returns a JSON message of at most longest bytes, in which long texts have
 // lost their middle and long lists their end; nil if that is not possible.
-func shorten(message []byte) json.RawMessage {
+func shorten(message []byte, longest int) json.RawMessage {
 	in := json.NewDecoder(bytes.NewReader(message))
 	in.UseNumber()
 	var v any
 	if in.Decode(&v) != nil {
 		return nil
 	}
-	for limit := maxEventLine / 4; limit >= 64; limit /= 4 {
+	for limit := longest / 4; limit >= 64; limit /= 4 {
 		var b bytes.Buffer
 		out := json.NewEncoder(&b)
 		out.SetEscapeHTML(false)
-		if out.Encode(shortenValue(v, limit)) == nil && b.Len() <= maxEventLine {
+		if out.Encode(shortenValue(v, limit)) == nil && b.Len() <= longest {
 			return bytes.TrimSpace(b.Bytes())
 		}
 	}

@@ -276,7 +276,7 @@ func TestAnEventLogEndsAtItsBound(t *testing.T) {
 		f.whole = whole
 		l := f.openLog()
 		line := []byte(`{"text":"` + strings.Repeat("x", 1000) + `"}`)
-		l.written = l.limit - 10*len(line) // as if the log were nearly full
+		l.written = l.limit + l.limit/2 - 10*len(line) // as if the log were nearly full
 		for range 100 {
 			l.wire('<', line)
 			l.event(codex.Event{Kind: codex.TurnCompleted})
@@ -293,8 +293,50 @@ func TestAnEventLogEndsAtItsBound(t *testing.T) {
 		if end := lines[len(lines)-2:]; end[0].Hook == nil || end[1].Outcome == nil {
 			t.Errorf("it does not end with the hook and the outcome: %+v", end)
 		}
-		if n := f.logged(slog.LevelWarn); n != 1 {
+		if n := f.logged(slog.LevelWarn, "ends early"); n != 1 {
 			t.Errorf("%d warnings, want one that says so:\n%s", n, f.log.bytes.String())
+		}
+	}
+}
+
+// TestAnEventLogKeepsWhatWasRunAfterItsLimit is about an agent that has filled the log: what
+// it runs and says then must still be found.
+func TestAnEventLogKeepsWhatWasRunAfterItsLimit(t *testing.T) {
+	t.Parallel()
+	const secret = "swordfish-123"
+	for _, whole := range []bool{true, false} {
+		f := newFixture(t, "")
+		f.whole = whole
+		f.job.Redact = func(text string) string { return strings.ReplaceAll(text, secret, "***") }
+		l := f.openLog()
+		l.written = l.limit + 1
+		const commands = 100
+		before := len(f.readLog())
+		for i := range commands {
+			output := "first" + strings.Repeat(secret, 100_000/len(secret)) + "last"
+			l.wire('<', []byte(`{"method":"item/commandExecution/outputDelta","params":{"delta":"`+strings.Repeat("x", 1000)+`"}}`))
+			l.wire('<', fmt.Appendf(nil, `{"method":"item/completed","params":{"item":{"type":"commandExecution","id":"%d","command":"%s; run %d","aggregatedOutput":"%s","exitCode":3}}}`,
+				i, strings.Repeat("c", 500), i, output))
+			l.wire('<', fmt.Appendf(nil, `{"method":"item/completed","params":{"item":{"type":"agentMessage","id":"m%d","text":"said %d"}}}`, i, i))
+		}
+		if got := l.End(schedule.Outcome{Class: schedule.Done}); len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "the event log is not complete: after its limit of") {
+			t.Errorf("the end does not say what is not there: %+v", got)
+		}
+		text := string(f.readLog())
+		for i := range commands {
+			run := fmt.Sprintf(`"command":"%s; run %d"`, strings.Repeat("c", 500), i)
+			if !strings.Contains(text, run) || !strings.Contains(text, fmt.Sprintf(`"text":"said %d"`, i)) {
+				t.Fatalf("whole %v: the command or the message %d is not in the log", whole, i)
+			}
+		}
+		if strings.Contains(text, "outputDelta") || strings.Contains(text, "swordfish") || len(text)-before > commands*(maxBriefLine+500) {
+			t.Errorf("whole %v: pieces, parts of a secret or long outputs are in the log of %d bytes", whole, len(text))
+		}
+		if lines := f.readEventLog(); len(lines) != 1+2*commands+1 || lines[1].Omitted < 90_000 {
+			t.Errorf("whole %v: %d lines, %d bytes omitted", whole, len(lines), lines[1].Omitted)
+		}
+		if n := f.logged(slog.LevelWarn); n != 1 {
+			t.Errorf("%d warnings, want one:\n%s", n, f.log.bytes.String())
 		}
 	}
 }

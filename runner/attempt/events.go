@@ -47,6 +47,9 @@ func (a *attempt) onEvent(e codex.Event) {
 	if e.Kind == codex.Warning {
 		u.Warnings = []string{e.Summary}
 	}
+	if e.Said != "" {
+		a.said = e.Said
+	}
 	a.reporting.Lock()
 	switch e.Kind {
 	case codex.SessionStarted:

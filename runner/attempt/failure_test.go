@@ -259,11 +259,11 @@ func TestAnAgentThatCannotBeTalkedTo(t *testing.T) {
 			`read -r line; echo '{"id":1,"error":{"code":-32600,"message":"not today"}}'; cat > /dev/null`,
 			schedule.IssueFailed, []string{"response_error", "not today"},
 		},
-		"knows no request of ours": { // as another program, or another version, for every issue
+		"knows no request of ours": { // whether every issue fails so is for Job.Test to say
 			`read -r line; echo '{"id":1,"error":{"code":-32601,"message":"method not found"}}'; cat > /dev/null`,
-			schedule.Systemic, []string{"response_error", "-32601"},
+			schedule.IssueFailed, []string{"response_error", "-32601"},
 		},
-		"is another program": {"cat", schedule.Systemic, []string{"response_error", "-32601"}},
+		"is another program": {"cat", schedule.IssueFailed, []string{"response_error", "-32601"}},
 		"is overloaded": {
 			`n=0; while read -r line; do case $line in *'"id":'*) n=$((n+1)); echo "{\"id\":$n,\"error\":{\"code\":-32001,\"message\":\"busy\"}}";; esac; done`,
 			schedule.Transient, []string{"response_error", "-32001", "busy"},

@@ -48,6 +48,7 @@ type fixture struct {
 	hooks    workspace.Hooks
 	grace    workspace.Grace
 	onUpdate func(Update) // called for each update
+	said     string       // the agent's last message in the latest run, which run takes out of the outcome
 	logs     string       // the folder of the event logs; empty for none
 	whole    bool         // they have everything
 	foreign  bool         // their folder may be a trap
@@ -170,6 +171,7 @@ func (f *fixture) run(ctx context.Context) schedule.Outcome {
 	})
 	f.returned = true
 	outcome = f.job.EventLog.End(outcome)
+	f.said, outcome.Said = outcome.Said, ""
 	if pid, started := f.readPID("agent.pid"); started {
 		f.assertDead(pid)
 	}

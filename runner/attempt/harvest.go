@@ -37,6 +37,10 @@ type work struct {
 	submodules []git.Submodule // of the workspace
 	inside     []string        // paths of those that had changes when the work was taken last
 
+	checkout git.Checkout // of the workspace
+	untaken  git.Untaken  // what could not be taken along then
+	lost     string       // what could not be taken along with the work that the last session left; empty for nothing
+
 	start  git.ObjectID // where work began that the session continues; zero for Checkout.Head
 	tree   git.WorkTree // the files that the checkout made
 	hooked bool         // after_run has been started since the latest turn
@@ -75,6 +79,26 @@ func (w *work) record(delivered bool, err error) {
 	if refused, isRefused := errors.AsType[*RefusedError](err); isRefused {
 		w.refused = refused.Reasons
 	}
+}
+
+// noteUntaken keeps what could not be taken along with the work that a harvest has brought,
+// or with the error of one that has brought none. w must be held.
+func (w *work) noteUntaken(in *git.Incoming, err error) {
+	if in != nil {
+		w.untaken = in.Untaken
+	} else if none, ok := errors.AsType[*git.NothingNewError](err); ok {
+		w.untaken = none.Untaken
+	}
+}
+
+// leftOut returns the sentence about what could not be taken along, with a space before it;
+// empty if everything was.
+func (w *work) leftOut() string {
+	list := w.untaken.String()
+	if list == "" {
+		return ""
+	}
+	return " Git cannot take these along, so they are left out: " + untrusted.OneLine(list, maxWhy-100) + "."
 }
 
 // errReceived is the error of a write after Receive has stopped reading the harvest.
@@ -127,7 +151,7 @@ func (a *attempt) stream(ctx context.Context, command git.Command, maxOutput int
 		refused = read(reader)
 		reader.CloseWithError(errReceived)
 	})
-	result, err := a.work.session.Exec(ctx, codex.Exec{Argv: command.Args, Env: command.Env, Timeout: harvestTime, MaxOutput: maxOutput, Stdout: writer})
+	result, err := a.work.session.Exec(ctx, codex.Exec{Argv: command.Args, Doing: "packing the work", Env: command.Env, Timeout: harvestTime, MaxOutput: maxOutput, Stdout: writer})
 	if err == nil && result.ExitCode != 0 {
 		err = &git.Refusal{Reason: fmt.Sprintf("git cannot read the repository of the workspace (exit status %d): %s",
 			result.ExitCode, untrusted.Output(a.Redact(result.Stderr), maxHookOutput))}

@@ -19,6 +19,7 @@ type Job struct {
 	Attempt    int               // SPEC §4.1.5: 0 in the first run
 	Thread     string            // to resume, empty for a new one
 	Refused    string            // why the work of the last session was not published, which the first prompt says; empty for nothing
+	LeftOut    string            // files that could not be taken along with that work, which the first prompt says; empty for none
 	Feedback   []prompt.Feedback // what was said about the work and nobody has answered, oldest first
 	Prompt     string            // the template, SPEC §5.4
 	PromptLine int               // of WORKFLOW.md, on which it begins; 0 counts as 1
@@ -38,12 +39,15 @@ type Job struct {
 	// resolve is set. The text is as the agent wrote it. Its errors are shown to the agent.
 	// nil if there is no Feedback.
 	Reply     func(ctx context.Context, id, text string, resolve bool) error
-	Preflight *PreflightOnce      // shared by the sessions of a tick; nil checks nothing before the first turn
-	Redact    func(string) string // hides secrets in texts that leave the program; nil hides none
-	EventLog  *EventLog           // of the session; nil for none. The caller ends it
-	Version   string              // of this program, sent to the agent
-	Warn      func(string)        // gets the warnings of [Preflight]; nil drops them
-	Log       *slog.Logger
+	Preflight *PreflightOnce // shared by the sessions of a tick; nil checks nothing before the first turn
+	// Test tries without an issue whether the cause of a failure lasts. It returns nil if it
+	// is over, or was the issue itself. nil tests nothing.
+	Test     func(context.Context, schedule.Cause) error
+	Redact   func(string) string // hides secrets in texts that leave the program; nil hides none
+	EventLog *EventLog           // of the session; nil for none. The caller ends it
+	Version  string              // of this program, sent to the agent
+	Warn     func(string)        // gets the warnings of [Preflight]; nil drops them
+	Log      *slog.Logger
 
 	stoppedTime time.Duration // replaces the constant in tests; 0 does not
 }

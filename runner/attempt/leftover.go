@@ -174,7 +174,8 @@ func (a *attempt) saveLeft(ctx context.Context, ws workspace.Workspace, s start)
 		return a.giveUp(ctx, err)
 	}
 	_, err := a.Workspaces.SaveWork(ws, func(w io.Writer) error { return a.writeLeft(ctx, w, s, command) })
-	if errors.Is(err, git.ErrNothingNew) {
+	if none, isNone := errors.AsType[*git.NothingNewError](err); isNone {
+		a.work.lost = none.Untaken.String()
 		return nil
 	}
 	if _, isFile := errors.AsType[*fs.PathError](err); isFile { // the host's own

@@ -33,12 +33,7 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	case stopped:
 		o.Class, o.Why = schedule.Stopped, context.Cause(ctx).Error()
 	case err != nil:
-		o.Class, o.RetryAt = classify(err)
-		o.Fault = a.fault(err)
-		if a.turns > 0 && errors.Is(err, workspace.ErrNotFound) {
-			o.Class = schedule.IssueFailed // the agent has worked, so its command exists
-		}
-		o.Why = a.brief(err.Error())
+		a.judge(ctx, &o, err)
 	}
 	o.Status = status(ctx, o.Class, err)
 	if o.Class != schedule.Done && !stopped && a.turns > 0 {
@@ -48,7 +43,14 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	if inside := a.work.leftInside(); inside != "" {
 		o.Warnings = append(o.Warnings, strings.TrimSpace(inside))
 	}
+	if left := a.work.leftOut(); left != "" {
+		o.Warnings = append(o.Warnings, a.brief(left))
+	}
 	o.Delivered, o.Refused = a.work.delivered, a.reasons(a.work.refused)
+	if !a.replied {
+		o.Said = a.Redact(a.said)
+	}
+	o.LeftOut = a.brief(a.work.untaken.String())
 	if now := a.issue; now != nil && (now.State != a.Issue.State || !now.UpdatedAt.Equal(a.Issue.UpdatedAt)) {
 		o.Idle = false
 	}
@@ -113,10 +115,6 @@ var sharedDeliveryErrors = []error{
 // session has already retried when it returns it.
 const codeOverloaded = -32001
 
-// codeUnknownRequest is the error code of a program that does not know a request: it is
-// not Codex, or a version that was not tested. No issue is the cause of that.
-const codeUnknownRequest = -32601
-
 // classify returns what a failed attempt means for its issue, and the time from
 // which the model's API said that a retry makes sense; zero when it gave none.
 func classify(err error) (schedule.Class, time.Time) {
@@ -125,25 +123,28 @@ func classify(err error) (schedule.Class, time.Time) {
 	switch {
 	case errors.Is(err, ErrPerson):
 		return schedule.NeedsInput, time.Time{}
-	case isAny(err, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrNoSandbox, codex.ErrNoExec):
+	case isAny(err, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrSettings, codex.ErrNoSandbox, codex.ErrNoExec):
 		return schedule.Systemic, time.Time{}
 	case errors.Is(err, git.ErrRefused):
 		return schedule.IssueFailed, time.Time{}
 	case isAny(err, sharedDeliveryErrors...):
 		return schedule.Systemic, time.Time{}
-	case errors.Is(err, workspace.ErrInUse): // until the other process is done
+	case isAny(err, workspace.ErrInUse, workspace.ErrForeign): // until the other process, or the other project's issue, is done
 		return schedule.Transient, time.Time{}
-	case isAny(err, git.ErrMoved, git.ErrTimeout, errOutputLost): // the next session begins with what is there then
+	case isAny(err, git.ErrTimeout, errOutputLost):
 		return schedule.Transient, time.Time{}
+	case errors.Is(err, codex.ErrNotResumed):
+		return schedule.ThreadLost, time.Time{}
 	case errors.As(err, &turn):
 		return classOfTurnError(turn.Info, turn.HTTPStatus), turn.ResetsAt
 	case errors.As(err, &response) && response.Code == codeOverloaded:
 		return schedule.Transient, time.Time{}
-	case errors.As(err, &response) && response.Code == codeUnknownRequest:
-		return schedule.Systemic, time.Time{}
 	}
 	return schedule.IssueFailed, time.Time{}
 }
+
+// PushFault begins the Fault of a session whose push the server has refused.
+const PushFault = "push: "
 
 // fault returns the kind of a failure that WORKFLOW.md or the machine may be the cause of; see
 // [schedule.Outcome]. A prompt that passes its check and fails to render depends on
@@ -154,6 +155,12 @@ func (a *attempt) fault(err error) string {
 	}
 	if errors.Is(err, codex.ErrSlowStart) {
 		return codex.ErrSlowStart.Error()
+	}
+	if a.turns == 0 && isStart(err) {
+		return startFailure(err)
+	}
+	if rejected, ok := errors.AsType[*git.RejectedError](err); ok && rejected.Rule != "" {
+		return PushFault + rejected.Rule
 	}
 	if isAny(err, prompt.ErrRender, prompt.ErrParse) {
 		return "the prompt of " + a.Issue.Identifier

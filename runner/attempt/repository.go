@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,9 @@ var (
 	// ErrPerson marks an error after which a person has to decide about the issue, such as
 	// a pull request that was closed. It parks the issue with its text.
 	ErrPerson = errors.New("delivery_needs_a_person")
+	// ErrRenewed says that Delivery.Incoming is on a newer base now: it has to be checked again
+	// and delivered again.
+	ErrRenewed = fmt.Errorf("%w: the work was put on a newer base", git.ErrMoved)
 )
 
 // Repository says where the files of an issue come from and where the agent's work
@@ -52,8 +56,8 @@ type Repository struct {
 	// when the work has been taken, which does not have what the hook leaves.
 	TrustedHooks bool
 
-	// Verify is a shell command that checks the work in the sandbox before it is
-	// published; empty checks nothing. If it fails at the end of the session, the end of
+	// Verify is a shell command that checks the work in the sandbox, in a clean checkout of
+	// it, before it is published; empty checks nothing. If it fails at the end of the session, the end of
 	// its output is the text of one more turn, at most VerifyRounds times.
 	Verify        string
 	VerifyRounds  int
@@ -63,7 +67,7 @@ type Repository struct {
 	// times in a session: each time for all the work since Checkout.Head, even if some of
 	// it is published. It may keep work that it does not publish as files. The caller
 	// closes Delivery.Incoming. The errors are those of package git, [ErrDelivery],
-	// [ErrPerson], and others that concern the issue. Work that changes nothing is
+	// [ErrPerson], [ErrRenewed], and others that concern the issue. Work that changes nothing is
 	// [git.ErrNothingNew]. If Deliver is nil, the work stays in the workspace.
 	Deliver func(context.Context, Delivery) (Delivered, error)
 
@@ -133,7 +137,7 @@ func (a *attempt) runWithSandboxedHooks(ctx context.Context, ws workspace.Worksp
 			return err
 		}
 		if ws.CreatedNow {
-			err := a.sandboxedHook(ctx, session, "after_create", hooks.AfterCreate)
+			err := a.sandboxedHook(ctx, session, "", "after_create", hooks.AfterCreate)
 			if err == nil {
 				err = a.finishWorkspace(ws)
 			}
@@ -141,7 +145,7 @@ func (a *attempt) runWithSandboxedHooks(ctx context.Context, ws workspace.Worksp
 				return err
 			}
 		}
-		if err := a.sandboxedHook(ctx, session, "before_run", hooks.BeforeRun); err != nil {
+		if err := a.sandboxedHook(ctx, session, "", "before_run", hooks.BeforeRun); err != nil {
 			return err
 		}
 		return a.runThread(ctx, session, ws, template)
@@ -150,7 +154,7 @@ func (a *attempt) runWithSandboxedHooks(ctx context.Context, ws workspace.Worksp
 
 // runWithTrustedHooks runs the agent. Its process fills the workspace and ends before the
 // hooks run, and after_run runs when that of the turns has ended: a hook outside the
-// sandbox never runs beside the agent.
+// sandbox never runs beside the agent, except in the folder of a check (verify.go).
 func (a *attempt) runWithTrustedHooks(ctx context.Context, ws workspace.Workspace, template *prompt.Template) error {
 	err := a.runAgent(ctx, ws, codex.Connect, func(session *codex.Session) error { return a.fill(ctx, session, ws) })
 	if err != nil {
@@ -245,30 +249,53 @@ func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace
 	if err == nil {
 		err = a.seal(ws)
 	}
+	if err == nil {
+		err = a.awaitPreflight(ctx, session) // the checkout is the first to need the sandbox
+	}
 	if err != nil {
 		return err
 	}
-	commands := a.Repository.Host.CheckoutCommands(checkout)
+	var further []git.Command
 	if !ws.CreatedNow || len(checkout.Submodules) > 0 {
-		commands = append(commands, a.Repository.Host.SubmodulesCommand(checkout.Submodules))
+		further = append(further, a.Repository.Host.SubmodulesCommand(checkout.Submodules))
 	}
-	var printed bytes.Buffer
-	for _, command := range commands {
-		result, err := session.Exec(ctx, codex.Exec{Argv: command.Args, Env: command.Env, Timeout: checkoutTime, MaxOutput: maxProgramOutput, Stdout: &printed})
-		if err == nil && result.ExitCode != 0 {
-			err = fmt.Errorf("%w with exit status %d: %s; the workspace is removed, and the next attempt makes a new one",
-				errCheckout, result.ExitCode, a.brief(result.Stderr))
-			a.work.unfilled = true // what the agent left there may be in the way
-		}
-		if err != nil {
-			return fmt.Errorf("fill workspace %s: %w", ws.Path, err)
-		}
+	left, err := a.checkOut(ctx, session, "", checkout, further...)
+	if errors.Is(err, errCheckout) {
+		a.work.unfilled = true // what the agent left there may be in the way
+		err = fmt.Errorf("%w; the workspace is removed, and the next attempt makes a new one", err)
 	}
-	a.work.tree = git.WorkTree{Paths: checkout.Paths, LeftOut: git.LeftOut(strings.Fields(printed.String())), LFS: checkout.Objects != nil}
+	if err != nil {
+		return fmt.Errorf("fill workspace %s: %w", ws.Path, err)
+	}
+	a.work.checkout = checkout
+	a.work.tree = git.WorkTree{Paths: checkout.Paths, LeftOut: left, LFS: checkout.Objects != nil}
 	if err := a.saveStart(git.ObjectID{}, filesOf(a.work.tree)); err != nil || a.work.head.number == 0 {
 		return err
 	}
 	return a.Workspaces.DropWork(ws, a.work.head.number)
+}
+
+// checkOut brings the files of a folder with a new .git to the commit of a checkout, by
+// commands in the sandbox, and runs further ones after them. An empty folder is the
+// workspace; see execIn. It returns the folders that are left out.
+func (a *attempt) checkOut(ctx context.Context, session *codex.Session, folder string, c git.Checkout, further ...git.Command) ([]string, error) {
+	doing := "filling the workspace"
+	if folder != "" {
+		doing = "preparing the folder in which the work is checked"
+	}
+	var printed bytes.Buffer
+	for _, command := range append(a.Repository.Host.CheckoutCommands(c), further...) {
+		result, err := session.Exec(ctx, execIn(folder, codex.Exec{
+			Argv: command.Args, Doing: doing, Env: command.Env, Timeout: checkoutTime, MaxOutput: maxProgramOutput, Stdout: &printed,
+		}))
+		if err == nil && result.ExitCode != 0 {
+			err = fmt.Errorf("%w with exit status %d: %s", errCheckout, result.ExitCode, a.brief(result.Stderr))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return git.LeftOut(strings.Fields(printed.String())), nil
 }
 
 // seal prepares the .git of the host for the agent.
@@ -291,6 +318,7 @@ func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) (git.Che
 	defer closeAll(works)
 	checkout.ReadOnly, err = store.ReadOnly(ctx, nil, checkout.Head, checkout.BaseHead, checkout.Pushed)
 	for _, work := range works {
+		a.work.lost = cmp.Or(a.work.lost, work.Untaken.String())
 		if err == nil && !checkout.ReadOnly {
 			checkout.ReadOnly, err = store.ReadOnly(ctx, work.Incoming, work.Tip)
 		}

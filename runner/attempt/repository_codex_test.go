@@ -38,7 +38,7 @@ func TestCodexWorksInARepositoryOfTheHost(t *testing.T) {
 				f.check(codextest.Home{URL: m.URL()}.Write(f.path("home/.codex")))
 			}
 			f.job.Repository.Hooks.AfterCreate = "echo prepared > prepared; echo /prepared >> .git/info/exclude; cat ../../stores/*/lock >&2 && exit 1; true"
-			f.job.Repository.Verify = "test -e a.txt && test -e prepared"
+			f.job.Repository.Verify = "test -e a.txt && test -e prepared && touch x $TMPDIR/x && ! cat " + f.inWorkspace("a.txt")
 			got := f.session(t.Context())
 			if got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
 				t.Fatalf("%+v", got)

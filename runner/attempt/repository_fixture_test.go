@@ -162,7 +162,7 @@ func (f *repositoryFixture) fetch() {
 // a part of the old .git.
 func (f *repositoryFixture) assertNothingIsLeft() {
 	f.t.Helper()
-	for _, pattern := range []string{"stores/*/incoming/*", "root/.symphony/*.git-*", "sessions/tmp/*"} {
+	for _, pattern := range []string{"stores/*/incoming/*", "root/.symphony/*.git-*", "root/.scratch-*", "sessions/tmp/*"} {
 		left, err := filepath.Glob(f.path(pattern))
 		f.check(err)
 		if len(left) > 0 {

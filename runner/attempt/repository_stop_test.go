@@ -108,7 +108,7 @@ func TestErrorsOfADeliveryHaveTheirClass(t *testing.T) {
 		git.ErrRenamed: schedule.Systemic, git.ErrUnavailable: schedule.Systemic, git.ErrNoGit: schedule.Systemic,
 		git.ErrStore: schedule.Systemic, git.ErrNoBase: schedule.Systemic, git.ErrEmpty: schedule.Systemic,
 		ErrDelivery: schedule.Systemic, codex.ErrNoExec: schedule.Systemic,
-		git.ErrMoved: schedule.Transient, git.ErrTimeout: schedule.Transient, workspace.ErrInUse: schedule.Transient,
+		git.ErrMoved: schedule.IssueFailed, git.ErrTimeout: schedule.Transient, workspace.ErrInUse: schedule.Transient,
 		git.ErrRejected: schedule.IssueFailed, git.ErrTooBig: schedule.IssueFailed,
 		&git.Refusal{Reason: "odd", Err: git.ErrStore}: schedule.IssueFailed, &RefusedError{"odd"}: schedule.IssueFailed,
 	} {
@@ -120,5 +120,31 @@ func TestErrorsOfADeliveryHaveTheirClass(t *testing.T) {
 	f.deliver = func(Delivery) error { return fmt.Errorf("%w: no pull requests for this token", ErrDelivery) }
 	if got := f.session(t.Context()); got.Class != schedule.Systemic || !strings.Contains(got.Why, "no pull requests for this token") || got.Delivered {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What the server says of a push is compared with what it says of others.
+func TestARefusalOfTheServerNamesItsRule(t *testing.T) {
+	t.Parallel()
+	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
+	f.deliver = func(Delivery) error {
+		return git.Rejected("Repository rule violations found for refs/heads/symphony/ABC-1", errors.New("422"))
+	}
+	got := f.session(t.Context())
+	if got.Class != schedule.IssueFailed || got.Cause != schedule.CauseDelivery || got.Fault != "push: Repository rule violations found for *" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAnAgentUnderWhichTheBranchMovedEndsItsTurn(t *testing.T) {
+	t.Parallel()
+	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n"+callDeliver)
+	f.job.MaxTurns = 3
+	f.deliver = func(Delivery) error { return git.ErrMoved }
+	if got := f.session(t.Context()); got.Class != schedule.IssueFailed || !got.Moved || got.Turns != 1 {
+		t.Errorf("%+v", got)
+	}
+	if !strings.Contains(f.readLog(), "the branch or its base has moved: branch_moved. Your work is kept, and the next session has both: end your turn.") {
+		t.Error("the agent is not told what to do")
 	}
 }

@@ -40,7 +40,7 @@ func TestTheWorkOfASessionIsPublishedAtItsEnd(t *testing.T) {
 	if log := f.readLog(); strings.Contains(log, "deltaBase64") || !strings.Contains(log, "omitted_bytes") {
 		t.Error("the event log holds the pack with the work")
 	}
-	if len(f.deliveries) != 1 || f.deliveries[0].Unproven || f.deliveries[0].Tested != "" {
+	if len(f.deliveries) != 1 || f.deliveries[0].Unproven || f.deliveries[0].Tested != "Nothing but the agent has checked it: `delivery.verify` is empty." {
 		t.Errorf("%+v", f.deliveries)
 	}
 }
@@ -104,7 +104,7 @@ func TestASessionThatMakesNothingPublishesNothing(t *testing.T) {
 	if f.isPublished() {
 		t.Error("something is published")
 	}
-	if !strings.Contains(f.readLog(), "There is nothing new to publish: take the agent's work: nothing_new. End your turn") {
+	if !strings.Contains(f.readLog(), "There is nothing new to publish. End your turn") {
 		t.Error("the agent is not told that there is nothing new")
 	}
 }

@@ -23,23 +23,25 @@ const (
 )
 
 // shell runs a script in the sandbox, as the agent would, and returns its exit status
-// and the end of its output. It stops the script at the timeout.
-func (a *attempt) shell(ctx context.Context, session *codex.Session, script string, timeout time.Duration, variables []string) (code int, output string, err error) {
+// and the end of its output. It stops the script at the timeout. An empty folder is the
+// workspace; see execIn. doing says for people what the script does.
+func (a *attempt) shell(ctx context.Context, session *codex.Session, folder, doing, script string, timeout time.Duration, variables []string) (code int, output string, err error) {
 	var tail outputTail
-	result, err := session.Exec(ctx, codex.Exec{
-		Argv: []string{"bash", "-lc", "exec 2>&1\n" + script},
+	result, err := session.Exec(ctx, execIn(folder, codex.Exec{
+		Argv: []string{"bash", "-lc", "exec 2>&1\n" + script}, Doing: doing,
 		Env: []string{
 			"SYMPHONY_ISSUE_ID=" + string(a.Issue.ID),
 			"SYMPHONY_ISSUE_IDENTIFIER=" + a.Issue.Identifier,
 			"SYMPHONY_ATTEMPT=" + strconv.Itoa(a.Attempt),
 		},
 		Inherit: variables, Timeout: timeout, MaxOutput: maxProgramOutput, Stdout: &tail,
-	})
+	}))
 	return result.ExitCode, a.Redact(tail.text()), err
 }
 
-// sandboxedHook runs a hook in the sandbox. Its failure is a [workspace.HookError].
-func (a *attempt) sandboxedHook(ctx context.Context, session *codex.Session, name, script string) error {
+// sandboxedHook runs a hook in the sandbox; an empty folder is the workspace. Its failure is
+// a [workspace.HookError].
+func (a *attempt) sandboxedHook(ctx context.Context, session *codex.Session, folder, name, script string) error {
 	if script == "" {
 		return nil
 	}
@@ -47,7 +49,7 @@ func (a *attempt) sandboxedHook(ctx context.Context, session *codex.Session, nam
 	log := a.logger().With("hook", name)
 	log.InfoContext(ctx, "hook started")
 	began := time.Now()
-	code, output, err := a.shell(ctx, session, script, hooks.Timeout, hooks.Env)
+	code, output, err := a.shell(ctx, session, folder, "running the hook "+name, script, hooks.Timeout, hooks.Env)
 	failed := &workspace.HookError{Hook: name, Output: untrusted.Output(output, maxHookOutput), Lines: output}
 	switch {
 	case errors.Is(err, codex.ErrExecTimeout):
@@ -75,7 +77,7 @@ func (a *attempt) sandboxedAfterRun(ctx context.Context, session *codex.Session)
 	if a.Repository.TrustedHooks {
 		return
 	}
-	if err := a.sandboxedHook(ctx, session, "after_run", a.Repository.Hooks.AfterRun); err != nil {
+	if err := a.sandboxedHook(ctx, session, "", "after_run", a.Repository.Hooks.AfterRun); err != nil {
 		a.warnings = append(a.warnings, a.brief(err.Error()))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -97,6 +98,9 @@ func (a *attempt) prepareDirs() error {
 	if err != nil {
 		return fmt.Errorf("make the folder of the sessions: %w", err)
 	}
+	if a.programs, err = writePrograms(a.SessionDir); err != nil {
+		return err
+	}
 	key := workspace.Key(a.Issue.Identifier)
 	a.temp = filepath.Join(tempsDir(a.SessionDir), key)
 	if err := errors.Join(forceRemoveAll(a.temp), os.MkdirAll(a.temp, 0o700)); err != nil {
@@ -117,6 +121,32 @@ func (a *attempt) prepareDirs() error {
 		return fmt.Errorf("make a Codex home: %w", err)
 	}
 	return nil
+}
+
+// writePrograms makes the folder of [codex.HideOldBubblewrap], which all sessions share, and
+// returns its path. Agents can neither read nor write it, as all of the session folder.
+func writePrograms(sessionDir string) (string, error) {
+	folder := filepath.Join(sessionDir, "bin")
+	path := filepath.Join(folder, "bwrap")
+	if text, err := os.ReadFile(path); err == nil && string(text) == codex.HiddenBubblewrap {
+		return folder, nil
+	}
+	err := os.MkdirAll(folder, 0o700)
+	var made *os.File
+	if err == nil {
+		made, err = os.CreateTemp(folder, ".bwrap-") // another session may start from it now
+	}
+	if err == nil {
+		_, err = made.WriteString(codex.HiddenBubblewrap)
+		err = errors.Join(err, made.Chmod(0o700), made.Close())
+	}
+	if err == nil {
+		err = os.Rename(made.Name(), path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("make the folder of the programs for Codex: %w", err)
+	}
+	return folder, nil
 }
 
 // saveProfile adds the agent's permission profile to the config.toml of the session's
@@ -166,7 +196,7 @@ func (a *attempt) cleanDirs() {
 // Codex gets it over the connection and keeps it in memory. The provider is not the
 // built-in one, because the timeouts of that one cannot be set.
 func (acc Account) config() string {
-	return fmt.Sprintf(`# Made for the sessions of one issue, and removed with its workspace.
+	return madeForSessions + fmt.Sprintf(`
 cli_auth_credentials_store = "ephemeral"
 check_for_update_on_startup = false
 model_provider = "symphony"
@@ -184,6 +214,17 @@ enabled = false
 plugins = false
 shell_snapshot = false
 `, cmp.Or(acc.BaseURL, defaultBaseURL))
+}
+
+// madeForSessions is the first line of config.toml in each home that prepareDirs makes. The
+// lines of the permission profile stand before it.
+const madeForSessions = "# Made for the sessions of one issue, and removed with its workspace."
+
+// IsSessionHome reports whether a folder is a Codex home that was made for the sessions of one
+// issue, and not that of a person.
+func IsSessionHome(folder string) bool {
+	text, err := os.ReadFile(filepath.Join(folder, "config.toml"))
+	return err == nil && strings.Contains("\n"+string(text), "\n"+madeForSessions+"\n")
 }
 
 // cleanHome empties a Codex home, except the rollout of one thread, from which Codex

@@ -134,8 +134,8 @@ func TestASessionLeavesNoTemporaryFiles(t *testing.T) {
 	if got := f.run(t.Context()); got.Class != schedule.Done {
 		t.Fatalf("%+v", got)
 	}
-	if left := filesBelow(t, f.job.SessionDir); len(left) != 0 {
-		t.Errorf("left: %v", left)
+	if diff := cmp.Diff([]string{"bin/bwrap"}, filesBelow(t, f.job.SessionDir)); diff != "" { // of all sessions
+		t.Errorf("left (-want +got):\n%s", diff)
 	}
 }
 
@@ -251,6 +251,45 @@ func TestPreflightChecksThatCodexRunsProgramsOfTheHost(t *testing.T) {
 	}
 }
 
+// TestAnOldBubblewrapOnThePathKeepsNoSessionFromWorking lets the real Codex find a bubblewrap
+// that cannot start the sandbox of the turns, which the preflight without our help shows.
+func TestAnOldBubblewrapOnThePathKeepsNoSessionFromWorking(t *testing.T) {
+	t.Parallel()
+	for name, withKey := range map[string]bool{"in a home of its own": true, "in the user's home": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, m := newCodexFixture(t)
+			if err := os.WriteFile(f.path("home/.profile"), []byte("PATH="+quote(codextest.OldBubblewrap(t))+`:"$PATH"`+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if !withKey {
+				f.job.Account = Account{}
+				if err := (codextest.Home{URL: m.URL()}).Write(f.path("home/.codex")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.job.Denied.Paths = []string{f.path("home/.codex")}
+			f.openWorkspaces()
+			f.job.Preflight = NewPreflightOnce()
+			if got := f.run(t.Context()); got.Class != schedule.Done || got.Turns != 1 {
+				t.Errorf("%+v\n%s", got, f.readLog())
+			}
+			if log := f.readLog(); !strings.Contains(log, "the command ran") {
+				t.Errorf("the agent's command did not run:\n%s", log)
+			}
+			f.job.Issue.ID, f.job.Issue.Identifier, f.job.EventLog = "preflight", "preflight", nil
+			if _, err := Preflight(t.Context(), f.job); err != nil {
+				t.Error(err)
+			}
+			f.job.Codex.Command = "PATH=${PATH#" + quote(f.path("private/bin")) + ":} " + f.job.Codex.Command[len("exec "):]
+			_, err := Preflight(t.Context(), f.job)
+			if !errors.Is(err, codex.ErrNoSandbox) || !strings.Contains(err.Error(), "the bubblewrap on the PATH is too old") {
+				t.Errorf("without our help: %v, want %v", err, codex.ErrNoSandbox)
+			}
+		})
+	}
+}
+
 func TestPreflightPassesWithAKeyAndFailsWithoutALogin(t *testing.T) {
 	t.Parallel()
 	f, m := newCodexFixture(t)
@@ -316,5 +355,15 @@ func TestPreflightOfAScriptedAgent(t *testing.T) {
 	f.job.Codex.Command = "no-such-codex"
 	if _, err := Preflight(t.Context(), f.job); err == nil || !strings.HasPrefix(err.Error(), "codex_not_found: no-such-codex is not found where ") || strings.Contains(err.Error(), "port_exit") || strings.Contains(err.Error(), "default_permissions") {
 		t.Error(err)
+	}
+	for command, want := range map[string]string{
+		"echo error: no subcommand app-server >&2; exit 2": `codex.command ended before its first answer, with exit status 2; its last output: "error: no subcommand app-server": let it start an app-server, as `,
+		"echo not ready >&2": `codex.command ended before its first answer, with exit status 0; its last output: "not ready": let it start an app-server, as `,
+		"true":               "codex.command ended before its first answer, with exit status 0: let it start an app-server, as ",
+	} {
+		f.job.Codex.Command = command
+		if _, err := Preflight(t.Context(), f.job); !errors.Is(err, codex.ErrPortExit) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", command, err)
+		}
 	}
 }

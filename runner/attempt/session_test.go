@@ -35,6 +35,9 @@ func TestAnAttemptDoesWhatTheIssueSays(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	if want := "Done: 1 of 1 parts."; f.said != want {
+		t.Errorf("the agent's last message is %q, want %q", f.said, want)
+	}
 	if got.Issue == nil || got.Issue.State != "Review" {
 		t.Errorf("the issue: %+v", got.Issue)
 	}

@@ -40,7 +40,7 @@ func (a *attempt) changedSubmodules(ctx context.Context) []string {
 	}
 	command := a.Repository.Host.ChangedSubmodules(a.work.submodules)
 	var out outputTail
-	_, err := a.work.session.Exec(ctx, codex.Exec{Argv: command.Args, Env: command.Env, Timeout: submodulesTime, MaxOutput: maxProgramOutput, Stdout: &out})
+	_, err := a.work.session.Exec(ctx, codex.Exec{Argv: command.Args, Doing: "looking for changes in submodules", Env: command.Env, Timeout: submodulesTime, MaxOutput: maxProgramOutput, Stdout: &out})
 	if err != nil {
 		a.logger().WarnContext(ctx, "submodules not searched for changes", "error", err)
 		return nil

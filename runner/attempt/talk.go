@@ -68,7 +68,11 @@ func (a *attempt) callReply(ctx context.Context, arguments json.RawMessage) (ans
 		if err := a.asked.reserve(); err != nil {
 			return err.Error(), false
 		}
-		if err := a.asked.inTurn(func() error { return a.Reply(ctx, f.ID, input.Text, input.Resolve) }); err != nil {
+		if err := a.asked.inTurn(func() error {
+			err := a.Reply(ctx, f.ID, input.Text, input.Resolve)
+			a.replied = a.replied || err == nil
+			return err
+		}); err != nil {
 			return "The answer was not posted: " + err.Error(), false
 		}
 		return "The answer is posted.", true

@@ -81,12 +81,12 @@ func anyText(value any, is func(string) bool) bool {
 func (a *attempt) deliverTool() codex.Tool {
 	return codex.Tool{
 		Name: "deliver",
-		Description: "Publish the work on this issue: all that git does not ignore, committed or not. Call it when the work is done and tested. " +
+		Description: "Publish the work on this issue: all that git does not ignore, committed or not, less uncommitted files of more than 32 MiB and repositories inside it. Call it when the work is done and tested. " +
 			"The answer is where it is, or what to fix before you call again. Do not push or open a pull request yourself.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"title":{"type":"string","description":"what the work does, in one line"},` +
 			`"body":{"type":"string","description":"why, how it was tested, and what to look at; Markdown for the people who review it"}},` +
 			`"required":["title","body"],"additionalProperties":false}`),
-		Timeout: a.verifyTime() + publishTime,
+		Timeout: a.proveTime() + publishTime,
 		Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
 			text, ok := a.callDeliver(ctx, arguments)
 			return a.Redact(text), ok
@@ -105,11 +105,14 @@ func (a *attempt) callDeliver(ctx context.Context, arguments json.RawMessage) (a
 		return "title or body is missing: " + advice, false
 	}
 	var got Delivered
-	var inside string
+	var left string
 	err := a.work.hold(ctx, func() error {
 		a.work.title, a.work.text = *input.Title, *input.Body
 		err := a.publishHeld(ctx, mustPass)
-		got, inside = a.work.latest, a.work.leftInside()
+		got, left = a.work.latest, a.work.leftInside()
+		if list := a.work.leftOut(); list != "" {
+			left += list + " If the work needs them, make them fit for Git and call deliver again."
+		}
 		return err
 	})
 	refused, isRefused := errors.AsType[*RefusedError](err)
@@ -117,10 +120,13 @@ func (a *attempt) callDeliver(ctx context.Context, arguments json.RawMessage) (a
 	switch {
 	case err == nil:
 		a.work.done.Store(true)
-		return published(got) + inside + "\nEnd your turn. What you still change before that is published as well.", true
+		return published(got) + left + "\nEnd your turn. What you still change before that is published as well.", true
 	case errors.Is(err, git.ErrNothingNew):
 		a.work.done.Store(true)
-		return "There is nothing new to publish: " + err.Error() + "." + inside + " End your turn, or make what the issue asks for and call deliver again.", true
+		return "There is nothing new to publish." + left + " End your turn, or make what the issue asks for and call deliver again.", true
+	case errors.Is(err, git.ErrMoved):
+		a.work.done.Store(true)
+		return "Nothing was published, because the branch or its base has moved: " + err.Error() + ". Your work is kept, and the next session has both: end your turn.", false
 	case errors.Is(err, ErrPerson):
 		return "Nothing was published: " + err.Error() + ". A person has to decide: end your turn.", false
 	case isRefused:

@@ -128,3 +128,51 @@ func TestTheEndOfAStoppedSessionIsBounded(t *testing.T) {
 		t.Error("no time is left for the turn and the process to end")
 	}
 }
+
+// What git cannot take along does not keep the rest back, and everybody is told.
+func TestWhatGitCannotTakeIsToldToTheAgentAndToPeople(t *testing.T) {
+	t.Parallel()
+	const list = "nested/ (a repository of its own)"
+	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n- [ ] Run `git init -q nested && touch nested/x`\n"+callDeliver)
+	got := f.session(t.Context())
+	if got.Class != schedule.Done || !got.Delivered || got.LeftOut != list {
+		t.Errorf("%+v", got)
+	}
+	if warnings := strings.Join(got.Warnings, "\n"); warnings != "Git cannot take these along, so they are left out: "+list+"." {
+		t.Errorf("warnings: %s", warnings)
+	}
+	if log := f.readLog(); !strings.Contains(log, "left out: "+list+". If the work needs them, make them fit for Git and call deliver again.") {
+		t.Error("the answer of the tool does not name the folder")
+	}
+	f.assertPublished("1", "a.txt")
+
+	f.logs, f.job.LeftOut = f.path("second-logs"), got.LeftOut
+	f.setScript("- [ ] Run `git init -q other && touch other/x`\n")
+	f.deliver = func(Delivery) error { return git.ErrTimeout }
+	got = f.session(t.Context())
+	if text := f.requests("turn/start")[0].Text; !strings.Contains(text, "could not take these files of the last session on ABC-1 along, so its work was taken without them:\n\n> "+list+"\n") {
+		t.Errorf("the prompt is\n%s", text)
+	}
+	if got.LeftOut != "other/ (a repository of its own)" || got.Delivered && !got.Idle {
+		t.Errorf("nothing but that: %+v", got)
+	}
+}
+
+// The same holds for a session that was killed: the next one takes its work.
+func TestWhatGitCannotTakeOfAKilledSessionIsToldToTheNext(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{"beside work": "- [ ] Create `a.txt` containing `one`\n", "alone": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newRepositoryFixture(t, script+"- [ ] Run `git init -q nested && touch nested/x`\n- [ ] Say `ready`\n- [ ] Hang\n")
+			f.grace = impatient
+			f.session(f.stopWhen("ready", schedule.Interrupted))
+			f.logs = f.path("second-logs")
+			f.setScript("- [ ] Say `hello`\n")
+			f.session(t.Context())
+			if text := f.requests("turn/start")[0].Text; !strings.Contains(text, "\n> nested/ (a repository of its own)\n") {
+				t.Errorf("the prompt is\n%s", text)
+			}
+		})
+	}
+}
