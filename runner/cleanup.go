@@ -17,7 +17,8 @@ import (
 // cleanUp removes the workspaces of issues that became terminal between runs,
 // once in a run (SPEC §8.6). The plan cleans up claimed issues. cleanUp reads the
 // issues that have a workspace by id, instead of every closed issue; a single tick reads
-// some of them. It reads them separately from the claims, so that its failures do not
+// some of them. An issue whose pull request is open keeps its workspace, whatever its state
+// is, and is not read. cleanUp reads them separately from the claims, so that its failures do not
 // affect the run.
 func (l *loop) cleanUp(ctx context.Context) {
 	if l.cleaned || l.unread != nil {
@@ -32,8 +33,10 @@ func (l *loop) cleanUp(ctx context.Context) {
 	}
 	left := make(map[tracker.ID]workspace.Issue, len(known))
 	for _, issue := range known {
-		if _, claimed := l.state.Claims[tracker.ID(issue.ID)]; !claimed {
-			left[tracker.ID(issue.ID)] = issue
+		id := tracker.ID(issue.ID)
+		pull := l.talks.pulls[id]
+		if _, claimed := l.state.Claims[id]; !claimed && (pull == nil || pull.State != schedule.PullOpen) {
+			left[id] = issue
 		}
 	}
 	if l.Once {
@@ -90,9 +93,10 @@ func (l *loop) forgetUnused() {
 
 // clean removes the workspaces of the issues that are known to be terminal.
 func (l *loop) clean(left map[tracker.ID]workspace.Issue) {
+	unavailable := l.unavailable()
 	for id, issue := range left {
 		known := l.issues.issues[id]
-		if known != nil && l.policy().IneligibleToContinue(*known).Reason == schedule.Terminal {
+		if known != nil && !unavailable[id] && l.policy().IneligibleToContinue(*known).Reason == schedule.Terminal {
 			l.remove(issue)
 		}
 	}
@@ -105,8 +109,9 @@ func (l *loop) cleanUnknown(ctx context.Context, keys []string) {
 	if err != nil {
 		l.warnError("startup cleanup", err)
 	}
+	unavailable := l.unavailable()
 	for _, issue := range issues {
-		if slices.Contains(keys, workspace.Key(issue.Identifier)) {
+		if !unavailable[issue.ID] && slices.Contains(keys, workspace.Key(issue.Identifier)) {
 			l.remove(workspace.Issue{ID: string(issue.ID), Identifier: issue.Identifier})
 		}
 	}
@@ -132,7 +137,7 @@ func (l *loop) remove(issue workspace.Issue) {
 			err = attempt.Forget(l.SessionDir, issue.Identifier)
 		}
 		l.logRemoval(session, hook, err)
-		l.inbox <- removed{id, issue.Identifier, hook, err}
+		l.send(removed{id, issue.Identifier, hook, err})
 	})
 }
 
@@ -155,7 +160,9 @@ func (m removed) applyTo(l *loop) {
 		l.warn(fmt.Sprintf("%s: workspace not removed: %v", m.identifier, m.err))
 	}
 	_, claimed := l.state.Claims[m.id]
-	if claimed || l.issues.candidate(m.id) >= 0 { // it waited for this
+	_, delivered := l.state.Deliveries[m.id]
+	// It waited for this, also a delivery, which may be merged.
+	if claimed || delivered || l.issues.candidate(m.id) >= 0 {
 		l.replan = true
 	}
 }

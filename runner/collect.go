@@ -10,6 +10,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/publish"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -87,19 +88,21 @@ func (l *loop) collect(ctx context.Context, plan fleet.Plan, results []fleet.Res
 // because they are late.
 func (l *loop) settleResults(results []fleet.Result, p schedule.Policy, now time.Time) (known, late int) {
 	var faults []schedule.Fault
+	var ends []schedule.ShardEnd
 	hadTurn := false
 	for _, r := range results {
-		_, awaited := l.state.Reserves[r.Owner]
+		reserve, awaited := l.state.Reserves[r.Owner]
 		settled, accepted := l.settle(r, p, now)
 		switch {
 		case !accepted:
 		case len(settled) > 0:
-			l.addRemarks(r.Tick)
-			faults = append(faults, r.State.Faults...)
+			l.addRemarks(r, reserve)
+			faults = append(faults, oneOfEachKind(r.State.Faults)...)
+			ends = append(ends, schedule.ShardEnd{Slice: r.State, Planned: reserve.Since})
 			hadTurn = hadTurn || r.State.Tick.HadTurn
 		case awaited:
 			late++
-			l.addRemarks(r.Tick)
+			l.addRemarks(r, reserve)
 			l.notice(r.Owner.Name() + ": its result came after its issues had been taken over, so only its spending counts")
 		default:
 			known++
@@ -108,12 +111,29 @@ func (l *loop) settleResults(results []fleet.Result, p schedule.Policy, now time
 	for _, f := range l.state.SettleFaults(faults, hadTurn, p, now) {
 		l.reportExcused(f.Before.ID)
 	}
+	if ignored := l.state.SettlePause(ends, p, now); ignored.Why != "" {
+		l.warn("one shard says that no session can work, although others worked; it pauses nothing: " + ignored.Why)
+	}
 	return known, late
+}
+
+// oneOfEachKind returns the faults of one shard without those of a kind that it has before: a
+// shard alone does not make a fault systemic for others. Faults that it has excused itself
+// stay.
+func oneOfEachKind(faults []schedule.Fault) []schedule.Fault {
+	var some []schedule.Fault
+	for _, f := range faults {
+		if f.Excused || !slices.ContainsFunc(some, func(other schedule.Fault) bool { return other.Kind == f.Kind }) {
+			some = append(some, f)
+		}
+	}
+	return some
 }
 
 // settle settles a result in the state, adds its issues to the report, and returns those that
 // it changed. It reports false for a result that is refused, and warns of it.
 func (l *loop) settle(r fleet.Result, p schedule.Policy, now time.Time) (settled []tracker.ID, accepted bool) {
+	given := maps.Clone(l.state.Claims)
 	settled, err := l.state.Settle(r.Owner, r.State, p, now)
 	if err != nil {
 		l.warn(fmt.Sprintf("%s: its result is refused, and its issues count as failed: %v", r.Owner.Name(), err))
@@ -123,6 +143,12 @@ func (l *loop) settle(r fleet.Result, p schedule.Policy, now time.Time) (settled
 	for _, row := range r.Tick.Rows {
 		if !slices.Contains(settled, row.ID) {
 			continue
+		}
+		c := given[row.ID] // the shard does not say which issue an id belongs to
+		row.Identifier, row.Title, row.URL = c.Identifier, c.Title, c.URL
+		if branch, ok := publish.KeptBranch(row.Kept.Commands); ok && (l.wf.Settings.Repository == nil || !publish.IsOwn(l.branchOf(c.Identifier), branch)) {
+			l.warn(fmt.Sprintf("%s: the commands for its kept work are left out, because they are for %s, which is not a branch of the issue", c.Identifier, branch))
+			row.Kept.Commands = nil
 		}
 		row.Shard, row.Run, row.Job = r.Owner.Shard, r.Owner.Run, cmp.Or(r.Job, l.owners.job[r.Owner])
 		l.tick.Rows = append(l.tick.Rows, row)
@@ -139,8 +165,9 @@ func (l *loop) settle(r fleet.Result, p schedule.Policy, now time.Time) (settled
 }
 
 // addRemarks adds the warnings, notices, errors and spending in the report of a shard to the
-// report of the tick.
-func (l *loop) addRemarks(shard report.Tick) {
+// report of the tick. The reserve of the shard bounds the spending.
+func (l *loop) addRemarks(r fleet.Result, reserve schedule.Reserve) {
+	shard := r.Tick
 	l.warn(shard.Warnings...)
 	for _, text := range shard.Notices {
 		l.notice(text)
@@ -151,7 +178,12 @@ func (l *loop) addRemarks(shard report.Tick) {
 	if l.tick.Stopped == "" {
 		l.tick.Stopped = shard.Stopped
 	}
-	l.state.Tick = l.state.Tick.Plus(shard.Spent)
+	spent := shard.Spent
+	if spent.Usage = reserve.Bound(spent.Usage); spent.Usage != shard.Spent.Usage {
+		l.warn(fmt.Sprintf("%s: its result claims %d tokens, more than its sessions can have used: %d are counted",
+			r.Owner.Name(), shard.Spent.Usage.Total(), spent.Usage.Total()))
+	}
+	l.state.Tick = l.state.Tick.Plus(spent)
 }
 
 // addLost adds a row for a claim whose session left no report, and returns it. began tells

@@ -139,6 +139,32 @@ func TestASessionThatAShardWasKilledInIsInTheReport(t *testing.T) {
 	})
 }
 
+// A result is written where an agent ran.
+func TestAResultSpeaksForItsOwnIssueOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("ABC-1", "Todo"))
+		f.plan(1, 1)
+		f.work(1)
+		plan, results := f.results()
+		row := &results[0].Tick.Rows[0]
+		row.Title, row.URL, row.Identifier = "Pay here", "https://evil.example", "ABC-9"
+		row.Kept = report.Kept{Folder: "kept", Commands: []string{"git fetch work.bundle refs/heads/out:refs/heads/main"}}
+		results[0].Tick.Spent.Usage.Input = schedule.MaxTokens
+		_, tick, err := f.runner().Collect(t.Context(), plan, results)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := tick.Rows[0]
+		if got.Identifier != "ABC-1" || got.Title != issue("ABC-1", "Todo").Title || got.URL != issue("ABC-1", "Todo").URL || got.Kept.Commands != nil || got.Kept.Folder != "kept" {
+			t.Errorf("the report has %+v", got)
+		}
+		if tick.Spent.Usage.Total() != 1_000_000_000 || len(tick.Warnings) != 2 {
+			t.Errorf("the tick has used %d tokens; warnings %q", tick.Spent.Usage.Total(), tick.Warnings)
+		}
+	})
+}
+
 func TestCollectSaysThatTheNextPlanStartsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

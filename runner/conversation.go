@@ -23,7 +23,7 @@ type conversations struct {
 	pulls   map[tracker.ID]*feedback.Pull
 	failed  map[string]bool // what could not be posted in this tick, and is not tried again
 	posting map[string]bool // what is being posted
-	more    bool            // there is more to post when that is done
+	untold  []func()        // tell people that an issue waits or goes on, when some of that is done
 
 	nextRead time.Time                // before which a poll reads what people say only if an issue has changed
 	updated  map[tracker.ID]time.Time // when the issues with a claim had changed last, at the last read
@@ -133,6 +133,7 @@ func (l *loop) addFeedback(snap *schedule.Snapshot) {
 	if l.conn.Discussion == nil {
 		return
 	}
+	unavailable := l.unavailable()
 	snap.Feedback = make(map[tracker.ID]schedule.Feedback, len(l.talks.news))
 	for id, n := range l.talks.news {
 		if _, talks := l.state.Conversations[id]; !talks {
@@ -140,7 +141,7 @@ func (l *loop) addFeedback(snap *schedule.Snapshot) {
 			continue
 		}
 		snap.Feedback[id] = n.Feedback
-		if issue, known := l.issues.issues[id]; known && l.cleaning[id] == nil {
+		if issue, known := l.issues.issues[id]; known && !unavailable[id] {
 			snap.Claimed[id] = issue
 		}
 	}
@@ -158,16 +159,26 @@ func (l *loop) converse(id tracker.ID, change func(*schedule.Conversation)) {
 // that answers it. It returns nothing for a session without feedback. It adds to the
 // report what people may not expect of that feedback.
 func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx context.Context, id, text string, resolve bool) error) {
-	if d.Feedback.Round == "" {
+	var items []feedback.Item
+	if d.Feedback.Round != "" {
+		items = l.talks.news[d.ID].Items
+	}
+	answer := l.state.Conversations[d.ID].Answer
+	if len(items) == 0 && answer == "" {
 		return nil, nil
 	}
-	items := l.talks.news[d.ID].Items
 	for _, sentence := range feedback.Notes(items) {
 		l.notice(l.nameOf(d.ID) + ": " + sentence)
 	}
-	given := make([]prompt.Feedback, len(items))
-	for i, item := range items {
-		given[i] = item.Feedback
+	given := make([]prompt.Feedback, 0, len(items)+1)
+	if answer != "" {
+		given = append(given, prompt.Feedback{Kind: prompt.FeedbackAnswer, Author: operator, Text: answer, At: time.Now()})
+	}
+	for _, item := range items {
+		given = append(given, item.Feedback)
+	}
+	if len(items) == 0 {
+		return given, nil
 	}
 	talk, pull := l.conn.Discussion, l.pullOf(d.ID)
 	return given, func(ctx context.Context, id, text string, resolve bool) error {
@@ -179,6 +190,9 @@ func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx contex
 		return fmt.Errorf("there is no item %q", id)
 	}
 }
+
+// operator names to agents who answers on the status page.
+const operator = "the operator of this machine"
 
 // pullOf returns the pull request of an issue, zero if it has none. It ignores a delivery
 // in the state whose branch is not the issue's own.

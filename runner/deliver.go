@@ -28,34 +28,90 @@ type deliverer struct {
 	last   publish.Record
 	proven bool // a session that ends well proves the work: nothing checks it
 	pushed bool // by this session, since the last fetch
+	// renewed says that work of this session is put on a newer base than that with which it
+	// began.
+	renewed bool
 }
 
 // deliver publishes work, or returns why it must not leave.
 func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt.Delivered, error) {
 	if d.pushed { // the store does not have what was pushed
-		source := d.Source
-		source.Submodules, source.LFS = false, false // no session can begin with the files in the store any more
-		got, err := d.store.Fetch(ctx, source)
-		if err != nil {
+		if err := d.fetch(ctx); err != nil {
 			return attempt.Delivered{}, err
 		}
-		d.branch, d.there = publish.Locate(d.branch, d.last, got)
-		d.pushed = false
+	}
+	if d.renewed {
+		if err := d.renew(ctx, work.Incoming); err != nil {
+			return attempt.Delivered{}, err
+		}
 	}
 	w := d.work()
 	w.Incoming, w.Title, w.Text = work.Incoming, work.Title, work.Text
 	w.Tested, w.Unproven = work.Tested, work.Unproven
 	result, err := d.Publisher.Publish(ctx, w, time.Now())
 	answer, err := d.finish(ctx, result, err)
-	switch unpublished := answer.Refused != "" || errors.Is(err, git.ErrMoved); {
-	case unpublished && result.Secret:
+	if errors.Is(err, git.ErrWorkflows) {
+		if renewed := d.renewAfter(ctx, work.Incoming); renewed != nil {
+			err = renewed
+		}
+	}
+	switch {
+	case errors.Is(err, attempt.ErrRenewed):
+		return answer, err
+	case errors.Is(err, git.ErrMoved):
+		d.send(ctx, moved{d.issue.ID})
+	}
+	switch {
+	case ctx.Err() != nil || !result.IsLost(err):
+	case result.Secret:
 		d.send(ctx, kept{d.issue.ID, report.Kept{Secret: true}})
-	case unpublished:
+	default:
 		if err := d.keep(ctx, work.Incoming); err != nil {
 			answer.Warnings = append(answer.Warnings, err.Error())
 		}
 	}
 	return answer, err
+}
+
+// fetch reads the remote again. No session begins with what the store has then.
+func (d *deliverer) fetch(ctx context.Context) error {
+	source := d.Source
+	source.Submodules, source.LFS = false, false
+	got, err := d.store.Fetch(ctx, source)
+	if err != nil {
+		return err
+	}
+	d.branch, d.there = publish.Locate(d.branch, d.last, got)
+	d.pushed = false
+	return nil
+}
+
+// renewAfter puts work on the newest base after the remote has refused its workflow files:
+// they are those with which the session began, and GitHub takes from the token of a job only
+// those that a branch has now. The error is that of renew. It is nil if the base is not the
+// cause, because the work has the newest one.
+func (d *deliverer) renewAfter(ctx context.Context, in *git.Incoming) error {
+	if err := d.fetch(ctx); err != nil {
+		return err
+	}
+	err := d.renew(ctx, in)
+	if err != nil {
+		d.send(ctx, oldBase{})
+		d.renewed = true
+	}
+	return err
+}
+
+// renew puts work on the newest base that was fetched. The error is [attempt.ErrRenewed] if
+// that changes it, and [git.ErrMoved] if it cannot be done. It is nil if the work has that base.
+func (d *deliverer) renew(ctx context.Context, in *git.Incoming) error {
+	author := d.Publisher.Author
+	author.When = time.Now()
+	changed, err := in.MoveToBase(ctx, git.Commit{Author: author, Committer: author, Message: "Work on " + d.issue.Identifier}, d.Publisher.KeepHistory)
+	if err == nil && changed {
+		err = attempt.ErrRenewed
+	}
+	return err
 }
 
 // settle publishes what an earlier run pushed, for which it opened no pull request.
@@ -107,7 +163,7 @@ func (d *deliverer) finish(ctx context.Context, result publish.Result, err error
 	return answer, nil
 }
 
-// keep writes work that may not leave, or has no place to go to, as files.
+// keep writes work that may not leave, or that the remote has not taken, as files.
 func (d *deliverer) keep(ctx context.Context, in *git.Incoming) error {
 	commands, err := publish.Keep(ctx, in, d.folder, d.branch)
 	if err == nil {
@@ -167,10 +223,22 @@ type delivered struct {
 func (m delivered) applyTo(l *loop) {
 	l.recordDelivery(m.id, m.delivery)
 	if m.pushed {
-		l.files.pushed[m.id] = true
+		l.files.stale[m.id] = true
 	}
 	l.tick.Row(m.id).Publish(m.delivery, m.pull)
 }
+
+// moved is the message that somebody else has moved the branch of an issue since the last
+// fetch.
+type moved struct{ id tracker.ID }
+
+func (m moved) applyTo(l *loop) { l.files.stale[m.id] = true }
+
+// oldBase is the message that the base has moved since the last fetch, so that a session that
+// begins with that fetch may not be able to push its work.
+type oldBase struct{}
+
+func (oldBase) applyTo(l *loop) { l.files.current = false }
 
 // recordDelivery stores the delivery of an issue, as long as its claim is ours.
 func (l *loop) recordDelivery(id tracker.ID, d schedule.Delivery) {
@@ -186,7 +254,7 @@ func (l *loop) recordDelivery(id tracker.ID, d schedule.Delivery) {
 // delivery returns a record as the state keeps it.
 func (d *deliverer) delivery(r publish.Record) schedule.Delivery {
 	return schedule.Delivery{
-		Identifier: d.issue.Identifier, Branch: r.Branch.String(), Base: r.Base.String(),
+		Identifier: d.issue.Identifier, Title: d.issue.Title, IssueURL: d.issue.URL, Branch: r.Branch.String(), Base: r.Base.String(),
 		Head: text(r.Head), Pushing: text(r.Pushing), Number: r.Number, URL: r.URL, At: r.At,
 	}
 }

@@ -60,7 +60,8 @@
 //	│         perform start and stop sessions, remove workspaces, finish what was merged
 //	│                 answer commands, and tell people that an issue waits for them
 //	│                 a session publishes its work: Store.Save, push, pull request, hand-over
-//	└─ wait   a session's update or exit, the poll timer, schedule's Wake, the deadline, a signal
+//	└─ wait   a session's update or exit, the poll timer, schedule's Wake, the deadline, a signal,
+//	          a change of WORKFLOW.md, at which it looks every second
 //	until nothing runs and nothing falls due soon; then save and report
 //
 // The loop is level-triggered: it plans from the current state (the claims, and a
@@ -86,6 +87,17 @@
 //	         (adopt.go).
 //
 // A claim of a shard is a running claim of another owner to every other run.
+//
+// # Sessions and their claims
+//
+// A session has a claim with its number in the state, and no other session runs on its issue.
+// A state that is read may no longer have the claim: another run took it, or the state was
+// removed or is an older one, which the stores refuse. Then the session is stopped. Until it
+// has ended no plan touches its issue, it takes a slot, and its end changes no claim.
+//
+// Every wait for what was stopped has a bound, which a second interruption shortens to a few
+// seconds. Sessions that have not ended by then keep their claims, and the next run adopts
+// them.
 //
 // What the runner never does: decide (that is schedule), format (report), touch
 // a workspace or a process (workspace), or know which tracker it reads.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,6 +142,52 @@ func TestARunningStopKeepsItsReasonWhenTheRunIsInterrupted(t *testing.T) {
 	})
 }
 
+// TestAKilledRunDoesNotWaitForASessionThatDoesNotEnd has a session that no stop ends. The
+// first interruption waits for it, in bounded time; a second one waits for a moment.
+func TestAKilledRunDoesNotWaitForASessionThatDoesNotEnd(t *testing.T) {
+	for name, test := range map[string]struct {
+		kill     time.Duration // after the interruption; 0 for never
+		min, max time.Duration
+	}{
+		"interrupted": {0, attempt.StopTime, 5 * time.Minute},
+		"killed":      {10 * time.Second, 10 * time.Second, 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, issue("A-1", "Todo"))
+				release := make(chan struct{})
+				defer close(release)
+				f.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+					<-release
+					return schedule.Outcome{Class: schedule.Stopped}
+				}
+				killed := make(chan struct{})
+				r := f.run()
+				r.Killed = killed
+				ctx, cancel := context.WithCancel(t.Context())
+				var interrupted time.Time
+				time.AfterFunc(time.Minute, func() {
+					interrupted = time.Now()
+					cancel()
+					if test.kill > 0 {
+						time.AfterFunc(test.kill, func() { close(killed) })
+					}
+				})
+				tick, err := r.Run(ctx)
+				if took := time.Since(interrupted); !errors.Is(err, schedule.ErrInterrupted) || took < test.min || took > test.max {
+					t.Errorf("ended after %v with %v", took, err)
+				}
+				if c := f.claims()["A-1"]; !c.Phase.HasSession() || c.Owner != r.Self {
+					t.Errorf("the next run cannot adopt the claim %+v", c)
+				}
+				if !slices.ContainsFunc(tick.Warnings, func(w string) bool { return strings.Contains(w, "did not end (sessions: 1") }) {
+					t.Errorf("the report says %q", tick.Warnings)
+				}
+			})
+		})
+	}
+}
+
 func TestTheLogOfASessionIsPassedOnWhenItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"))
@@ -261,6 +308,47 @@ func TestTheReportOfAServiceHasAllTicksAndTheProblemsThatRemain(t *testing.T) {
 	})
 }
 
+// TestOnlyTheReportOfAServiceIsBounded works on more issues than the report of a service
+// holds. The first one is parked, so that its claim keeps its row.
+func TestOnlyTheReportOfAServiceIsBounded(t *testing.T) {
+	const issues, held = 520, 500
+	for name, c := range map[string]struct {
+		once bool
+		rows int
+	}{"single tick": {true, issues}, "service": {false, held + 1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var all []tracker.Issue
+				for n := range issues {
+					all = append(all, issue(fmt.Sprintf("A-%d", n+1), "Todo"))
+				}
+				f := newFixture(t, all...)
+				f.flow.now.Settings.Policy.MaxConcurrent, f.flow.now.Settings.Policy.MaxPerTick = 100, issues
+				f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+					if job.Issue.ID == "A-1" {
+						return schedule.Outcome{Class: schedule.NeedsInput, Why: "the agent asks: Which bank?", Question: "Which bank?"}
+					}
+					return f.handOver(ctx, job, report)
+				}
+				r := f.run()
+				r.Once = c.once
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				tick, err := r.Run(ctx)
+				if err != nil && !errors.Is(err, schedule.ErrInterrupted) {
+					t.Fatal(err)
+				}
+				if n := tick.Counts(); len(tick.Rows) != c.rows || tick.Worked() != issues || n.Dispatched != issues || n.Completed != issues-1 || n.Parked != 1 || tick.Rows[0].ID != "A-1" {
+					t.Errorf("%d rows, want %d; worked on %d, counts %+v", len(tick.Rows), c.rows, tick.Worked(), n)
+				}
+				if past := f.state().History; len(past) != 1 || past[0].Sessions != issues || past[0].Done != issues-1 || past[0].Parked != 1 {
+					t.Errorf("remembered %+v", past)
+				}
+			})
+		})
+	}
+}
+
 func TestTheClaimsOfADeadRunAreAdopted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"))
@@ -361,6 +449,43 @@ func TestAServiceKeepsPollingAndPicksUpChanges(t *testing.T) {
 			t.Error("nobody was told of the progress")
 		}
 	})
+}
+
+// TestAChangedWorkflowCountsAtOnce changes WORKFLOW.md between two polls, in a service in
+// which nothing runs and in a tick whose session goes on.
+func TestAChangedWorkflowCountsAtOnce(t *testing.T) {
+	for _, once := range []bool{true, false} {
+		t.Run(fmt.Sprintf("once=%v", once), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Ready"))
+				f.flow.now.Settings.Poll = time.Hour
+				worked := map[tracker.ID]time.Time{}
+				var mu sync.Mutex
+				f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+					mu.Lock()
+					worked[job.Issue.ID] = time.Now()
+					mu.Unlock()
+					passes(ctx, 10*time.Minute)
+					return f.handOver(ctx, job, report)
+				}
+				var changed time.Time
+				time.AfterFunc(5*time.Minute+300*time.Millisecond, func() {
+					changed = time.Now()
+					f.flow.change(func(s *workflow.Settings) { s.Policy.ActiveStates = []string{"Todo", "Ready"} }, nil)
+				})
+				r := f.run()
+				r.Once = once
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
+				defer cancel()
+				if _, err := r.Run(ctx); err != nil && !errors.Is(err, schedule.ErrInterrupted) {
+					t.Fatal(err)
+				}
+				if late := worked["A-2"].Sub(changed); late < 0 || late > 2*time.Second {
+					t.Errorf("A-2 was started %v after the change", late)
+				}
+			})
+		})
+	}
 }
 
 func (f *fixture) prepare(identifier string) {

@@ -257,7 +257,7 @@ func (m *memory) Load(context.Context) (*schedule.State, store.Revision, error) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.data == nil {
-		return schedule.New(schedule.Owner{}), "0", nil
+		return schedule.New(schedule.Owner{}), store.Revision(rune('0' + m.gen)), nil
 	}
 	s, _, err := store.Decode(m.data)
 	return s, store.Revision(rune('0' + m.gen)), err
@@ -292,6 +292,22 @@ func (m *memory) Save(_ context.Context, s *schedule.State, rev store.Revision) 
 	return store.Revision(rune('0' + m.gen)), nil
 }
 
+// replace puts another state in place of the stored one, as somebody does who removes the
+// state or puts a backup back. Nil stands for no state.
+func (m *memory) replace(data []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.data = data
+	m.gen++
+}
+
+// stored returns the state as it is stored.
+func (m *memory) stored() []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.data
+}
+
 // claims returns the stored claims.
 func (f *fixture) claims() map[tracker.ID]schedule.Claim { return f.state().Claims }
 
@@ -320,11 +336,20 @@ type flow struct {
 	mu  sync.Mutex
 	now workflow.Workflow
 	bad error
+
+	changed bool // since Current
+}
+
+func (f *flow) Changed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changed
 }
 
 func (f *flow) Current() (workflow.Workflow, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.changed = false
 	return f.now, f.bad
 }
 
@@ -332,7 +357,7 @@ func (f *flow) change(edit func(*workflow.Settings), bad error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	edit(&f.now.Settings)
-	f.bad = bad
+	f.bad, f.changed = bad, true
 }
 
 var errDown = errors.New("tracker_request: the tracker is down")

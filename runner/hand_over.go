@@ -35,6 +35,9 @@ func handOver(ctx context.Context, job attempt.Job, to workflow.HandOver, o sche
 	}
 	if err != nil && !errors.Is(err, tracker.ErrFinished) && !errors.Is(err, tracker.ErrNotVisible) { // the read tells
 		o.Class, o.Fault = classOfHandOver(err)
+		if o.Class == schedule.Systemic {
+			o.Cause = schedule.CauseDelivery
+		}
 		o.Why = fmt.Sprintf("the work is published, and the issue was not handed over: delivery.hand_over: %v", err)
 		return o
 	}

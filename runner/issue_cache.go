@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -120,17 +119,17 @@ func (v *issueCache) stale(ids []tracker.ID, maxAge time.Duration, now time.Time
 }
 
 // snapshot returns what a plan needs: the candidates and the claimed issues,
-// without those whose workspaces are being removed.
-func (v *issueCache) snapshot(s *schedule.State, cleaning map[tracker.ID]context.CancelCauseFunc, hold schedule.Why) schedule.Snapshot {
+// without those that are unavailable.
+func (v *issueCache) snapshot(s *schedule.State, unavailable map[tracker.ID]bool, hold schedule.Why) schedule.Snapshot {
 	snap := schedule.Snapshot{Candidates: v.candidates, Claimed: map[tracker.ID]*tracker.Issue{}, Malformed: v.malformed, Hold: hold}
-	for id := range cleaning {
+	for id := range unavailable {
 		if v.candidate(id) >= 0 { // rare: finished issues have been dropped
-			snap.Candidates = slices.DeleteFunc(slices.Clone(v.candidates), func(issue tracker.Issue) bool { return cleaning[issue.ID] != nil })
+			snap.Candidates = slices.DeleteFunc(slices.Clone(v.candidates), func(issue tracker.Issue) bool { return unavailable[issue.ID] })
 			break
 		}
 	}
 	for id := range s.Claims {
-		if issue, known := v.issues[id]; known && cleaning[id] == nil {
+		if issue, known := v.issues[id]; known && !unavailable[id] {
 			snap.Claimed[id] = issue
 		}
 	}

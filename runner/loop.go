@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -24,6 +25,13 @@ const (
 	fresh = time.Second
 	// saveTime bounds the last save of an interrupted run.
 	saveTime = 3 * time.Second
+	// stopTime bounds the wait for everything that stopAll has stopped. It is more than any
+	// of it takes.
+	stopTime = attempt.StopTime + time.Minute
+	// killTime bounds the same wait, and each after it, once the run was killed.
+	killTime = 5 * time.Second
+	// lookEvery is the time between two looks at WORKFLOW.md.
+	lookEvery = time.Second
 	// minRound is the least time between the beginnings of two rounds while sessions run:
 	// one round, with its save, serves all sessions that end in this time.
 	minRound = 10 * time.Millisecond
@@ -51,27 +59,38 @@ type loop struct {
 	salt    string         // of setup
 
 	// Why something does not work.
-	bad      schedule.Why // why nothing may be started with this workflow; zero if it is valid
-	badText  string       // the workflow error that was logged last
-	unread   error        // why the tracker could not be read; nil if the last poll succeeded
+	bad      schedule.Why        // why nothing may be started with this workflow; zero if it is valid
+	badText  string              // the workflow error that was logged last
+	unread   error               // why the tracker could not be read; nil if the last poll succeeded
+	unlisted bool                // it was the list of candidates that could not be read
+	unasked  map[tracker.ID]bool // issues that would start, but could not be read in this poll
+	noRoot   schedule.Why        // why the folder of the workspaces cannot be used; zero if it can
 	limit    *rateLimit
 	problems []problem // errors that a person must fix and that still last
 
 	// The sessions, and what they share.
-	workers   map[tracker.ID]*worker
+	workers   map[tracker.ID]*worker // the sessions whose claims are ours, by issue
+	lost      map[*worker]bool       // the sessions that lost their claims and have not ended; see loseClaims
 	cleaning  map[tracker.ID]context.CancelCauseFunc
 	inbox     chan message
+	over      chan struct{} // closed when nobody reads the inbox any more
 	wg        sync.WaitGroup
 	preflight *attempt.PreflightOnce // lets one session of a tick check for all
 	pruner    pruner
+	causes    *causeTests
+	testing   context.CancelCauseFunc // ends the test of the pause in progress; nil for none
+	nextTest  time.Time               // the earliest next test of the pause
 
 	// The times of the run.
 	deadline deadline
 	nextPoll time.Time
+	lookAt   time.Time   // when to look whether WORKFLOW.md has changed
 	replan   bool        // something happened that may change the plan
 	rounded  time.Time   // when the last round began
 	exits    []time.Time // when the last sessions ended
 	cleaned  bool        // startup cleanup has begun
+
+	abandoned bool // something did not end although it was stopped; nothing waits for it any more
 
 	// What a plan or a shard of a fleet needs.
 	assigned assigned // of a plan
@@ -105,7 +124,9 @@ func (r *Runner) run(ctx context.Context) (*loop, error) {
 		err = l.run(ctx)
 	}
 	l.finish(time.Now())
-	l.closeFiles()
+	if !l.abandoned { // otherwise a session may still use them
+		l.closeFiles()
+	}
 	if l.display.stale {
 		l.show(time.Now())
 	}
@@ -114,9 +135,10 @@ func (r *Runner) run(ctx context.Context) (*loop, error) {
 
 func newLoop(r *Runner) *loop {
 	l := &loop{
-		Runner: r, issues: newIssueCache(), unsaved: newUnsaved(), inbox: make(chan message), preflight: attempt.NewPreflightOnce(),
-		workers: map[tracker.ID]*worker{}, cleaning: map[tracker.ID]context.CancelCauseFunc{}, limit: new(rateLimit),
+		Runner: r, issues: newIssueCache(), unsaved: newUnsaved(), inbox: make(chan message), over: make(chan struct{}), preflight: attempt.NewPreflightOnce(),
+		workers: map[tracker.ID]*worker{}, lost: map[*worker]bool{}, unasked: map[tracker.ID]bool{}, cleaning: map[tracker.ID]context.CancelCauseFunc{}, limit: new(rateLimit),
 		owners:  newOwners(),
+		causes:  newCauseTests(r.Test),
 		cleaned: r.Shards > 0, // the plan has done it
 	}
 	l.tick.Started = time.Now()
@@ -154,8 +176,9 @@ func (l *loop) open(ctx context.Context) error {
 func (l *loop) run(ctx context.Context) error {
 	l.wg.Go(l.pruneLogs)
 	defer func() {
-		l.wg.Wait()
-		if len(l.tick.Rows) > 0 {
+		l.awaitGoroutines()
+		close(l.over)
+		if len(l.tick.Rows) > 0 && !l.abandoned {
 			l.pruner.last = time.Time{}
 			l.pruneLogs()
 		}
@@ -173,7 +196,7 @@ func (l *loop) run(ctx context.Context) error {
 		}
 		switch now := time.Now(); {
 		case ctx.Err() != nil:
-			if n := len(l.workers); n > 0 {
+			if n := l.sessions(); n > 0 {
 				l.Log.Info("interrupted: ending sessions, up to 10 s; interrupt again to kill them", "sessions", n)
 			}
 			return l.stopAll(ctx, schedule.Interrupted, schedule.ErrInterrupted)
@@ -190,27 +213,49 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// wait sleeps until a message arrives or time alone may change the plan, then
-// applies all messages that have arrived.
+// wait sleeps until a message arrives, it is time to look at WORKFLOW.md, or time alone may
+// change the plan, then applies all messages that have arrived.
 func (l *loop) wait(ctx context.Context) {
-	timer := time.NewTimer(time.Until(l.alarm(time.Now())))
+	timer := time.NewTimer(time.Until(l.alarm()))
 	defer timer.Stop()
 	var show <-chan time.Time
 	if l.display.stale {
 		show = time.After(time.Until(l.display.shownAt.Add(showEvery)))
 	}
+	look := time.NewTimer(time.Until(l.lookAt))
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+			l.lookAt = time.Now().Add(lookEvery)
+			if !l.Workflows.Changed() {
+				look.Reset(lookEvery)
+				continue // nothing has happened
+			}
+			l.replan = true
+		case <-show:
+			l.progress()
+		case m := <-l.inbox:
+			m.applyTo(l)
+			l.drain()
+		case <-timer.C:
+			l.replan = true
+		case <-l.Refresh:
+			l.nextPoll = time.Now()
+			l.replan = true
+		case r := <-l.Requests:
+			r.Done <- l.request(r)
+		case <-ctx.Done():
+		}
+		return
+	}
+}
+
+// send passes a message to the loop. After the end of the run nobody learns of it.
+func (l *loop) send(m message) {
 	select {
-	case <-show:
-		l.progress()
-	case m := <-l.inbox:
-		m.applyTo(l)
-		l.drain()
-	case <-timer.C:
-		l.replan = true
-	case <-l.Refresh:
-		l.nextPoll = time.Now()
-		l.replan = true
-	case <-ctx.Done():
+	case l.inbox <- m:
+	case <-l.over:
 	}
 }
 
@@ -232,7 +277,7 @@ func (l *loop) drain() {
 func (l *loop) gather(ctx context.Context) {
 	rest := time.NewTimer(time.Until(l.rounded.Add(minRound)))
 	defer rest.Stop()
-	for len(l.workers) > 0 {
+	for l.sessions() > 0 {
 		select {
 		case m := <-l.inbox:
 			m.applyTo(l)
@@ -245,10 +290,10 @@ func (l *loop) gather(ctx context.Context) {
 }
 
 // alarm returns the next instant at which there is something to do.
-func (l *loop) alarm(now time.Time) time.Time {
+func (l *loop) alarm() time.Time {
 	at := l.nextPoll
-	if wake, ok := l.state.Wake(l.policy(), now); ok && wake.Before(at) {
-		at = wake
+	if wake, ok := l.state.Wake(l.policy(), l.rounded); ok && wake.Before(at) {
+		at = wake // maybe in the past: something fell due while the round planned
 	}
 	if stop := l.deadline.stopAt; !stop.IsZero() && stop.Before(at) {
 		at = stop
@@ -259,12 +304,15 @@ func (l *loop) alarm(now time.Time) time.Time {
 // finished reports whether a single tick is over: nothing runs, and nothing that
 // falls due within maxWait would be started.
 func (l *loop) finished(now time.Time) bool {
-	if l.replan || len(l.workers) > 0 || len(l.cleaning) > 0 || len(l.talks.posting) > 0 || l.files.cancel != nil || l.awaitsTracker(now) {
+	if l.replan || l.waitsForMessages() || l.awaitsTracker(now) {
 		return false
 	}
-	at, ok := l.state.Wake(l.policy(), now)
-	if !ok || at.Sub(now) > maxWait {
+	at, ok := l.state.Wake(l.policy(), l.rounded)
+	switch {
+	case !ok || at.Sub(now) > maxWait:
 		return true
+	case !at.After(now):
+		return false // it fell due while the round planned: the next round begins at once
 	}
 	for _, d := range schedule.Plan(l.state, l.snapshot(at), l.policy(), at) {
 		if d.Action == schedule.Dispatch {
@@ -307,9 +355,10 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 	if l.files.cancel != nil {
 		l.files.cancel(schedule.StopError(reason))
 	}
-	for len(l.workers) > 0 || len(l.cleaning) > 0 || len(l.talks.posting) > 0 || l.files.cancel != nil {
-		(<-l.inbox).applyTo(l)
+	if l.testing != nil {
+		l.testing(schedule.StopError(reason))
 	}
+	l.awaitMessages()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
 	again := l.saveLast(last)
@@ -318,6 +367,59 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 		return err
 	}
 	return errors.Join(err, again)
+}
+
+// waitsForMessages reports whether something is in progress whose end will be a message.
+func (l *loop) waitsForMessages() bool {
+	return l.sessions() > 0 || len(l.cleaning) > 0 || len(l.talks.posting) > 0 || l.files.cancel != nil || l.testing != nil
+}
+
+// awaitMessages applies messages until nothing is in progress, for stopTime at most. A killed
+// run waits for killTime. What has not ended then is abandoned: the claims of its sessions
+// stay as they are, and the next run adopts them.
+func (l *loop) awaitMessages() {
+	enough, killed := time.After(stopTime), l.Killed
+	for l.waitsForMessages() {
+		select {
+		case m := <-l.inbox:
+			m.applyTo(l)
+		case <-killed:
+			enough, killed = time.After(killTime), nil
+		case <-enough:
+			l.abandoned = true
+			text := fmt.Sprintf("what was stopped did not end (sessions: %d, other tasks: %d): the next run takes over its issues",
+				l.sessions(), len(l.cleaning)+len(l.talks.posting))
+			l.warn(text)
+			l.Log.Error(text)
+			return
+		}
+	}
+}
+
+// awaitGoroutines waits until no goroutine of the run is left, in the same bounds. Messages
+// that arrive are too late to be applied: the state is saved.
+func (l *loop) awaitGoroutines() {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		l.wg.Wait()
+	}()
+	enough, killed := time.After(stopTime), l.Killed
+	if l.abandoned {
+		enough = time.After(0)
+	}
+	for {
+		select {
+		case <-l.inbox:
+		case <-ended:
+			return
+		case <-killed:
+			enough, killed = time.After(killTime), nil
+		case <-enough:
+			l.abandoned = true
+			return
+		}
+	}
 }
 
 func stopText(reason schedule.Reason) string {
@@ -332,6 +434,7 @@ func (l *loop) policy() schedule.Policy {
 	p := l.wf.Settings.Policy
 	p.Setup, p.Salt = l.setup, l.salt
 	p.Delivers = l.delivers()
+	p.MaxConcurrent = max(p.MaxConcurrent-len(l.lost), 0) // a session that lost its claim still takes a slot
 	switch {
 	case l.Fleet != nil:
 		p = l.Fleet.Bind(p)
@@ -346,7 +449,7 @@ func (l *loop) policy() schedule.Policy {
 
 // snapshot returns what a plan made at now may use.
 func (l *loop) snapshot(now time.Time) schedule.Snapshot {
-	snap := l.issues.snapshot(l.state, l.cleaning, l.hold(now))
+	snap := l.issues.snapshot(l.state, l.unavailable(), l.hold(now))
 	l.addFeedback(&snap)
 	l.addOrdered(&snap)
 	return snap
@@ -357,7 +460,9 @@ func (l *loop) hold(now time.Time) schedule.Why {
 	switch {
 	case !l.bad.None():
 		return l.bad
-	case l.unread != nil:
+	case !l.noRoot.None():
+		return l.noRoot
+	case l.unlisted:
 		return schedule.Why{Reason: schedule.OnHold, Detail: l.unread.Error()}
 	case l.OrderOnly:
 		return schedule.Why{Reason: schedule.CommandOnly, Detail: "this run only carries out a command"}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -27,6 +28,19 @@ func (l *loop) takeOrder() error {
 	return nil
 }
 
+// request notes a command that a person gave at a display. It is obeyed like one of a comment,
+// in a round that begins with a poll.
+func (l *loop) request(r progress.Request) error {
+	note := func(s *schedule.State) bool { return s.Order(r.ID, r.Order, time.Now()) }
+	if !note(l.state) {
+		return progress.ErrNoClaim
+	}
+	l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) { note(s) })
+	l.Log.Info("command of the status page", "issue_id", r.ID, "issue_identifier", l.nameOf(r.ID), "command", r.Order.Command)
+	l.pollSoon()
+	return nil
+}
+
 // ordered returns the issues without a claim on which a command waits.
 func (l *loop) ordered() []tracker.ID {
 	var ids []tracker.ID
@@ -43,14 +57,15 @@ func (l *loop) readOrdered(ctx context.Context) {
 	ids := l.ordered()
 	slices.Sort(ids)
 	if err := l.refresh(ctx, ids); err != nil {
-		l.unreadable("read the issues that a command is for", err)
+		l.unasking("read the issues that a command is for", err)
 	}
 }
 
 // addOrdered adds those issues to a snapshot.
 func (l *loop) addOrdered(snap *schedule.Snapshot) {
+	unavailable := l.unavailable()
 	for _, id := range l.ordered() {
-		if issue, known := l.issues.issues[id]; known && l.cleaning[id] == nil {
+		if issue, known := l.issues.issues[id]; known && !unavailable[id] {
 			snap.Claimed[id] = issue
 		}
 	}

@@ -8,8 +8,11 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // orderOn returns what a run is started with that gives a command on an issue.
@@ -49,7 +52,7 @@ func TestACommandOfAnotherRunStopsASessionWithinAPoll(t *testing.T) {
 		if took < time.Hour || took > time.Hour+time.Minute {
 			t.Errorf("the session was stopped after %v", took)
 		}
-		if c := f.claims()["A-1"]; c.Phase != schedule.Parked || c.Why != "kim started a run with the command stop" || f.state().IsOrdered("A-1") {
+		if c := f.claims()["A-1"]; c.Phase != schedule.Parked || c.Why != "kim gave the command stop" || f.state().IsOrdered("A-1") {
 			t.Errorf("it left %+v", c)
 		}
 	})
@@ -107,6 +110,57 @@ func TestARunWithACommandThatCannotBeNotedDoesNothing(t *testing.T) {
 		r.Order = func(*schedule.State, time.Time) (bool, error) { return false, refused }
 		if _, err := r.Run(t.Context()); !errors.Is(err, refused) || len(*worked) > 0 {
 			t.Errorf("%v, worked on %v", err, *worked)
+		}
+	})
+}
+
+func TestACommandOfTheStatusPageIsObeyedWhileTheRunLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		f.edit(func(s *schedule.State) {
+			s.Claims["A-2"] = schedule.Claim{ID: "A-2", Identifier: "A-2", Phase: schedule.Parked, Why: "the agent asks: Which bank?", Sessions: 1}
+		})
+		given := map[tracker.ID][]prompt.Feedback{}
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			given[job.Issue.ID] = job.Feedback
+			passes(ctx, time.Hour)
+			if ctx.Err() != nil {
+				return stopped(ctx)
+			}
+			return f.handOver(ctx, job, report)
+		}
+		requests := make(chan progress.Request)
+		r := f.run()
+		r.Once, r.Requests = false, requests
+		ask := func(id tracker.ID, o schedule.Order) error {
+			done := make(chan error, 1)
+			requests <- progress.Request{ID: id, Order: o, Done: done}
+			return <-done
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			defer cancel()
+			time.Sleep(time.Minute)
+			if err := ask("A-1", schedule.Order{Command: schedule.CommandStop, By: "kim"}); err != nil {
+				t.Error(err)
+			}
+			if err := ask("A-2", schedule.Order{Command: schedule.CommandResume, By: "kim", Answer: "The old one."}); err != nil {
+				t.Error(err)
+			}
+			if err := ask("A-3", schedule.Order{Command: schedule.CommandStop}); !errors.Is(err, progress.ErrNoClaim) {
+				t.Errorf("an unknown issue: %v", err)
+			}
+			time.Sleep(2 * time.Hour)
+		}()
+		_, _ = r.Run(ctx) // interrupted, as every service ends
+		if c := f.claims()["A-1"]; c.Phase != schedule.Parked || c.Why != "kim gave the command stop" {
+			t.Errorf("A-1: %+v", c)
+		}
+		if got := given["A-2"]; len(got) != 1 || got[0].Text != "The old one." || got[0].Kind != prompt.FeedbackAnswer || len(given["A-1"]) != 0 {
+			t.Errorf("given: %+v", given)
+		}
+		if talk := f.state().Conversations["A-2"]; talk.Answer != "" || talk.Ordered != (schedule.Order{}) {
+			t.Errorf("left: %+v", talk)
 		}
 	})
 }

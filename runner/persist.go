@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/tracker"
@@ -34,7 +36,11 @@ func (l *loop) heartbeat(id tracker.ID, u attempt.Update) {
 func (l *loop) recordExit(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Next {
 	p := l.policy()
 	delete(l.unsaved.heartbeats, id)
+	session := l.state.Claims[id].Sessions
 	l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) {
+		if s.Claims[id].Sessions != session {
+			return // it is the claim of another session
+		}
 		p.Setup, p.Salt = l.setup, l.salt // as of s, which may be a state that was loaded later
 		s.Exit(id, o, p, at)
 	})
@@ -88,7 +94,7 @@ func (l *loop) reread(ctx context.Context) {
 }
 
 // adoptState makes a state that was read the state of the loop. It applies what
-// is unsaved to it, and stops the sessions whose claims another run has taken.
+// is unsaved to it, and stops the sessions whose claims are no longer ours.
 func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 	state.Self = l.Self
 	state.StartConversations(time.Now())
@@ -108,14 +114,43 @@ func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 	if l.state != nil {
 		state.CarryOverTick(l.state) // the unsaved changes are in it already
 	}
+	l.loseClaims(state)
 	l.takeBack(state)
 	l.state, l.rev = state, rev
 	l.takeWait()
+}
+
+// loseClaims stops the sessions whose claims a state does not have. Another run has them, or
+// the state is an older one. A session that has lost its claim stays known until it has
+// ended, and nothing happens to its issue before. It never gets the claim back, and its end
+// changes no claim.
+func (l *loop) loseClaims(state *schedule.State) {
 	for id, w := range l.workers {
-		if c, claimed := state.Claims[id]; !claimed || c.Owner != l.Self {
-			w.cancel(schedule.StopError(schedule.ClaimLost))
+		if c := state.Claims[id]; c.Owner == l.Self && c.Phase.HasSession() && c.Sessions == w.claim.Sessions {
+			continue
 		}
+		delete(l.workers, id)
+		delete(l.unsaved.heartbeats, id)
+		l.lost[w] = true
+		w.cancel(schedule.StopError(schedule.ClaimLost))
 	}
+}
+
+// sessions returns the number of sessions in progress.
+func (l *loop) sessions() int { return len(l.workers) + len(l.lost) }
+
+// unavailable returns the issues that no plan may touch: their workspaces are being removed,
+// a session that lost its claim has not ended, or nobody knows how they are now.
+func (l *loop) unavailable() map[tracker.ID]bool {
+	ids := make(map[tracker.ID]bool, len(l.cleaning)+len(l.lost))
+	for id := range l.cleaning {
+		ids[id] = true
+	}
+	for w := range l.lost {
+		ids[w.id] = true
+	}
+	maps.Copy(ids, l.unasked)
+	return ids
 }
 
 // takeBack takes back the Dispatches that a save has stored although it reported a failure:
@@ -145,6 +180,7 @@ func (l *loop) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.resolve(progress.State)
 	if rev != l.rev { // a store may postpone what is not worth a write
 		l.rev, l.unsaved = rev, newUnsaved()
 	}

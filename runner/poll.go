@@ -27,18 +27,21 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 		l.state.NewTick()
 		l.preflight = attempt.NewPreflightOnce()
 	}
-	l.unread = nil
+	l.unread, l.unlisted = nil, false
+	clear(l.unasked)
 	l.renewFiles()
+	l.reopenWorkspaces(ctx)
 	l.resumeIfChanged(now)
+	l.testPause(ctx, now)
 	l.state.Renew(now)
 	if err := l.refresh(ctx, slices.Sorted(maps.Keys(l.state.Claims))); err != nil {
-		l.unreadable("refresh claimed issues", err)
+		l.unasking("refresh claimed issues", err)
 	}
 	l.readOrdered(ctx)
-	l.cleanUp(ctx)
 	if l.listensNow(now) {
 		l.listen(ctx)
 	}
+	l.cleanUp(ctx) // which knows by then which pull requests are open
 	if !l.isShard() && (!l.issues.listed() || l.room(now)) {
 		l.list(ctx)
 	}
@@ -70,7 +73,8 @@ func (l *loop) relist(ctx context.Context, now time.Time) {
 func (l *loop) list(ctx context.Context) {
 	issues, err := l.byState(ctx, l.policy().ActiveStates)
 	if err != nil {
-		l.unreadable("list candidates", err)
+		l.unlisted = true
+		l.unreadable("list candidates", err, "nothing starts until it can be")
 		return
 	}
 	l.issues.list(issues, time.Now())
@@ -120,13 +124,19 @@ func (l *loop) malformed(m tracker.Malformed) {
 	}
 }
 
-// unreadable records that the tracker could not be read: sessions continue, and
-// nothing starts until a poll succeeds (SPEC §11.4).
-func (l *loop) unreadable(what string, err error) {
+// unasking records that issues could not be read by id. Sessions continue, and candidates
+// start that are as fresh as their list (SPEC §11.4, §16.2).
+func (l *loop) unasking(what string, err error) {
+	l.unreadable(what, err, "only what was just listed starts until it can be")
+}
+
+// unreadable records that the tracker could not be read until the next poll; so says what
+// that means.
+func (l *loop) unreadable(what string, err error, so string) {
 	l.unread = fmt.Errorf("%s: %w", what, err)
 	if now := time.Now(); l.waits(now) || l.deadline.stops(now) {
 		return
 	}
 	l.problem(progress.Tracker, l.unread.Error())
-	l.Log.Error("tracker not read: nothing starts until it can be", "operation", what, "error", err)
+	l.Log.Error("tracker not read: "+so, "operation", what, "error", err)
 }

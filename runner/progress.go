@@ -21,7 +21,9 @@ const (
 // display holds what the loop keeps only for people who watch the run.
 type display struct {
 	events  progress.Events
-	budget  schedule.Why // of all issues, which is spent; zero for none
+	queue   progress.Queue              // as of the last round
+	held    map[tracker.ID]schedule.Why // why claims did not start in it
+	budget  schedule.Why                // of all issues, which is spent; zero for none
 	shownAt time.Time
 	stale   bool // something has changed since
 }
@@ -65,7 +67,7 @@ func (l *loop) show(now time.Time) {
 		Asked: map[tracker.ID]string{}, Deliveries: maps.Clone(l.state.Deliveries),
 		Spent: l.spent(), Today: l.state.SpentToday(now), Limits: l.state.RateLimits, Completed: l.state.Completed,
 		NoRoom: schedule.NoRoom(l.state, schedule.Snapshot{Hold: l.hold(now)}, policy, now),
-		Events: l.display.events,
+		Events: l.display.events, Queue: l.display.queue, Held: l.display.held,
 	}
 	for _, t := range l.problems {
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: t.source, Text: t.text})
@@ -98,6 +100,26 @@ func (l *loop) show(now time.Time) {
 	p.Waiting = schedule.SortedClaims(p.Waiting, byName)
 	p.Parked = schedule.SortedClaims(p.Parked, byName)
 	l.Progress(p)
+}
+
+// noteQueue notes for the display which issues wait for room, and why claims that wait do not
+// start.
+func (l *loop) noteQueue(now time.Time) {
+	if l.Progress == nil {
+		return
+	}
+	verdicts := schedule.Explain(l.state, l.snapshot(now), l.policy(), now)
+	issues := schedule.Queue(verdicts)
+	l.display.queue = progress.Queue{Length: len(issues), Listed: l.issues.listedAt}
+	for _, issue := range issues[:min(len(issues), progress.MaxNext)] {
+		l.display.queue.Next = append(l.display.queue.Next, schedule.Claim{ID: issue.ID, Identifier: issue.Identifier, Title: issue.Title, URL: issue.URL, State: issue.State})
+	}
+	l.display.held = map[tracker.ID]schedule.Why{}
+	for _, v := range verdicts {
+		if v.Phase == schedule.Waiting && v.Action == "" && v.Why.Reason != schedule.NotDue {
+			l.display.held[v.Issue.ID] = v.Why
+		}
+	}
 }
 
 // noteBudget notes which budget is spent, so that nothing more starts. The log says it

@@ -67,6 +67,39 @@ func TestTheDisplayGetsWhatRunsAndWhatHappened(t *testing.T) {
 	})
 }
 
+func TestTheDisplayGetsTheIssuesThatWaitForASlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		issues := []tracker.Issue{issue("A-1", "Todo")}
+		for n := range 100 {
+			issues = append(issues, issue(fmt.Sprint("A-", n+2), "Todo"))
+		}
+		f := newFixture(t, issues...)
+		f.flow.change(func(s *workflow.Settings) { s.Policy.MaxConcurrent = 1 }, nil)
+		f.edit(func(s *schedule.State) {
+			for _, id := range []string{"A-50", "A-60"} {
+				s.Claims[tracker.ID(id)] = schedule.Claim{ID: tracker.ID(id), Identifier: id, Phase: schedule.Waiting, Due: time.Now(), Attempt: 1, Why: "turn_failed"}
+			}
+		})
+		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+			passes(ctx, time.Second)
+			return f.handOver(ctx, job, report)
+		}
+		var queue progress.Queue
+		var held map[tracker.ID]schedule.Why
+		for _, p := range f.watch() {
+			if len(p.Sessions) == 1 && queue.Length == 0 {
+				queue, held = p.Queue, p.Held
+			}
+		}
+		if queue.Length != 99 || len(queue.Next) != progress.MaxNext || queue.Next[0].Identifier != "A-1" || queue.Listed.IsZero() {
+			t.Errorf("%d in the queue, %d named: %+v", queue.Length, len(queue.Next), queue)
+		}
+		if len(held) != 1 || held["A-60"].Reason != schedule.NoSlots {
+			t.Errorf("held: %v", held)
+		}
+	})
+}
+
 func TestManyUpdatesAreShownTenTimesASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"))
@@ -122,6 +155,44 @@ func TestTheDisplayGetsWhatKeepsWorkFromStarting(t *testing.T) {
 		want := []progress.Trouble{{Source: progress.Workflow, Text: "no prompt"}}
 		if diff := cmp.Diff(want, seen[len(seen)-1].Trouble); diff != "" {
 			t.Error(diff)
+		}
+	})
+}
+
+// TestAServiceShowsThatItsStateCannotBeSavedUntilItCan has each failure name another file, as
+// the store's do.
+func TestAServiceShowsThatItsStateCannotBeSavedUntilItCan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"))
+		began, n, last := time.Now(), 0, ""
+		f.store.fail = func() error {
+			if time.Since(began) > 5*time.Minute {
+				return nil
+			}
+			n++
+			last = fmt.Sprintf("state-%d: no space left on device", n)
+			return errors.New(last)
+		}
+		r := f.run()
+		r.Once = false
+		var during, after []progress.Trouble
+		r.Progress = func(p progress.Progress) {
+			if len(f.claims()) == 0 && time.Since(began) < 5*time.Minute {
+				during = p.Trouble
+			}
+			after = p.Trouble
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Minute, cancel)
+		tick, err := r.Run(ctx)
+		if !errors.Is(err, schedule.ErrInterrupted) || tick.Spent.Sessions != 1 {
+			t.Errorf("ended with %v after %d sessions", err, tick.Spent.Sessions)
+		}
+		if diff := cmp.Diff([]progress.Trouble{{Source: progress.State, Text: last}}, during); diff != "" || n < 2 {
+			t.Errorf("shown after %d failures (-want +got):\n%s", n, diff)
+		}
+		if len(after) != 0 || len(tick.Errors) != 0 || !slices.Equal(tick.Warnings, []string{"over now: " + last}) {
+			t.Errorf("once it is saved: shown %v, errors %q, warnings %q", after, tick.Errors, tick.Warnings)
 		}
 	})
 }

@@ -44,6 +44,7 @@ func (l *loop) reconcile(ctx context.Context) error {
 			l.answerOrders(ctx)
 			l.speakOfParked(ctx)
 			l.noteBudget(time.Now())
+			l.noteQueue(time.Now())
 			l.progress()
 			return nil
 		case !errors.Is(err, store.ErrConflict):
@@ -76,6 +77,8 @@ func (l *loop) handleSaveError(err error) error {
 		return err
 	}
 	l.Log.Error("state not saved: nothing was started", "error", err)
+	l.problems = slices.DeleteFunc(l.problems, func(p problem) bool { return p.source == progress.State }) // its text may have named another file
+	l.problem(progress.State, err.Error())
 	l.progress()
 	return nil
 }
@@ -86,6 +89,7 @@ func (l *loop) reload(ctx context.Context) {
 	wf, err := l.Workflows.Current()
 	if err == nil && !reflect.DeepEqual(wf, l.wf) {
 		if err = l.apply(ctx, wf); err == nil {
+			l.nextPoll = time.Now() // the new settings count at once, a shorter interval too
 			l.resumeIfChanged(time.Now())
 		}
 	}
@@ -128,24 +132,9 @@ func (l *loop) apply(ctx context.Context, wf workflow.Workflow) error {
 		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
 	}
 	if l.conn.Workspaces == nil || !reflect.DeepEqual(wf.Settings, l.wf.Settings) {
-		conn, err := l.Connect(ctx, wf)
-		if err != nil {
+		if err := l.connect(ctx, wf); err != nil {
 			return err
 		}
-		if l.conn.Repository != nil && sameRepository(wf.Settings, l.wf.Settings) {
-			conn.Repository = l.conn.Repository // whose store is open
-		}
-		if !reflect.DeepEqual(wf.Settings.Tracker, l.wf.Settings.Tracker) {
-			l.limit = new(rateLimit) // the tracker or its credential is another one
-			if l.state != nil {
-				l.state.Wait = schedule.TrackerWait{}
-			}
-		}
-		conn.Tracker.Reader = limitedReader{conn.Tracker.Reader, l.limit}
-		if label := wf.Settings.Feedback.Label; label != "" {
-			conn.Tracker.Reader = withoutLabel{conn.Tracker.Reader, tracker.NormalLabel(label)}
-		}
-		l.conn = conn
 	}
 	l.wf = wf
 	warnings := slices.Concat(wf.Warnings, l.conn.Tracker.Warnings, l.conn.Warnings, wf.Settings.Codex.PostureWarnings(l.Refresh != nil))
@@ -156,29 +145,66 @@ func (l *loop) apply(ctx context.Context, wf workflow.Workflow) error {
 	return nil
 }
 
+// connect opens what a workflow names, in place of what the loop had open.
+func (l *loop) connect(ctx context.Context, wf workflow.Workflow) error {
+	conn, err := l.Connect(ctx, wf)
+	if err != nil {
+		return err
+	}
+	if l.conn.Repository != nil && sameRepository(wf.Settings, l.wf.Settings) {
+		conn.Repository = l.conn.Repository // whose store is open
+	}
+	if !reflect.DeepEqual(wf.Settings.Tracker, l.wf.Settings.Tracker) {
+		l.limit = new(rateLimit) // the tracker or its credential is another one
+		if l.state != nil {
+			l.state.Wait = schedule.TrackerWait{}
+		}
+	}
+	conn.Tracker.Reader = limitedReader{conn.Tracker.Reader, l.limit}
+	if label := wf.Settings.Feedback.Label; label != "" {
+		conn.Tracker.Reader = withoutLabel{conn.Tracker.Reader, tracker.NormalLabel(label)}
+	}
+	l.conn = conn
+	return nil
+}
+
 // plan returns what to do. If it would start sessions on old knowledge it reads
 // those issues and plans again. One read serves all issues that start in the
-// round, and those that will start before the knowledge is old again.
+// round, and those that will start before the knowledge is old again. If that fails it
+// lists the candidates again, and leaves out what it still does not know.
 func (l *loop) plan(ctx context.Context) []schedule.Decision {
 	reads, cancel := l.deadline.bound(ctx, time.Now())
 	defer cancel()
 	l.relist(reads, time.Now())
+	relisted := false
 	for {
 		now := time.Now()
 		snap, policy := l.snapshot(now), l.policy()
 		decisions := l.spread(schedule.Plan(l.state, snap, policy, now))
 		starting := startsOf(decisions)
-		if len(starting) > 0 && l.Fleet == nil && !l.filesReady(ctx, starting) {
+		if len(starting) > 0 && l.Fleet == nil && !l.filesReady(ctx, decisions) {
 			continue // now there is a reason why nothing starts
 		}
-		if len(l.issues.stale(starting, fresh, now)) == 0 {
+		unknown := l.issues.stale(starting, fresh, now)
+		switch {
+		case len(unknown) == 0:
 			return decisions
+		case l.unread == nil:
+		case !relisted && !l.isShard(): // the list may answer although the ids do not
+			relisted = true
+			l.list(reads)
+			continue
+		default:
+			for _, id := range unknown {
+				l.unasked[id] = true
+			}
+			continue
 		}
 		// Expect as many sessions to end soon as ended lately; the slots of some are free already.
 		policy.MaxConcurrent += max(0, len(lately(l.exits, now))-len(starting))
 		soon := startsOf(schedule.Plan(l.state, snap, policy, now))
 		if err := l.refresh(reads, l.issues.stale(soon, fresh, now)); err != nil {
-			l.unreadable("re-read the issues that are about to start", err)
+			l.unasking("re-read the issues that are about to start", err)
 		}
 	}
 }
@@ -216,7 +242,7 @@ func (l *loop) commit(ctx context.Context, decisions []schedule.Decision) error 
 			l.tick.Acted++
 		}
 	}
-	if l.Once && len(l.workers) == 0 && !starts {
+	if l.Once && l.sessions() == 0 && !starts {
 		l.remember(now) // this may be the last save of the tick
 	}
 	err := l.save(ctx)

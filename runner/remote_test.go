@@ -18,8 +18,11 @@ import (
 	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store/storetest"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -29,8 +32,11 @@ type remote struct {
 	origin     string
 	repository *runner.Repository
 	work       func(folder string) // what the agent does
+	meanwhile  func()              // what others do before it delivers; nil for nothing
+	more       func(folder string) // what the agent does after it has delivered, before it delivers again; nil for nothing
 	delivered  []attempt.Delivered
 	errs       []error
+	renewed    int // deliveries that were put on a newer base
 }
 
 // newRemote returns a fixture whose workflow has a repository. Its sessions work in a
@@ -77,6 +83,21 @@ func newRemote(t *testing.T, issues ...tracker.Issue) *remote {
 	return r
 }
 
+// onGitHub makes the remote one of a GitHub with pull requests.
+func (r *remote) onGitHub() *githubtest.GitHub {
+	r.t.Helper()
+	g := githubtest.New(r.t, storetest.Config{Repo: "acme/shop"})
+	at, err := git.ParseRemote(g.CloneURL(), "ghs_storetest")
+	if err == nil {
+		r.repository.Remote = at
+		r.repository.Publisher.GitHub, err = client.New(client.Config{Repo: "acme/shop", Token: "ghs_storetest", APIURL: g.URL()}, nil)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return g
+}
+
 // run returns a runner over the fixture.
 func (r *remote) run() *runner.Runner {
 	run := r.fixture.run()
@@ -116,7 +137,14 @@ func (r *remote) session(ctx context.Context, job attempt.Job, _ func(attempt.Up
 		r.command(folder, "", command)
 	}
 	r.work(folder)
+	if r.meanwhile != nil {
+		r.meanwhile()
+	}
 	answer, err := r.deliver(ctx, job, folder)
+	if r.more != nil && err == nil {
+		r.more(folder)
+		answer, err = r.deliver(ctx, job, folder)
+	}
 	r.board.mu.Lock()
 	r.delivered, r.errs = append(r.delivered, answer), append(r.errs, err)
 	r.board.mu.Unlock()
@@ -141,7 +169,12 @@ func (r *remote) deliver(ctx context.Context, job attempt.Job, folder string) (a
 		return attempt.Delivered{}, err
 	}
 	defer in.Close()
-	return job.Repository.Deliver(ctx, attempt.Delivery{Incoming: in, Title: "Add work"})
+	got, err := job.Repository.Deliver(ctx, attempt.Delivery{Incoming: in, Title: "Add work"})
+	if errors.Is(err, attempt.ErrRenewed) {
+		r.renewed++
+		got, err = job.Repository.Deliver(ctx, attempt.Delivery{Incoming: in, Title: "Add work"})
+	}
+	return got, err
 }
 
 // command runs a command in a folder as an agent does.

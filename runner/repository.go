@@ -1,11 +1,13 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -38,7 +40,7 @@ type files struct {
 	store   *git.Store  // nil until it could be opened
 	fetched git.Fetched
 	current bool                    // whether fetched is of this tick
-	pushed  map[tracker.ID]bool     // whose branches were moved since the last fetch
+	stale   map[tracker.ID]bool     // issues whose branches were moved, by us or by others, since the last fetch
 	err     error                   // of the last fetch; nothing starts until the next
 	cancel  context.CancelCauseFunc // of the fetch in progress; nil for none
 	began   time.Time               // of the latest fetch
@@ -51,7 +53,7 @@ func (l *loop) filesHold() schedule.Why {
 	case l.conn.Repository == nil:
 	case f.cancel != nil:
 		return schedule.Why{Reason: schedule.OnHold, Detail: "the repository is being fetched"}
-	case f.of != nil && f.of != l.conn.Repository && len(l.workers) > 0:
+	case f.of != nil && f.of != l.conn.Repository && l.sessions() > 0:
 		return schedule.Why{Reason: schedule.OnHold, Detail: "the settings of the repository changed, and sessions with the old ones still run"}
 	case f.err != nil:
 		return schedule.Why{Reason: schedule.OnHold, Detail: f.err.Error()}
@@ -59,9 +61,9 @@ func (l *loop) filesHold() schedule.Why {
 	return schedule.Why{}
 }
 
-// filesReady reports whether sessions on these issues can start with the files that
-// the store has. If not, it begins to fetch them, and hold says why nothing starts.
-func (l *loop) filesReady(ctx context.Context, starting []tracker.ID) bool {
+// filesReady reports whether the sessions that the decisions start can start with the files
+// that the store has. If not, it begins to fetch them, and hold says why nothing starts.
+func (l *loop) filesReady(ctx context.Context, decisions []schedule.Decision) bool {
 	f := &l.files
 	if l.conn.Repository == nil {
 		return true
@@ -74,17 +76,44 @@ func (l *loop) filesReady(ctx context.Context, starting []tracker.ID) bool {
 		f.of = l.conn.Repository
 	}
 	ready := f.current
-	for _, id := range starting {
-		ready = ready && !f.pushed[id] // the store does not have what was pushed
+	var first git.Branch
+	for _, d := range decisions {
+		if d.Action != schedule.Dispatch {
+			continue
+		}
+		ready = ready && !f.stale[d.ID]
+		if first.IsZero() {
+			first = l.branchOf(cmp.Or(d.Issue.Identifier, l.nameOf(d.ID)))
+		}
 	}
 	if !ready {
-		l.fetch(ctx)
+		if l.isPushKnown() {
+			first = git.Branch{}
+		}
+		l.fetch(ctx, first)
 	}
 	return ready
 }
 
-// fetch begins to read the remote. The loop goes on: a large repository takes minutes.
-func (l *loop) fetch(ctx context.Context) {
+// isPushKnown reports whether the server has taken a push of ours and refused none since, so
+// that its rules need not be asked for before a session starts.
+func (l *loop) isPushKnown() bool {
+	for _, c := range l.state.Claims {
+		if strings.HasPrefix(c.Fault, attempt.PushFault) {
+			return false
+		}
+	}
+	for _, d := range l.state.Deliveries {
+		if d.Head != "" {
+			return !strings.HasPrefix(l.state.Pause.Fault, attempt.PushFault)
+		}
+	}
+	return false
+}
+
+// fetch begins to read the remote, and the rules for the branch of an issue, if it is not
+// zero. The loop goes on: a large repository takes minutes.
+func (l *loop) fetch(ctx context.Context, branch git.Branch) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.files.cancel, l.files.began = cancel, time.Now()
 	of, store := l.files.of, l.files.store
@@ -98,7 +127,10 @@ func (l *loop) fetch(ctx context.Context) {
 		if err == nil {
 			got, err = store.Fetch(ctx, of.Source)
 		}
-		l.inbox <- fetched{store, got, err}
+		if err == nil && !branch.IsZero() && of.Publisher != nil {
+			err = of.Publisher.CheckRules(ctx, branch, !got.Branches[branch].IsZero())
+		}
+		l.send(fetched{store, got, err})
 	})
 }
 
@@ -116,7 +148,7 @@ func (m fetched) applyTo(l *loop) {
 	l.replan = true
 	switch {
 	case m.err == nil:
-		f.fetched, f.current, f.pushed = m.got, true, map[tracker.ID]bool{}
+		f.fetched, f.current, f.stale = m.got, true, map[tracker.ID]bool{}
 		l.resolve(progress.Repository)
 		l.Log.Info("fetched the repository", "remote", f.of.Remote, "base", m.got.Base, "head", m.got.Head, "branches", len(m.got.Branches))
 	case errors.Is(m.err, schedule.StopError(schedule.DeadlineReached)) && f.current:

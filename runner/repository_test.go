@@ -8,10 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/publish"
@@ -20,7 +23,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/store/storetest"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -155,19 +157,44 @@ func TestASecondSessionOfATickStartsFromWhatTheFirstPushed(t *testing.T) {
 	}
 }
 
+// A person pushes while a session works. The next session of the same run has both, and if
+// it goes on like that, the issue is parked like any other that fails.
+func TestASessionAfterAPersonsPushBeginsWithIt(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	r.flow.change(func(s *workflow.Settings) { s.Policy.MaxBackoff = time.Millisecond }, nil)
+	g := r.onGitHub()
+	g.Git("branch", "symphony/ABC-1", "main") // by a person, too
+	var found []string
+	work := r.work
+	r.work = func(folder string) {
+		files, err := filepath.Glob(filepath.Join(folder, "person-*"))
+		if err != nil {
+			t.Error(err)
+		}
+		found = append(found, strconv.Itoa(len(files)))
+		if n := len(found); n < 3 {
+			files := map[string]string{"person-1": "", "person-2": ""}
+			if n == 1 {
+				delete(files, "person-2")
+			}
+			g.Commit("symphony/ABC-1", files)
+		}
+		work(folder)
+	}
+	r.tick()
+	if diff := cmp.Diff([]string{"0", "1", "2"}, found); diff != "" {
+		t.Errorf("files of the person that the sessions found (-want +got):\n%s", diff)
+	}
+	if _, published := g.File("symphony/ABC-1", "work.txt"); !published {
+		t.Error("the work is not published")
+	}
+}
+
 func TestAPullRequestIsReportedByWhatATickDidToIt(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t, issue("ABC-1", "Todo"))
-	g := githubtest.New(t, storetest.Config{Repo: "acme/shop"})
-	at, err := git.ParseRemote(g.CloneURL(), "ghs_storetest")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.repository.Remote = at
-	r.repository.Publisher.GitHub, err = client.New(client.Config{Repo: "acme/shop", Token: "ghs_storetest", APIURL: g.URL()}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := r.onGitHub()
 	r.flow.change(func(s *workflow.Settings) { s.Delivery.HandOver = workflow.HandOver{} }, nil) // so it stays active
 	sessions := 0
 	r.work = func(folder string) {
@@ -355,6 +382,199 @@ func TestRefusedWorkIsKeptAndTheNextSessionIsToldWhy(t *testing.T) {
 	r.tick()
 	if !strings.Contains(told, ".github/workflows/x.yml") {
 		t.Errorf("the next session was told %q", told)
+	}
+}
+
+// Work that the remote does not take is kept like work that may not leave, until it is
+// published after all.
+func TestWorkThatTheRemoteDoesNotTakeIsKept(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		refuse func(t *testing.T, g *githubtest.GitHub)
+		accept func(t *testing.T, g *githubtest.GitHub)
+	}{
+		"a rule": {
+			func(t *testing.T, g *githubtest.GitHub) {
+				hook := filepath.Join(g.Git("rev-parse", "--absolute-git-dir"), "hooks", "pre-receive")
+				if err := os.MkdirAll(filepath.Dir(hook), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(hook, []byte("#!/bin/sh\necho 'error: GH013: Repository rule violations found' >&2\nexit 1\n"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			},
+			func(t *testing.T, g *githubtest.GitHub) {
+				if err := os.Remove(filepath.Join(g.Git("rev-parse", "--absolute-git-dir"), "hooks", "pre-receive")); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"a failure of the server": {
+			func(t *testing.T, g *githubtest.GitHub) {
+				g.Fail(githubtest.Push, storetest.Fault{Status: 503})
+			},
+			func(*testing.T, *githubtest.GitHub) {},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRemote(t, issue("ABC-1", "Todo"))
+			r.flow.change(func(s *workflow.Settings) { s.Policy.Budget.Attempts = 1 }, nil)
+			g := r.onGitHub()
+			test.refuse(t, g)
+			tick := r.tick()
+			kept := tick.Row("ABC-1").Kept
+			if kept.Folder != filepath.Join(r.repository.Kept, "ABC-1") || len(kept.Commands) != 3 {
+				t.Errorf("kept %+v", kept)
+			}
+			patch, err := os.ReadFile(filepath.Join(kept.Folder, publish.PatchFile))
+			if err != nil || !strings.Contains(string(patch), "+++ b/work.txt") {
+				t.Errorf("the patch is %q, %v", patch, err)
+			}
+			test.accept(t, g)
+			r.edit(func(s *schedule.State) { s.Retry("ABC-1", time.Now()) })
+			tick = r.tick()
+			if row := tick.Row("ABC-1"); !row.Delivered || row.Kept.Folder != "" {
+				t.Errorf("afterwards %+v", row)
+			}
+		})
+	}
+}
+
+// GitHub takes from the token of a job only workflow files that a branch has. When main
+// changes one while a session works, the same work is put on the new main.
+func TestWorkIsPublishedAlthoughMainChangesAWorkflowMeanwhile(t *testing.T) {
+	t.Parallel()
+	const ci = ".github/workflows/ci.yml"
+	for name, test := range map[string]struct {
+		history  bool
+		conflict bool
+	}{"in one commit": {}, "with its history": {history: true}, "with other changes of its file": {conflict: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRemote(t, issue("ABC-1", "Todo"))
+			r.flow.change(func(s *workflow.Settings) { s.Policy.MaxBackoff = time.Millisecond }, nil)
+			r.repository.Publisher.KeepHistory = test.history
+			g := r.onGitHub()
+			g.Commit("main", map[string]string{ci: "on: push\n"})
+			work, sessions := r.work, 0
+			r.work = func(folder string) {
+				if sessions++; sessions == 1 {
+					files := map[string]string{ci: "on: pull_request\n"}
+					if test.conflict {
+						files["work.txt"] = "by a person\n"
+					}
+					g.Commit("main", files)
+				}
+				work(folder)
+				r.git(folder, "add", "-A")
+				r.git(folder, "commit", "-q", "-m", "one")
+				r.git(folder, "commit", "-q", "--allow-empty", "-m", "two")
+			}
+			tick := r.tick()
+			want := 1
+			if test.conflict {
+				want = 2
+			}
+			if row := tick.Row("ABC-1"); !row.Delivered || sessions != want || r.renewed != 2-want {
+				t.Errorf("%d sessions, %d renewals, %+v, %v", sessions, r.renewed, row, r.errs)
+			}
+			messages := "Add work"
+			if test.history {
+				messages = "two\none"
+			}
+			if got := g.Git("log", "--format=%s", "main..symphony/ABC-1"); got != messages || g.Git("merge-base", "main", "symphony/ABC-1") != g.Head("main") {
+				t.Errorf("the commits are %q", got)
+			}
+			for path, want := range map[string]string{ci: "on: pull_request\n", "work.txt": "done\n"} {
+				if got, _ := g.File("symphony/ABC-1", path); got != want {
+					t.Errorf("%s holds %q", path, got)
+				}
+			}
+		})
+	}
+}
+
+// After its work was put on a newer base, a session can deliver more, which takes nothing of
+// that base away.
+func TestASessionWhoseWorkIsOnANewerBaseDeliversMore(t *testing.T) {
+	t.Parallel()
+	const ci = ".github/workflows/ci.yml"
+	r := newRemote(t, issue("ABC-1", "Todo"))
+	g := r.onGitHub()
+	g.Commit("main", map[string]string{ci: "on: push\n"})
+	r.work = func(folder string) {
+		if err := os.WriteFile(filepath.Join(folder, "one.txt"), nil, 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+	r.more = func(folder string) {
+		if err := os.WriteFile(filepath.Join(folder, "two.txt"), nil, 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+	r.meanwhile = func() { g.Commit("main", map[string]string{ci: "on: pull_request\n"}) }
+	r.tick()
+	if diff := cmp.Diff([]string{ci, "one.txt", "two.txt"}, g.Files("symphony/ABC-1")); diff != "" {
+		t.Error(diff)
+	}
+	if got, _ := g.File("symphony/ABC-1", ci); got != "on: pull_request\n" || r.renewed != 2 {
+		t.Errorf("the workflow is %q, %d renewals, %v", got, r.renewed, r.errs)
+	}
+}
+
+// A rule that refuses every push is known before a session costs anything.
+func TestRulesThatRefuseEveryBranchHoldEveryIssue(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		rule githubtest.Rule
+		want string // what the tick says; empty if sessions start
+		set  func(*publish.Publisher)
+	}{
+		"signatures":          {githubtest.Rule{Type: "required_signatures"}, "set delivery.commits to verified", nil},
+		"a pattern":           {githubtest.Rule{Type: "branch_name_pattern", Pattern: "feature/"}, `(starts with "feature/"): change repository.branch_prefix`, nil},
+		"no new branches":     {githubtest.Rule{Type: "creation"}, "lets nobody make the branch symphony/ABC-1", nil},
+		"signatures it makes": {githubtest.Rule{Type: "required_signatures"}, "", func(p *publish.Publisher) { p.Verified = true }},
+		"a pattern it has":    {githubtest.Rule{Type: "branch_name_pattern", Pattern: "symphony/"}, "", nil},
+		"a rule it bypasses":  {githubtest.Rule{Type: "required_signatures", Bypassed: true}, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRemote(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+			g := r.onGitHub()
+			g.AddRule(test.rule)
+			if test.set != nil {
+				test.set(r.repository.Publisher)
+			}
+			sessions := 0
+			work := r.work
+			r.work = func(folder string) { sessions++; work(folder) }
+			r.flow.change(func(s *workflow.Settings) { s.Policy.MaxConcurrent = 1 }, nil)
+			said := ""
+			if _, err := r.run().Run(t.Context()); err != nil {
+				said = err.Error()
+			}
+			if test.want != "" && (sessions > 0 || !strings.Contains(said, test.want)) || test.want == "" && (sessions != 2 || said != "") {
+				t.Errorf("%d sessions, %s", sessions, said)
+			}
+			if len(r.claims()) > 0 {
+				t.Errorf("claims %+v", r.claims())
+			}
+			for _, err := range r.errs {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			if test.want != "" {
+				return
+			}
+			asked := g.Asked()["GET /rules/branches/{branch...}"]
+			r.board.move("ABC-1", "Todo")
+			r.tick()
+			if again := g.Asked()["GET /rules/branches/{branch...}"]; asked != 1 || again != 0 {
+				t.Errorf("asked for the rules %d times, and %d when a push was taken", asked, again)
+			}
+		})
 	}
 }
 

@@ -252,3 +252,31 @@ func TestATickWarnsOfAnAgentThatCanReadTheStatusPage(t *testing.T) {
 		})
 	}
 }
+
+// TestCandidatesStartAlthoughClaimedIssuesCannotBeRead has a tracker that lists issues and
+// answers no read by id.
+func TestCandidatesStartAlthoughClaimedIssuesCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"), issue("A-2", "Todo"), issue("A-3", "Todo"), issue("A-4", "Todo"))
+		f.flow.now.Settings.Policy.MaxConcurrent = 1
+		f.edit(func(s *schedule.State) {
+			s.Claims["A-1"] = schedule.Claim{ID: "A-1", Identifier: "A-1", Phase: schedule.Waiting, Attempt: 1, Due: time.Now()}
+		})
+		f.board.read = func() error { return errDown }
+		worked := f.noteWork(func() {}) // takes five seconds more: the list is old when it ends
+		tick, err := f.run().Run(t.Context())
+		if !errors.Is(err, errDown) || !strings.Contains(tick.Unread, "refresh claimed issues") {
+			t.Errorf("ended with %v and %q", err, tick.Unread)
+		}
+		if diff := cmp.Diff([]tracker.ID{"A-2", "A-3", "A-4"}, *worked); diff != "" {
+			t.Errorf("worked on (-want +got):\n%s", diff)
+		}
+		if c := f.claims()["A-1"]; c.Phase != schedule.Waiting {
+			t.Errorf("the claim is %+v", c)
+		}
+		reads := len(f.board.reads) - count(f.board.reads, "list")
+		if reads > 2 || count(f.board.reads, "list") > 4 {
+			t.Errorf("reads: %q", f.board.reads)
+		}
+	})
+}

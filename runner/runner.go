@@ -28,6 +28,9 @@ type Store interface {
 // the file is invalid.
 type Workflows interface {
 	Current() (workflow.Workflow, error)
+	// Changed reports whether Current would read another file than the last time. It costs
+	// next to nothing, and is called every second.
+	Changed() bool
 }
 
 // Connection holds what a workflow names outside of the program: its tracker, its
@@ -69,7 +72,11 @@ type Runner struct {
 	// Login returns everything that sessions log in with, to detect changes. A
 	// digest of it is stored where others may read it, so it must not contain a
 	// secret that can be guessed. May be nil.
-	Login      func(codex.Config) []string
+	Login func(codex.Config) []string
+	// Test tries without an issue whether a cause of systemic failures lasts, with the
+	// settings of a workflow. It returns nil if it does not. Several goroutines may call it,
+	// one after the other. nil tests nothing.
+	Test       func(context.Context, workflow.Workflow, schedule.Cause) error
 	SessionDir string         // folder for files of sessions that belong to no workspace; empty for none
 	Denied     attempt.Denied // what agents may not read, besides the runner's own files
 
@@ -93,6 +100,10 @@ type Runner struct {
 	Progress    func(progress.Progress) // called soon after every change; may be nil, must be quick
 	OnSession   OnSession               // called before every session; may be nil, must be quick
 	Refresh     <-chan struct{}         // of the status page: each receive causes a poll at once; nil without one
+	Requests    <-chan progress.Request // of the status page: commands on issues; nil without one
+	// Killed is closed to end a run that ctx has ended already without waiting for what it
+	// has stopped. Nil if nobody can ask for it.
+	Killed <-chan struct{}
 
 	// Fleet and Shards make the run a part of a fleet; at most one is set. See the
 	// documentation of the package.

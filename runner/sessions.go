@@ -19,6 +19,7 @@ import (
 // worker represents one session in progress.
 type worker struct {
 	id      tracker.ID
+	claim   schedule.Claim // as the session began with it
 	log     *slog.Logger
 	cancel  context.CancelCauseFunc
 	last    attempt.Update // the merged updates so far
@@ -80,7 +81,7 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	// reason and waited for.
 	ctx, cancel := context.WithCancelCause(context.Background())
 	w := &worker{
-		id: issue.ID, log: log, cancel: cancel, started: time.Now(), speak: speak,
+		id: issue.ID, claim: claim, log: log, cancel: cancel, started: time.Now(), speak: speak,
 		head: l.state.Deliveries[issue.ID].Head,
 	}
 	if d.Feedback.Round != "" {
@@ -108,7 +109,7 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
 		Prompt: l.wf.Prompt, PromptLine: l.wf.PromptLine, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex, Policy: l.policy(),
 		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
-		Talks: l.conn.Discussion != nil,
+		Talks: l.conn.Discussion != nil, Test: l.causes.of(l.wf),
 	}
 	job.Feedback, job.Reply = l.itemsFor(d)
 	if claim.Feedback {
@@ -116,7 +117,7 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
 	}
 	if l.conn.Repository != nil {
 		job.Repository = l.repositoryFor(issue)
-		job.Refused = l.state.Deliveries[issue.ID].Refused
+		job.Refused, job.LeftOut = l.state.Deliveries[issue.ID].Refused, l.state.Deliveries[issue.ID].LeftOut
 	}
 	return job
 }
@@ -128,7 +129,7 @@ func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, logs attemp
 	updates := newMailbox()
 	l.wg.Go(func() {
 		for u := range updates.out {
-			l.inbox <- updated{w, u}
+			l.send(updated{w, u})
 		}
 		updates.drained <- struct{}{}
 	})
@@ -142,7 +143,7 @@ func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, logs attemp
 	})
 	outcome = job.EventLog.End(handOver(ctx, job, to, outcome))
 	updates.close()
-	l.inbox <- exited{w, outcome, log}
+	l.send(exited{w, outcome, log})
 	l.writePage(w.log, job.EventLog) // only now: nothing waits for it but the end of the run
 	l.pruneLogs()
 }
@@ -156,7 +157,9 @@ type updated struct {
 func (m updated) applyTo(l *loop) {
 	m.last = m.update.Merge(m.last)
 	l.heard(m)
-	l.heartbeat(m.id, m.update)
+	if l.workers[m.id] == m.worker {
+		l.heartbeat(m.id, m.update)
+	}
 	l.warn(m.update.Warnings...)
 	b := l.policy().Budget
 	if b.TokensPerIssue > 0 || b.TokensPerTick > 0 || b.TokensPerDay > 0 {
@@ -174,6 +177,10 @@ type exited struct {
 
 func (m exited) applyTo(l *loop) {
 	now := time.Now()
+	if l.lost[m.worker] {
+		m.endLost(l, now)
+		return
+	}
 	delete(l.workers, m.id)
 	l.exits = append(lately(l.exits, now), now)
 	m.outcome = l.reclassify(m.id, m.outcome, now)
@@ -200,6 +207,17 @@ func (m exited) applyTo(l *loop) {
 	if next.Clean {
 		l.remove(workspace.Issue{ID: string(m.id), Identifier: claim.Identifier, Attempt: claim.Attempt})
 	}
+	l.replan = true
+	l.progress()
+}
+
+// endLost applies the end of a session that lost its claim. It changes no claim.
+func (m exited) endLost(l *loop, now time.Time) {
+	delete(l.lost, m.worker)
+	l.issues.doubt(m.id)
+	next := schedule.Next{Why: schedule.Why{Reason: schedule.ClaimLost, Detail: "the state no longer holds its claim"}}
+	l.record(m, m.claim, next, now)
+	l.logSession(m, m.claim, next, now)
 	l.replan = true
 	l.progress()
 }

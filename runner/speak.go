@@ -27,11 +27,12 @@ const maxPosts = 10
 const maxWord = 40
 
 // The keys of the program's comments. There is one comment of each on an issue or its
-// pull request.
+// pull request, and of those of a wait one for each wait.
 const (
-	waitingKey = "waiting" // that the issue waits for a person
-	roundKey   = "round"   // what became of the latest feedback
-	statusKey  = "status"  // the answer to /symphony status
+	waitingKey  = "waiting"  // that the issue waits for a person; what follows tells one wait from another
+	questionKey = "question" // the same for a question
+	roundKey    = "round"    // what became of the latest feedback
+	statusKey   = "status"   // the answer to /symphony status
 )
 
 // post calls work in the background, to change something on the tracker or on GitHub. what
@@ -54,7 +55,7 @@ func (l *loop) post(ctx context.Context, what string, work func(context.Context)
 		if errors.Is(err, tracker.ErrInDoubt) { // a repeated post changes nothing
 			err = work(ctx)
 		}
-		l.inbox <- posted{what, err, done}
+		l.send(posted{what, err, done})
 	})
 }
 
@@ -67,8 +68,8 @@ type posted struct {
 
 func (m posted) applyTo(l *loop) {
 	delete(l.talks.posting, m.what)
-	if l.talks.more && len(l.talks.posting) == 0 {
-		l.replan = true
+	if len(l.talks.posting) == 0 {
+		defer l.tellNext()
 	}
 	if _, noLabel := errors.AsType[noLabelError](m.err); noLabel {
 		l.warn(m.err.Error())
@@ -147,45 +148,84 @@ func (l *loop) statusOf(id tracker.ID) string {
 
 // speakOfParked posts, where the people of an issue look, that a parked issue waits for
 // them, once for each reason, and later that it goes on. It also adds and removes the
-// label of parked issues. When many wait, a later round tells the rest.
+// label of parked issues. When many wait, the rest are told as the first are done.
 func (l *loop) speakOfParked(ctx context.Context) {
 	d := l.conn.Discussion
 	if d == nil || d.Writer == nil {
 		return
 	}
-	l.talks.more = false
+	l.talks.untold = nil
 	for id, talk := range l.state.Conversations {
 		c := l.state.Claims[id]
 		waits, text := c.Phase == schedule.Parked, ""
 		if waits {
 			text = l.redact(feedback.Waiting(l.redact(c.Why), l.redact(talk.Asked)))
 		}
-		mark := feedback.Digest(text)
+		mark := waitMark(c, talk.Asked, text)
 		if talk.Posted == mark {
 			continue
 		}
-		what := "waits for them"
+		what, key := "waits for them", mark
 		if !waits {
-			what, text = "goes on", feedback.GoesOn
-		}
-		switch {
-		case len(l.talks.failed) >= maxPosts:
-			l.warn(fmt.Sprintf("other issues are not told in this tick that they wait or go on, because this failed for %d: the next tick tries again", maxPosts))
-			return
-		case len(l.talks.posting) >= maxPosts:
-			l.talks.more = true
-			return
-		}
-		pull, label := l.pullOf(id), l.wf.Settings.Feedback.Label
-		l.post(ctx, fmt.Sprintf("tell the people of %s that it %s", l.nameOf(id), what), func(ctx context.Context) error {
-			if err := d.Say(ctx, id, pull, waitingKey, text); err != nil && !errors.Is(err, tracker.ErrNotVisible) {
-				return err
+			what, key, text = "goes on", talk.Posted, feedback.GoesOn
+			if !strings.HasPrefix(key, waitingKey+"-") && !strings.HasPrefix(key, questionKey+"-") {
+				key = waitingKey // of an older version, which had one comment for all waits
 			}
-			return setLabel(ctx, d, id, label, waits)
-		}, func(l *loop) {
-			l.converse(id, func(c *schedule.Conversation) { c.Posted = mark })
+		}
+		// A question stays as it was asked, above its answer.
+		silent := !waits && strings.HasPrefix(key, questionKey+"-")
+		pull, label := l.pullOf(id), l.wf.Settings.Feedback.Label
+		l.talks.untold = append(l.talks.untold, func() {
+			if l.state.Conversations[id].Posted == mark {
+				return // it was being told when this was noted
+			}
+			l.post(ctx, fmt.Sprintf("tell the people of %s that it %s", l.nameOf(id), what), func(ctx context.Context) error {
+				if !silent {
+					if err := d.Say(ctx, id, pull, key, text); err != nil && !errors.Is(err, tracker.ErrNotVisible) {
+						return err
+					}
+				}
+				return setLabel(ctx, d, id, label, waits)
+			}, func(l *loop) {
+				l.converse(id, func(c *schedule.Conversation) { c.Posted = mark })
+			})
 		})
 	}
+	l.tellNext()
+}
+
+// tellNext tells the people of issues what speakOfParked has noted, a few at once. It makes no
+// round, and so no save, for each few.
+func (l *loop) tellNext() {
+	for len(l.talks.untold) > 0 && len(l.talks.posting) < maxPosts {
+		switch {
+		case l.tick.Stopped != "":
+			l.talks.untold = nil
+			return
+		case len(l.talks.failed) >= maxPosts:
+			l.warn(fmt.Sprintf("other issues are not told in this tick that they wait or go on, because this failed for %d: the next tick tries again", maxPosts))
+			l.talks.untold = nil
+			return
+		}
+		tell := l.talks.untold[0]
+		l.talks.untold = l.talks.untold[1:]
+		tell()
+	}
+}
+
+// waitMark returns the key of the comment that says that an issue waits, which is empty if it
+// does not. Each wait has a comment of its own, also if the text is the same: nobody is told
+// of a comment that is edited, and a new question would stand above the answer to the old
+// one.
+func waitMark(c schedule.Claim, question, text string) string {
+	if text == "" {
+		return ""
+	}
+	key := waitingKey
+	if question != "" {
+		key = questionKey
+	}
+	return key + "-" + feedback.Digest(fmt.Sprintf("%d %s", c.Sessions, text))
 }
 
 // setLabel puts a label on an issue or takes it off. A label that the tracker does not

@@ -79,16 +79,12 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	row.Identifier, row.Title, row.URL, row.State = claim.Identifier, claim.Title, claim.URL, claim.State
 	row.Attempt, row.Class, row.Status, row.Why, row.Next = claim.Attempt, o.Class, o.Status, o.Why, next
 	row.Delivered, row.Refused = o.Delivered, o.Refused
-	row.Log.File = m.eventLog
+	row.Log.File, row.Ended = m.eventLog, now
 	row.Sessions++
 	row.Turns += o.Turns
 	row.Usage = row.Usage.Plus(o.Usage)
 	row.Took += now.Sub(m.started)
-	for _, w := range o.Warnings {
-		if !slices.Contains(row.Warnings, w) { // sessions of one issue repeat each other
-			row.Warnings = append(row.Warnings, w)
-		}
-	}
+	addOnce(&row.Warnings, o.Warnings) // sessions of one issue repeat each other
 	if o.Issue != nil {
 		row.Title, row.URL, row.State = o.Issue.Title, o.Issue.URL, o.Issue.State
 	}
@@ -108,6 +104,8 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	switch {
 	case o.Class == schedule.Done && l.tick.Delivers && !o.Delivered:
 		what, level = "ended with nothing to publish", slog.LevelInfo
+	case o.Class == schedule.Done && !l.tick.Delivers && next.Phase == schedule.Waiting:
+		what, level = "ended with its issue still active", slog.LevelInfo
 	case o.Class == schedule.Done:
 		what, level = "completed", slog.LevelInfo
 	case o.Class == schedule.Stopped:
@@ -123,6 +121,22 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 		what = string(next.Phase)
 	}
 	l.happened(m.id, claim.Identifier, what, why)
+	l.trimRows()
+}
+
+// maxRows bounds the rows of a service for issues that no claim is left of.
+const maxRows = 500
+
+// trimRows bounds the rows of the report of a service.
+func (l *loop) trimRows() {
+	if l.Once || len(l.tick.Rows) <= maxRows {
+		return
+	}
+	working := l.unavailable()
+	l.tick.Trim(maxRows, func(id tracker.ID) bool {
+		_, claimed := l.state.Claims[id]
+		return claimed || working[id]
+	})
 }
 
 // remember adds a tick that did something to the history. A tick that did nothing
@@ -134,17 +148,10 @@ func (l *loop) remember(now time.Time) {
 	}
 	p := schedule.TickRecord{
 		Run: l.Self.Run, Attempt: l.Self.Attempt, Started: l.tick.Started, Ended: now, Stopped: l.tick.Stopped,
-		Parked: len(l.tick.Parked), Tokens: l.spent().Usage.Total(),
+		Parked: l.tick.ParkedCount(), Tokens: l.spent().Usage.Total(),
 	}
-	for _, row := range l.tick.Rows {
-		p.Sessions += row.Sessions
-		if l.tick.Completed(row) {
-			p.Done++
-		}
-		if l.tick.Failed(row) {
-			p.Failed++
-		}
-	}
+	c := l.tick.Counts()
+	p.Sessions, p.Done, p.Failed = l.tick.Sessions(), c.Completed, c.Failed
 	l.state.AppendHistory(p)
 }
 

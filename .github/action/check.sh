@@ -72,6 +72,9 @@ esac
 [ "$STATE" = branch ] || [ -z "$STATE_BRANCH" ] ||
   refuse "Contradicting inputs" "state-branch is \"$STATE_BRANCH\" although state is cache: leave one of them out."
 boolean dry-run "$DRY_RUN"
+if [ "$STATE$DRY_RUN" = cachefalse ] && of_pull_request; then
+  refuse "The cache keeps no state" "The input state is cache, but no other run can read what $GITHUB_EVENT_NAME saves for its pull request. Set state to branch, or start the action by schedule or workflow_dispatch, as the job wake of its sample does for other events."
+fi
 boolean cache-workspaces "$CACHE_WORKSPACES"
 [ -z "$CACHE_SESSIONS" ] || boolean cache-sessions "$CACHE_SESSIONS"
 [ -z "$UPLOAD_LOGS" ] || boolean upload-logs "$UPLOAD_LOGS"

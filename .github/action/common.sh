@@ -21,6 +21,14 @@ takes_artifacts() {
   return 1
 }
 
+# of_pull_request succeeds in a run whose caches GitHub keeps for one pull request.
+of_pull_request() {
+  case ${GITHUB_REF:-} in
+  refs/pull/*/merge) return 0 ;;
+  esac
+  return 1
+}
+
 lower() { printf '%s' "$1" | LC_ALL=C tr '[:upper:]' '[:lower:]'; }
 
 # platform prints the system and the architecture as Go names them; nothing when there is no release for them.
@@ -35,6 +43,47 @@ platform() {
 }
 
 sha256() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
+
+# stall is how many seconds a transfer may go on without any progress to speak of: no job waits for a server that
+# accepts a connection and says nothing.
+stall=${STALL_SECONDS:-30}
+
+# limited ends a command, and what it has started, after so many seconds: its status is 124 then. macOS has perl in
+# place of timeout.
+limited() { # seconds, command
+  if command -v timeout >/dev/null; then
+    timeout "$@"
+  elif command -v perl >/dev/null; then
+    perl -e '
+      my $seconds = shift;
+      defined(my $pid = fork) or exit 125;
+      unless ($pid) { setpgrp; exec @ARGV; exit 127 }
+      $SIG{ALRM} = sub { kill TERM => -$pid; exit 124 };
+      alarm $seconds;
+      waitpid $pid, 0;
+      exit($? & 127 ? 128 + ($? & 127) : $? >> 8)' "$@"
+  else
+    shift
+    "$@"
+  fi
+}
+
+# transfer is curl with limits of time and speed; more seconds for large files.
+transfer() { # seconds at most, arguments of curl
+  curl --proto '=https' --connect-timeout 10 --speed-limit 1000 --speed-time "$stall" \
+    --fail --silent --show-error --location --max-time "$@"
+}
+
+# fetch gets a file, or sets failure to the reason: only a server that answers 404 has no such file.
 fetch() { # URL, file
-  curl --proto '=https' --fail --silent --show-error --location --retry 3 --output "$2" "$1"
+  code=0
+  answer=$(transfer 300 --retry 3 --retry-max-time "$((2 * stall))" --write-out '%{http_code}' --output "$2" "$1") || code=$?
+  [ "$code" != 0 ] || return 0
+  # shellcheck disable=SC2034 # for the caller
+  case $code$answer in
+  22404) failure="there is none" ;;
+  22*) failure="the server answers $answer" ;;
+  *) failure="curl ends with status $code, and the log says why" ;;
+  esac
+  return 1
 }

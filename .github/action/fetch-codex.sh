@@ -20,9 +20,9 @@ sha512() { if command -v sha512sum >/dev/null; then sha512sum "$@"; else shasum 
 # published prints the SHA-512 that the registry gives for the package.
 published() {
   local integrity
-  integrity=$(curl --proto '=https' --connect-timeout 10 --fail --silent --location --retry 3 "$registry/@openai/codex/$version-$platform" |
+  integrity=$(transfer 60 --retry 3 --retry-max-time "$((2 * stall))" "$registry/@openai/codex/$version-$platform" |
     grep -Eo '"integrity": *"sha512-[A-Za-z0-9+/=]+"' | head -n 1 | cut -d '"' -f 4) ||
-    integrity=$(npm view "$package" dist.integrity) || return 1
+    integrity=$(limited "$((4 * stall))" npm view "$package" dist.integrity) || return 1
   case $integrity in sha512-?*) ;; *) return 1 ;; esac
   { base64 -d <<<"${integrity#sha512-}" 2>/dev/null || base64 -D <<<"${integrity#sha512-}"; } | od -An -v -tx1 | tr -d ' \n'
 }
@@ -31,7 +31,7 @@ want=$(awk -v file="$file" '$2 == file { print $1 }' "$here/codex.sha512")
 held="its SHA-512 is the one kept in this action"
 if [ -z "$want" ]; then
   want=$(published) ||
-    refuse "Codex cannot be installed" "The registry $registry does not say what Codex $version for $platform is: change the input codex-version if there is no such version, or install it on the runner."
+    refuse "Codex cannot be installed" "The registry $registry does not say what Codex $version for $platform is, and the log says why: change the input codex-version if there is no such version, or install it on the runner."
   held="this action does not know this version: its SHA-512 is the one that the registry gives"
 fi
 
@@ -55,12 +55,12 @@ inflate() {
 mkfifo "$partial/copy"
 sha512 "$partial/copy" >"$partial/digest" &
 hash=$!
-if ! { curl --proto '=https' --connect-timeout 10 --fail --silent --show-error --location "$registry/@openai/codex/-/$file" |
+if ! { transfer 280 "$registry/@openai/codex/-/$file" |
   tee "$partial/copy" | unpack; }; then
   wait "$hash"
   rm -rf "$partial/codex" && mkdir "$partial/codex"
   echo "npm is asked for $package"
-  (cd "$partial" && npm pack --ignore-scripts --silent "$package" >/dev/null && mv ./*.tgz "$file") ||
+  (cd "$partial" && limited "$((9 * stall))" npm pack --ignore-scripts --silent "$package" >/dev/null && mv ./*.tgz "$file") ||
     refuse "Codex cannot be installed" "Neither curl nor npm gets $package from $registry: the log says why. Change the input codex-version if there is no such version, or install Codex $version on the runner."
   sha512 "$partial/$file" >"$partial/digest"
   unpack <"$partial/$file" || refuse "Codex cannot be installed" "$package from npm cannot be unpacked: the log says why."

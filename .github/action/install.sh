@@ -63,13 +63,13 @@ if ! command -v gh >/dev/null; then
 elif ! gh attestation verify --help 2>/dev/null | grep -q -e --source-digest; then
   note="this gh is too old"
 else
-  gh attestation trusted-root --hostname github.com >trusted-root.jsonl 2>trusted-root.log &
+  limited "$((4 * stall))" gh attestation trusted-root --hostname github.com >trusted-root.jsonl 2>trusted-root.log &
   root=$!
 fi
 
 # A ref is a full version, a tag that moves (v1) or a commit; all three lead to the commit, and from there to
 # the version. An annotated tag is listed twice, the second time (^{}) with the commit it stands for.
-tags=$(GIT_TERMINAL_PROMPT=0 git ls-remote --tags "$repository") || build "the tags of $repository cannot be read"
+tags=$(GIT_TERMINAL_PROMPT=0 limited "$((4 * stall))" git -c http.lowSpeedLimit=1 -c http.lowSpeedTime="$stall" ls-remote --tags "$repository") || build "the tags of $repository cannot be read"
 commit=$(awk -v ref="refs/tags/$ACTION_REF" '$2 == ref || $2 == ref "^{}" { commit = $1 } END { print commit }' <<<"$tags")
 commit=${commit:-$ACTION_REF}
 tag=$(awk -v commit="$commit" '$1 == commit && $2 ~ /^refs\/tags\/v[0-9]+\.[0-9]+\.[0-9]+(\^\{\})?$/ {
@@ -89,18 +89,22 @@ else
 fi
 for file in "${files[@]}"; do
   rm -f "$file"
-  fetch "$repository/releases/download/$tag/$file" "$file" || build "$repository has no $file for $tag"
+  fetch "$repository/releases/download/$tag/$file" "$file" || build "$file of the release $tag of $repository cannot be fetched: $failure"
 done
 want=$(awk -v asset="$asset" '$2 == asset || $2 == "*" asset { print $1 }' checksums.txt)
 got=$(sha256 "$asset" | cut -d ' ' -f 1)
 [ "$want" = "$got" ] ||
   refuse "Checksum mismatch" "$asset of $repository $tag has the SHA-256 $got, but its checksums.txt says \"$want\". Do not use this release: pin the action to another version, and tell its maintainers."
 if [ -z "$note" ]; then
-  gh attestation verify "$asset" --bundle attestation.jsonl --custom-trusted-root trusted-root.jsonl --hostname github.com \
-    --repo "$ACTION_REPOSITORY" --signer-workflow "$ACTION_REPOSITORY/.github/workflows/release.yml" \
-    --source-digest "$commit" --deny-self-hosted-runners ||
-    refuse "Attestation mismatch" "gh cannot verify that the release workflow of $repository made $asset of $tag from the commit $commit: what it says is in the log. Do not use this release: pin the action to another version, and tell its maintainers."
-  note="its attestation holds for the commit $commit"
+  code=0
+  limited "$((4 * stall))" gh attestation verify "$asset" --bundle attestation.jsonl --custom-trusted-root trusted-root.jsonl \
+    --hostname github.com --repo "$ACTION_REPOSITORY" --signer-workflow "$ACTION_REPOSITORY/.github/workflows/release.yml" \
+    --source-digest "$commit" --deny-self-hosted-runners || code=$?
+  case $code in
+  0) note="its attestation holds for the commit $commit" ;;
+  124) unattested "gh did not end within $((4 * stall)) seconds" ;;
+  *) refuse "Attestation mismatch" "gh cannot verify that the release workflow of $repository made $asset of $tag from the commit $commit: what it says is in the log. Do not use this release: pin the action to another version, and tell its maintainers." ;;
+  esac
 fi
 tar -xzf "$asset" symphony
 echo "Installed symphony $tag ($platform) of $repository: SHA-256 of the archive $got; $note"

@@ -83,7 +83,7 @@ func (j *job) text() string {
 	if with != "" {
 		with = "        with:\n" + with
 	}
-	return "on: [schedule]\nconcurrency: symphony\njobs:\n  tick:\n    runs-on: ubuntu-latest\n    timeout-minutes: 30\n    steps:\n" +
+	return "on: [schedule, issue_comment, pull_request_review]\nconcurrency: symphony\njobs:\n  tick:\n    runs-on: ubuntu-latest\n    timeout-minutes: 30\n    steps:\n" +
 		"      - uses: actions/checkout@v7\n      - id: symphony\n        " + ownUse + "\n" + with + keepStep
 }
 

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -232,6 +233,19 @@ func TestNpmIsAskedWhereTheRegistryWantsALogin(t *testing.T) {
 	}
 	if code, said := m.installCodex("0.169.0"); code != 2 || strings.Count(said, "::error title=Codex cannot be installed::") != 1 {
 		t.Errorf("exit status %d:\n%s", code, said)
+	}
+}
+
+func TestARegistryThatStallsDoesNotHoldTheJob(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.pin("0.169.0", m.releases.publish("0.169.0"))
+	m.releases.fail(".tgz", 0)
+	m.stub("npm", "exec sleep 600")
+	began := time.Now()
+	code, said := m.runScript("fetch-codex.sh", []string{"STALL_SECONDS=1"}, "0.169.0", codexTarget(), filepath.Join(m.home, "codex"))
+	if code != exitUsage || strings.Count(said, "::error title=Codex cannot be installed::") != 1 || time.Since(began) > time.Minute {
+		t.Errorf("exit status %d after %v:\n%s", code, time.Since(began), said)
 	}
 }
 

@@ -191,7 +191,8 @@ func (d *deliveries) goesOnAfterReview(t *testing.T, main string) {
 	}
 }
 
-// beginsAgainAfterTheMerge has somebody merge the first pull request and ask for more.
+// beginsAgainAfterTheMerge has somebody merge the first pull request, which closes its issue,
+// open that again, and ask for more.
 func (d *deliveries) beginsAgainAfterTheMerge(t *testing.T) {
 	t.Helper()
 	for _, p := range d.github.Pulls() {
@@ -201,6 +202,7 @@ func (d *deliveries) beginsAgainAfterTheMerge(t *testing.T) {
 	}
 	main := d.github.Head("main")
 	d.github.Edit(1, "- [ ] Run `test -e wheel.go`\n- [ ] Create `brake.go` containing `package shop`\n- [ ] Call `deliver` with `{\"title\": \"Stop the cart\", \"body\": \"\"}`\n")
+	d.github.Reopen(1)
 	d.github.PutOn(1, "symphony")
 	d.job().perform().want(t, "success", "dispatched", "1", "completed", "1", "parked", "0", "retrying", "0")
 	pulls := d.github.Pulls()

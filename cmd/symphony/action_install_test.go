@@ -111,7 +111,7 @@ func TestTheAttestationHoldsTheBinaryToTheCommitOfTheAction(t *testing.T) {
 	}{
 		"it holds":       {func(*machine) {}, 0, "its attestation holds for the commit " + commit, "its attestation holds for the commit " + commit},
 		"another commit": {func(m *machine) { m.attest("b") }, 2, "::error title=Attestation mismatch::", "::error title=Attestation mismatch::"},
-		"no attestation": {func(m *machine) { m.releases.change("attestation.jsonl", nil) }, 0, "has no attestation.jsonl", "has no attestation.jsonl"},
+		"no attestation": {func(m *machine) { m.releases.change("attestation.jsonl", nil) }, 0, "attestation.jsonl of the release v1.2.3", "attestation.jsonl of the release v1.2.3"},
 		"no gh":          {func(m *machine) { m.only(append(posix, "bash", "git", "curl", "tar", "gzip", "sha256sum")...) }, 0, "was not verified: there is no gh", "Building symphony from source"},
 		"an old gh":      {func(m *machine) { m.stub("gh", sourceOf(m)) }, 0, "was not verified: this gh is too old", "Building symphony from source"},
 		"keys out of reach": {func(m *machine) { m.stub("gh", strings.Replace(fakeGH, "echo keys", "exit 1", 1)) }, 0,
@@ -128,6 +128,38 @@ func TestTheAttestationHoldsTheBinaryToTheCommitOfTheAction(t *testing.T) {
 				if code != c.code || !strings.Contains(said, want) || installed && !strings.Contains(want, "attestation") && !strings.Contains(want, "verified") {
 					t.Errorf("%s: exit status %d, want %d with %q:\n%s", ref, code, c.code, want, said)
 				}
+			}
+		})
+	}
+}
+
+// TestAServerThatFailsIsNotOneWithoutARelease also bounds how long the installation waits.
+func TestAServerThatFailsIsNotOneWithoutARelease(t *testing.T) {
+	t.Parallel()
+	const asset = ".tar.gz"
+	for name, c := range map[string]struct {
+		change func(*machine)
+		want   string
+	}{
+		"no file":                 {func(m *machine) { m.releases.change(asset, nil) }, "cannot be fetched: there is none"},
+		"an outage":               {func(m *machine) { m.releases.fail(asset, 503) }, "cannot be fetched: the server answers 503"},
+		"a connection that's cut": {func(m *machine) { m.releases.fail(asset, 1) }, "cannot be fetched: curl ends with status 18"},
+		"a file that stalls":      {func(m *machine) { m.releases.fail(asset, 0) }, "cannot be fetched: curl ends with status 28"},
+		"tags that stall":         {func(m *machine) { m.releases.fail("/info/refs", 0) }, "the tags of https://github.com/symphony-runner/symphony cannot be read"},
+		"keys that stall":         {func(m *machine) { m.stub("gh", strings.Replace(fakeGH, "echo keys", "exec sleep 600", 1)) }, "was not verified: gh cannot get the keys"},
+		"a gh that stalls": {func(m *machine) {
+			m.stub("gh", strings.Replace(fakeGH, `  shift 2; file`, "  exec sleep 600\n  shift 2; file", 1))
+		},
+			"was not verified: gh did not end within 4 seconds"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			c.change(m)
+			began := time.Now()
+			code, said := m.runScript("install.sh", []string{"STALL_SECONDS=1"})
+			if code != 0 || !strings.Contains(said, c.want) || time.Since(began) > time.Minute {
+				t.Errorf("exit status %d after %v, want %q:\n%s", code, time.Since(began), c.want, said)
 			}
 		})
 	}
@@ -195,6 +227,7 @@ type releases struct {
 	refs  []string          // lines of git's info/refs
 	files map[string][]byte // by path
 	asked []string
+	fails map[string]int // status of answers, by the end of the path; 0 is none ever, and 1 a connection that is cut
 }
 
 func newReleases(t testing.TB) *releases {
@@ -203,6 +236,22 @@ func newReleases(t testing.TB) *releases {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.asked = append(r.asked, req.URL.Path)
+		for suffix, status := range r.fails {
+			switch {
+			case !strings.HasSuffix(req.URL.Path, suffix):
+				continue
+			case status == 0:
+				r.mu.Unlock()
+				<-req.Context().Done()
+				r.mu.Lock()
+			case status == 1:
+				w.Header().Set("Content-Length", "1000")
+				_, _ = io.WriteString(w, "cut")
+			default:
+				w.WriteHeader(status)
+			}
+			return
+		}
 		file, ok := r.files[req.URL.Path]
 		if strings.HasSuffix(req.URL.Path, "/symphony-runner/symphony/info/refs") {
 			file, ok = []byte(strings.Join(r.refs, "")), true
@@ -314,6 +363,17 @@ func (r *releases) change(suffix string, content []byte) {
 			}
 		}
 	}
+}
+
+// fail has the server answer with a status where a path ends so: 0 is no answer ever, and 1
+// a connection that is cut.
+func (r *releases) fail(suffix string, status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fails == nil {
+		r.fails = map[string]int{}
+	}
+	r.fails[suffix] = status
 }
 
 // archive returns the archive of a release. Its binary is a script that becomes the

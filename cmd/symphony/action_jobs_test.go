@@ -220,8 +220,8 @@ func TestAFailureIsUploadedAndSavedBeforeTheStepFails(t *testing.T) {
 			t.Errorf("%s: %s", name, o.steps[name])
 		}
 	}
-	if stored := m.stored("*"); len(stored) != 4 || len(o.errors) != 1 {
-		t.Errorf("stored %v, want three caches and an artifact; errors %q", stored, o.errors)
+	if stored := m.stored("*"); len(stored) != 5 || len(o.errors) != 1 {
+		t.Errorf("stored %v, want three caches, the trial of the cache and an artifact; errors %q", stored, o.errors)
 	}
 	for _, key := range slices.Concat(m.stored("symphony-state-*"), m.stored("symphony-sessions-*"), m.stored("symphony-workspaces-*")) {
 		if !regexp.MustCompile(`-(Linux|macOS)-101-1-`).MatchString(key) {
@@ -337,5 +337,63 @@ func TestTheActionRunsOnAServerThatIsNotGitHub(t *testing.T) {
 	}
 	if !strings.Contains(o.log, "Installed symphony v1.2.3") || !strings.Contains(o.log, "Event logs are not uploaded") {
 		t.Errorf("log:\n%s", o.log)
+	}
+}
+
+// TestWhatTheCacheDoesNotKeepIsSaid starts the Action by events whose runs GitHub does not
+// let write the caches of the default branch.
+func TestWhatTheCacheDoesNotKeepIsSaid(t *testing.T) {
+	t.Parallel()
+	const comment, review = `{"repository":{"private":true}}`, `{"repository":{"private":true},"pull_request":{"number":9,"head":{"repo":{"full_name":"octo/state-keeper"}}}}`
+	for name, c := range map[string]struct {
+		event, payload, state string
+		env                   []string
+		status                string
+		code                  int
+		problem               string // the beginning of an error, or of a warning where the job succeeds; empty for none
+	}{
+		"the state, of a comment":                {"issue_comment", comment, "cache", nil, "failure", exitUsage, "The cache keeps no state: The input state is cache, but what was saved for a trial is not there: GitHub lets a run that issue_comment started read"},
+		"the state, of a review":                 {"pull_request_review", review, "cache", nil, "failure", exitUsage, "The cache keeps no state: The input state is cache, but no other run can read what pull_request_review saves"},
+		"the state, of a comment that may write": {"issue_comment", comment, "cache", []string{"ACT_CACHE_MODE=write"}, "success", 0, ""},
+		"threads, of a comment":                  {"issue_comment", comment, "branch", nil, "success", 0, "Threads are not kept: The sessions of this run begin new threads when they go on: GitHub lets a run that issue_comment started read"},
+		"threads, of a review":                   {"pull_request_review", review, "branch", nil, "success", 0, "Threads are not kept: The sessions of this run begin new threads when they go on: this run belongs to a pull request"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.onHub()
+			m.writeFile(m.event, c.payload)
+			j := m.job("state", c.state, "max-issues", "1")
+			j.start, j.env = []string{c.event, "--eventpath", m.event}, c.env
+			o := j.perform()
+			o.want(t, c.status)
+			said := o.errors
+			if c.status == "success" {
+				said = slices.DeleteFunc(slices.Clone(o.warnings), func(text string) bool { return !strings.Contains(text, "not kept") })
+			} else if o.steps["Run"] != "skipped" {
+				t.Error("the run was started")
+			}
+			if o.code != c.code || (len(said) == 1) != (c.problem != "") || !strings.HasPrefix(strings.Join(said, "\n"), c.problem) {
+				t.Errorf("exit status %d, said %q, want %q", o.code, said, c.problem)
+			}
+		})
+	}
+}
+
+// TestAStateThatWasNotSavedFailsTheStep has the save fail after the sessions, such as while
+// GitHub has an outage.
+func TestAStateThatWasNotSavedFailsTheStep(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	saved := func(env ...string) (int, string) {
+		return m.runScript("saved.sh", append([]string{"STATE=skipped", "STATE_HIT=", "SESSIONS=skipped", "SESSIONS_HIT=", "WORKSPACES=skipped", "WORKSPACES_HIT="}, env...), "tell")
+	}
+	if code, said := saved("STATE=success", "STATE_HIT=true", "SESSIONS=success", "SESSIONS_HIT=true"); code != 0 || said != "" {
+		t.Errorf("exit status %d:\n%s", code, said)
+	}
+	code, said := saved("STATE=success", "STATE_HIT=false", "SESSIONS=success", "WORKSPACES=success")
+	problems, warned := annotations("error", said), annotations("warning", said)
+	if code != 1 || len(problems) != 1 || !strings.HasPrefix(problems[0], "The state was not saved: The next run knows nothing of what this one did: the log of the step that saves it says why.") || len(warned) != 2 {
+		t.Errorf("exit status %d, errors %q, warnings %q", code, problems, warned)
 	}
 }

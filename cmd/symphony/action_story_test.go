@@ -50,19 +50,26 @@ func newActionStory(t *testing.T, tracker, title, codex string) *actionStory {
 	return s
 }
 
-// run performs the job that an event starts; pairs are outputs and their values.
+// run performs the job that a schedule or a person starts; pairs are outputs and their
+// values.
 func (s *actionStory) run(event, payload string, outputs ...string) outcome {
 	s.t.Helper()
 	j := s.job()
 	j.start, j.workflow = append([]string{event, "--eventpath", s.event}, s.secrets...), s.sample
-	names := strings.NewReplacer("GH-7", s.issue, `"number":7`, `"number":1`, `"number":9`, fmt.Sprintf(`"number":%d`, s.pull))
-	s.writeFile(s.event, names.Replace(strings.Replace(`{"repository":{"private":true},`+payload[1:], ",}", "}", 1)))
+	s.writeFile(s.event, strings.Replace(`{"repository":{"private":true},`+payload[1:], ",}", "}", 1))
 	o := j.perform()
 	o.want(s.t, "success", outputs...)
 	if !strings.Contains(o.summary, "Started by "+strings.ReplaceAll(event, "_", `\_`)) {
 		s.t.Errorf("the summary does not say that %s started the run:\n%s", event, o.summary)
 	}
 	return o
+}
+
+// wake performs the job that another event starts, as
+// [TestAnEventStartsARunOfTheDefaultBranch] shows it.
+func (s *actionStory) wake(outputs ...string) outcome {
+	s.t.Helper()
+	return s.run("workflow_dispatch", `{"inputs":{}}`, outputs...)
 }
 
 // command performs the job that somebody starts by hand for a command on the issue.
@@ -90,7 +97,7 @@ func (s *actionStory) review() {
 		s.t.Fatalf("the pull requests are %+v", pulls)
 	}
 	s.github.AddReview(s.pull, githubtest.Review{By: "kim", Verdict: "COMMENTED", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: "Where is the brake?"}}})
-	s.run("pull_request_review", ourReview, completed...)
+	s.wake(completed...)
 	s.wantFiles("cart.go", "brake.go")
 	if threads := s.github.Threads(s.pull); len(threads) != 1 || !threads[0].Resolved || !strings.Contains(threads[0].Comments[1].Body, "There is a brake now.") {
 		s.t.Errorf("the threads of the review are %+v", threads)
@@ -104,7 +111,7 @@ func (s *actionStory) failCheck() {
 	s.github.SetCheck(s.github.Head("symphony/"+s.issue), githubtest.Check{
 		Name: "lint", State: "FAILURE", Log: "lint.txt is missing\n", Steps: []githubtest.Step{{Name: "Run lint", Conclusion: "FAILURE"}},
 	})
-	s.run("workflow_run", ourRun, completed...)
+	s.wake(completed...)
 	s.wantFiles("cart.go", "brake.go", "lint.txt")
 }
 
@@ -130,7 +137,7 @@ func (s *actionStory) merge() {
 	}
 	s.github.Approve(s.pull, "kim")
 	s.github.Merge(s.pull, "kim")
-	s.run("pull_request", ourMerge, "dispatched", "0", "completed", "0", "parked", "0")
+	s.wake("dispatched", "0", "completed", "0", "parked", "0")
 	if s.github.Head("symphony/"+s.issue) != "" {
 		s.t.Errorf("after the merge the branches are %v", s.github.Branches())
 	}
@@ -160,20 +167,20 @@ func tellOfGitHub(t *testing.T, codex string) {
 	}
 
 	s.github.AddIssue(githubtest.Issue{Title: "Carts forget", Body: storyOfACart, Labels: []string{"symphony"}})
-	s.run("issues", ourLabel, completed...)
+	s.wake(completed...)
 	wantLabels()
 	s.review()
 	s.run("schedule", "{}", "work", "false", "dispatched", "0")
 	s.failCheck()
 	s.github.AddComment(2, "kim", "Paint it.")
-	s.run("issue_comment", pullComment, asked...)
+	s.wake(asked...)
 	s.wantQuestion()
 	wantLabels("needs-human")
 	if o := s.command("status"); !strings.Contains(o.summary, "status GH-1") || !strings.Contains(o.summary, "Which colour?") {
 		t.Errorf("the summary of the command is\n%s", o.summary)
 	}
 	s.github.AddComment(2, "kim", "Red, please.")
-	s.run("issue_comment", pullComment, completed...)
+	s.wake(completed...)
 	wantLabels()
 	s.merge()
 	if i := s.github.Issue(1); i.State != "closed" {

@@ -78,6 +78,7 @@ func TestTheSampleRunsPassTheLinter(t *testing.T) {
 		}
 		lint(t, name, strings.Replace(text, ownUse, "uses: ./", 1), project)
 	}
+	lint(t, "trial.yml", readText(t, trialFile), nil)
 	text := strings.Replace(readText(t, samplePath("github.yml")), ownUse+"\n        with:\n", "uses: ./\n        with:\n          no-such-input: x\n", 1)
 	if found := linted(t, "a misspelled input", text, project); len(found) == 0 {
 		t.Error("the linter does not look at action.yml")
@@ -184,6 +185,9 @@ func TestBinariesAreBuiltWithAPatchReleaseOfGo(t *testing.T) {
 func TestEveryOutputThatTheActionReadsIsWritten(t *testing.T) {
 	t.Parallel()
 	written := map[string][]string{}
+	for _, step := range []string{"trial", "savedstate", "savedsessions", "savedworkspaces"} {
+		written[step] = []string{"cache-hit"} // of actions/cache/restore
+	}
 	for name, step := range map[string]string{"check": "check", "install": "install", "build": "built", "keep": "keep", "codex": "codex", "workspaces": "gather"} {
 		for _, m := range regexp.MustCompile(`(?:echo "|  put )([a-z-]+)[= ]`).FindAllStringSubmatch(readText(t, "../../.github/action/"+name+".sh"), -1) {
 			written[step] = append(written[step], m[1])
@@ -217,7 +221,7 @@ func actionFiles(t *testing.T) []string {
 	if err != nil || len(samples) < 4 {
 		t.Fatalf("the samples %q: %v", samples, err)
 	}
-	return slices.Concat(workflows, samples, []string{"../../action.yml", filepath.Join(root, fleetAction)})
+	return slices.Concat(workflows, samples, []string{"../../action.yml", filepath.Join(root, fleetAction), trialFile})
 }
 
 // each calls f with every value of a map in a document.

@@ -33,21 +33,23 @@ func (p process) tempDir() string {
 // app is one invocation of the program: what all its commands share.
 type app struct {
 	process
-	state      string // the flag --state; empty is the default, see openState
-	logFormat  string // the flag --log-format: text or json
-	actions    *action.Runtime
-	redactor   *redact.Redactor
-	githubApps []githubApp
-	warnings   []string // for the report
-	reported   bool     // the error of the command was printed, or is not to be
-	program    string   // the words of a shell that start this program; empty until [app.ownCommand] is asked
+	state       string // the flag --state; empty is the default, see openState
+	logFormat   string // the flag --log-format: text or json
+	actions     *action.Runtime
+	redactor    *redact.Redactor
+	githubApps  []githubApp
+	warnings    []string // for the report
+	reported    bool     // the error of the command was printed, or is not to be
+	endSurvival func()   // of surviveBrokenPipes
+	program     string   // the words of a shell that start this program; empty until [app.ownCommand] is asked
 }
 
 // run runs the command line and returns the exit status. Every status except 0
 // has its cause on standard error, or inside Actions in an annotation.
 func run(ctx context.Context, p process) int {
 	out := &output{w: p.stdout}
-	a := &app{process: p}
+	a := &app{process: p, endSurvival: func() {}}
+	defer func() { a.endSurvival() }()
 	a.stdout = out
 	a.detectActions()
 	a.redactor = a.environmentSecrets()
@@ -64,7 +66,11 @@ func run(ctx context.Context, p process) int {
 	a.revokeTokens()
 	_ = a.actions.Close() // only out can make it fail, and out keeps its error
 	if out.err != nil {
-		unprinted := fmt.Errorf("write to standard output: %w; what was to be shown is lost: let it go to a terminal or a file with room", out.err)
+		what := "what was to be shown is lost: let it go to a terminal or a file with room"
+		if out.kept {
+			what = "the report is above, on standard error"
+		}
+		unprinted := fmt.Errorf("write to standard output: %w; %s", out.err, what)
 		fmt.Fprintf(p.stderr, "symphony: %s\n", a.redactor.String(unprinted.Error()))
 		err = errors.Join(err, unprinted)
 	}
@@ -88,6 +94,7 @@ func (a *app) command() *cobra.Command {
 		(&initCommand{app: a}).command(),
 		(&demoCommand{app: a}).command(),
 		(&scriptedAgentCommand{app: a}).command(),
+		(&trialCommand{app: a}).command(),
 		(&validateCommand{a}).command(),
 		(&explainCommand{a}).command(),
 		(&planCommand{tickCommand: tickCommand{app: a}}).command(),
@@ -96,7 +103,7 @@ func (a *app) command() *cobra.Command {
 		(&exchangeCommand{app: a}).command(),
 		(&logCommand{app: a}).command(),
 		(&promptCommand{a}).command(),
-		(&stateCommand{a}).command(),
+		(&stateCommand{app: a}).command(),
 		(&schemaCommand{a}).command(),
 		(&completionCommand{a}).command(),
 	)

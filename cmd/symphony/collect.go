@@ -52,7 +52,7 @@ func (c *collectCommand) Run(ctx context.Context, args []string) error {
 		needsNoLogin: true,
 		readsOnly:    true,
 		prepare: func(r *runner.Runner, _ workflow.Workflow) error {
-			r.Login = nil // only shards have the login of the agent
+			r.Login, r.Test = nil, nil // only shards have the login of the agent
 			return nil
 		},
 		run: c.collect,

@@ -154,18 +154,23 @@ func (l *logCommand) completeLog(cmd *cobra.Command, args []string, prefix strin
 
 // completeKnown completes the name of an issue that the state knows: by its claim, or by
 // what was delivered.
-func (a *app) completeKnown(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeKnown(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return completeWorkflow(cmd, args[1:], prefix)
 	}
 	return a.localIssues(cmd.Context(), knownIssues), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeClaim completes the name of an issue that has a claim.
-func (a *app) completeClaim(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeClaim(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return completeWorkflow(cmd, args[1:], prefix)
 	}
+	return a.localIssues(cmd.Context(), claimedIssues), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeClaims completes the names of issues that have a claim.
+func (a *app) completeClaims(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return a.localIssues(cmd.Context(), claimedIssues), cobra.ShellCompDirectiveNoFileComp
 }
 
@@ -186,7 +191,7 @@ func (a *app) localIssues(ctx context.Context, wanted int) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(ctx, maxLookup)
 	defer cancel()
 	found := a.newCompletions()
-	kept, wf, err := (&stateCommand{a}).stateHere(stateReadOnly)
+	kept, wf, err := (&stateCommand{app: a}).stateHere(stateReadOnly)
 	if isLocal := !strings.HasPrefix(a.state, "branch:"); err == nil && isLocal {
 		state, _, err := kept.Load(ctx)
 		if err != nil {

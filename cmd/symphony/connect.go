@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -111,6 +113,7 @@ func (a *app) childEnv(wf workflow.Workflow) workspace.Env {
 // the agent's sandbox.
 func (a *app) workspaceConfig(wf workflow.Workflow) workspace.Config {
 	folders := wf.Settings.Workspace
+	folders.Project = projectOf(wf)
 	if wf.Settings.Repository != nil {
 		folders.Hooks.GuardGit = true
 		if h := &folders.Hooks; wf.Settings.SandboxHooks {
@@ -120,6 +123,23 @@ func (a *app) workspaceConfig(wf workflow.Workflow) workspace.Config {
 	return folders
 }
 
+// projectOf returns a name for what the issues of a workflow are read from, unless their ids
+// are unique everywhere; see [workspace.Config]. The name of a folder depends on where the
+// workspaces are, so that a project can be moved with them.
+func projectOf(wf workflow.Workflow) string {
+	switch cfg := wf.Settings.Tracker.Config.(type) {
+	case *github.Config:
+		return "the project of the GitHub repository " + strings.ToLower(cfg.Repo)
+	case *file.Config:
+		folder, err := filepath.Rel(wf.Settings.Workspace.Root, cfg.Path)
+		if err != nil {
+			folder = cfg.Path
+		}
+		return "the project whose issues are in " + folder + ", seen from workspace.root"
+	}
+	return ""
+}
+
 // discussion returns what reaches the people of a workflow's issues and pull requests;
 // nil if nobody can be reached.
 func (a *app) discussion(wf workflow.Workflow, adapter tracker.Adapter, publisher *publish.Publisher) *discussion.Discussion {
@@ -127,6 +147,9 @@ func (a *app) discussion(wf workflow.Workflow, adapter tracker.Adapter, publishe
 	if publisher != nil && publisher.GitHub != nil {
 		// For half a polling interval, so that an answer never serves for longer than one.
 		d.GitHub, d.Access = publisher.GitHub, client.NewAccess(publisher.GitHub, wf.Settings.Poll/2, tracker.IsMarked)
+		if file := a.actions.WorkflowFile(publisher.GitHub.Repo()); file != "" {
+			d.OwnWorkflow = path.Base(file)
+		}
 	}
 	if d.Issues == nil && d.GitHub == nil {
 		return nil

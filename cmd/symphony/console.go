@@ -48,12 +48,11 @@ func (a *app) console(live bool, workflowPath string) *console {
 }
 
 // wantsDisplay reports whether the environment allows a live display: not on a terminal
-// that cannot move its cursor, not where colors are unwanted, and not in CI.
+// that cannot move its cursor, and not in CI. Without colors it is shown in black and white.
 func (a *app) wantsDisplay() bool {
 	kind, _ := a.getenv("TERM")
-	noColor, _ := a.getenv("NO_COLOR")
 	ci, _ := a.getenv("CI")
-	return kind != "" && kind != "dumb" && noColor == "" && (ci == "" || ci == "false") && !a.actions.InActions()
+	return kind != "" && kind != "dumb" && (ci == "" || ci == "false") && !a.actions.InActions()
 }
 
 // isLive reports whether there is a display.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,12 +13,15 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github"
 	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+	"github.com/symphony-runner/symphony/workspace"
 )
 
 // openDeliveries gives a shop issues that are handed over, each with an open pull
-// request, and a state that knows only them. It returns the numbers of the pull requests.
+// request and a kept workspace, and a state that knows only them. It returns the numbers of the pull requests.
 func (s *shop) openDeliveries(count int) (pulls []int) {
 	s.t.Helper()
 	s.hub.Git("update-ref", "refs/heads/work", "refs/heads/main")
@@ -25,10 +29,23 @@ func (s *shop) openDeliveries(count int) (pulls []int) {
 	state, generation := s.state()
 	state.Claims, state.Deliveries, state.Conversations = nil, nil, nil
 	now := time.Now().UTC()
+	var wf workflow.Workflow
+	wf.Settings.Tracker.Config = &github.Config{Repo: "acme/shop"}
+	root, err := workspace.Open(workspace.Config{Root: filepath.Join(s.dir, "workspaces"), Project: projectOf(wf)},
+		workspace.Env{Parent: os.Environ()}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer root.Close()
 	for range count {
 		issue := s.hub.AddIssue(githubtest.Issue{Title: "One of many"})
 		branch := fmt.Sprintf("symphony/GH-%d", issue)
 		s.openPull(branch, commit)
+		ws, err := root.Prepare(s.t.Context(), workspace.Issue{ID: fmt.Sprint(issue), Identifier: fmt.Sprintf("GH-%d", issue)})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		root.Release(ws)
 		pulls = append(pulls, issue+1)
 		state.Deliver(tracker.ID(fmt.Sprint(issue)), schedule.Delivery{
 			Identifier: fmt.Sprintf("GH-%d", issue), Branch: branch, Base: "main", Head: commit, At: now,

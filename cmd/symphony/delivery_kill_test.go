@@ -241,7 +241,8 @@ func (s *shop) assertDelivered() {
 	}
 	got := state.Deliveries["1"]
 	want := schedule.Delivery{
-		Identifier: "GH-1", Branch: branch, Base: "main", Head: heads[branch],
+		Identifier: "GH-1", Title: "Carts forget", IssueURL: s.hub.CloneURL() + "/issues/1",
+		Branch: branch, Base: "main", Head: heads[branch],
 		Number: pulls[0].Number, URL: s.hub.CloneURL() + "/pull/" + strconv.Itoa(pulls[0].Number), At: got.At,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || got.At.IsZero() {

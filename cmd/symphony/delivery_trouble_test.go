@@ -210,7 +210,11 @@ func TestARepositoryThatCannotBeUsedIsSaidBeforeAnythingStarts(t *testing.T) {
 			test.spoil(s)
 			for _, args := range [][]string{{"validate"}, {"--once"}} {
 				r := s.run(args...)
-				if r.code == 0 || !strings.Contains(oneSpaced(r.stdout), test.want) || !strings.Contains(r.stderr, test.want) && args[0] != "validate" {
+				told := test.want // by validate
+				if args[0] == "--once" {
+					_, told, _ = strings.Cut(test.want, ": ") // a report has no category, the log has
+				}
+				if r.code == 0 || !strings.Contains(oneSpaced(r.stdout), told) || !strings.Contains(r.stderr, test.want) && args[0] == "--once" {
 					t.Errorf("symphony %s: exit status %d\n%s\n%s", args[0], r.code, r.stdout, r.stderr)
 				}
 			}

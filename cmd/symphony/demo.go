@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/codex/scriptedagent"
+	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/demo"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -169,14 +170,18 @@ func (s *scriptedAgentCommand) command() *cobra.Command {
 	}
 	cmd.Flags().StringArrayVarP(&s.config, "config", "c", nil, "key=value, a setting as of Codex")
 	cmd.Flags().StringArrayVar(&s.unknown, "unknown", nil, "a method that it does not know, as an older Codex")
-	cmd.Flags().StringVar(&s.home, "home", "", "folder in which its threads are remembered")
+	cmd.Flags().StringVar(&s.home, "home", "", "folder in which its threads are remembered, unless CODEX_HOME was made for the session")
 	return cmd
 }
 
 // Run serves one client on the standard streams. An exit that the script asks for is
 // an error that only sets the exit status.
 func (s *scriptedAgentCommand) Run(ctx context.Context) error {
-	err := scriptedagent.Serve(ctx, s.stdin, s.stdout, scriptedagent.Options{Home: s.home, Config: s.config, Unknown: s.unknown})
+	home := s.home
+	if own, _ := s.getenv("CODEX_HOME"); attempt.IsSessionHome(own) {
+		home = own
+	}
+	err := scriptedagent.Serve(ctx, s.stdin, s.stdout, scriptedagent.Options{Home: home, Config: s.config, Unknown: s.unknown})
 	if _, ok := errors.AsType[*scriptedagent.ExitError](err); ok {
 		s.reported = true
 	}

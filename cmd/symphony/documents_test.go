@@ -31,10 +31,10 @@ func generated(t *testing.T) map[string]map[string]string {
 	parts := map[string]map[string]string{
 		"README.md": {
 			"first-run": firstRun(t),
-			"inputs":    action.inputTable(),
-			"outputs":   action.outputTable(),
 		},
 		".github/action/README.md": {
+			"inputs":          action.inputTable(),
+			"outputs":         action.outputTable(),
 			"workflow-github": sampleRun(t, "github.yml"),
 			"workflow-linear": sampleRun(t, "linear.yml"),
 		},
@@ -325,7 +325,7 @@ func TestTheExampleOfTheReadmeWorks(t *testing.T) {
 		out := p.ok(strings.Fields(command[1])...).stdout
 		switch command[1] {
 		case "init --tracker file":
-			p.replace("agent:\n", "workspace: {root: workspaces}\ncodex: {command: "+mustJSON(t, scripted(t, filepath.Join(t.TempDir(), "agent")))+"}\nagent:\n")
+			p.replace("agent:\n", "codex: {command: "+mustJSON(t, scripted(t, filepath.Join(t.TempDir(), "agent")))+"}\nagent:\n")
 			p.write("issues/FIRST-1.md", p.read("issues/FIRST-1.md")+"\n- [ ] Create `TESTS.md` containing `go test`\n- [ ] Call `deliver` with `{\"title\": \"Say how\", \"body\": \"In a line.\"}`\n")
 		case "--once --dry-run":
 			if !strings.Contains(out, "FIRST-1") {

@@ -24,8 +24,9 @@ const (
 )
 
 var (
-	errUsage  = errors.New("usage")   // an error of the command line
-	errFailOn = errors.New("fail_on") // a completed tick that --fail-on makes a failure
+	errUsage    = errors.New("usage")                   // an error of the command line
+	errProblems = errors.New("validate found problems") // in the workflow or what it needs
+	errFailOn   = errors.New("fail_on")                 // a completed tick that --fail-on makes a failure
 )
 
 // exitStatus returns the exit status for an error.
@@ -48,7 +49,7 @@ func exitStatus(err error) int {
 		return exitInterrupted
 	case is(store.ErrLocked, store.ErrConflict):
 		return exitTaken
-	case is(errUsage, action.ErrRefused, action.ErrEvent, workflow.ErrMissingFile, workflow.ErrParse, workflow.ErrNotAMap, workflow.ErrInvalid,
+	case is(errUsage, errProblems, action.ErrRefused, action.ErrEvent, workflow.ErrMissingFile, workflow.ErrParse, workflow.ErrNotAMap, workflow.ErrInvalid,
 		prompt.ErrParse, prompt.ErrRender, // of a tick, not of one attempt
 		tracker.ErrUnsupportedKind, tracker.ErrInvalidConfig, tracker.ErrMissingSecret, workspace.ErrRoot):
 		return exitUsage

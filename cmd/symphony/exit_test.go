@@ -125,7 +125,7 @@ func TestNoStatusButZeroWithoutItsCauseInTheLogOfActions(t *testing.T) {
 		"the outputs cannot be written": {env: []string{"GITHUB_OUTPUT=issues"}, code: 1, cause: "command_file"},
 		"the summary cannot be written": {env: []string{"GITHUB_STEP_SUMMARY=issues"}, code: 1, cause: "command_file"},
 		"the report cannot be written":  {args: []string{"--report", "/dev/full"}, code: 1, cause: "keep the report: "},
-		"the state is cut off":          {setUp: func(p *project) { p.write(".symphony/state.json", "{") }, code: 1, cause: "state_unreadable"},
+		"the state is cut off":          {setUp: func(p *project) { p.write(".symphony/state.json", "{") }, code: 1, cause: "not a state"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,23 +165,52 @@ func TestNoStatusButZeroWithoutItsCauseInTheLogOfActions(t *testing.T) {
 
 func TestAnInterruptedRunSaysSoOnStandardError(t *testing.T) {
 	t.Parallel()
-	p := newProject(t, scripted(t, t.TempDir()), map[string]string{"A-1": task("Hang")})
-	ctx, cancel := context.WithCancel(t.Context())
-	cmd := p.command(ctx, "--once")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, "the session", func() bool {
-		text, err := os.ReadFile(filepath.Join(p.dir, ".symphony", "state.json"))
-		return err == nil && strings.Contains(string(text), "running")
-	})
-	cancel()
-	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !hasLine(stderr.String(), "symphony: ", "interrupted") {
-		t.Errorf("exit status %d\n%s", code, stderr.String())
+	const report = "1 issue worked on"
+	for name, test := range map[string]struct {
+		signal       syscall.Signal
+		tee, teeBoth bool // standard output, or both, go to a program that the signal ends too
+		want         string
+	}{
+		"by Ctrl-C":                       {signal: syscall.SIGINT, want: "interrupted"},
+		"by Ctrl-\\":                      {signal: syscall.SIGQUIT, want: "interrupted"},
+		"by Ctrl-C in a pipe":             {signal: syscall.SIGINT, tee: true, want: "interrupted"},
+		"by Ctrl-C with both in one pipe": {signal: syscall.SIGINT, tee: true, teeBoth: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, scripted(t, t.TempDir()), map[string]string{"A-1": task("Hang")})
+			ctx, cancel := context.WithCancel(t.Context())
+			cmd := p.command(ctx, "--once")
+			cmd.Cancel = func() error { return cmd.Process.Signal(test.signal) }
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			if test.tee {
+				f := unread(t)
+				defer f.Close()
+				if cmd.Stdout = f; test.teeBoth {
+					cmd.Stderr = f
+				}
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, "the session", func() bool {
+				text, err := os.ReadFile(filepath.Join(p.dir, ".symphony", "state.json"))
+				return err == nil && strings.Contains(string(text), "running")
+			})
+			cancel()
+			cmd.Wait()
+			said := stderr.String()
+			if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !test.teeBoth && !hasLine(said, "symphony: ", test.want) {
+				t.Errorf("exit status %d\n%s", code, said)
+			}
+			if strings.Contains(said, "goroutine ") {
+				t.Errorf("it shows its inside:\n%s", said)
+			}
+			if shown := stdout.String() + said; !test.teeBoth && !strings.Contains(shown, report) {
+				t.Errorf("no report:\n%s", shown)
+			}
+		})
 	}
 }
 

@@ -399,12 +399,13 @@ func TestAStepOfAFleetBelongsToAMode(t *testing.T) {
 	}
 	always := []string{"Check the inputs and the runner", "Install symphony", "Look for a binary built before", "Take the binary", "Set up Go", "Build symphony", "Save the binary"}
 	want := map[string][]string{
-		"plan": append(slices.Clone(always), "Restore the state", "Plan", "Hand over the plan", "Hand over the plan again", "Push the plan", "Save the state"),
+		"plan": append(slices.Clone(always), "Restore the state", "Plan", "Hand over the plan", "Hand over the plan again", "Push the plan", "Save the state",
+			"Look for the saved state", "Say what was not saved"),
 		"work": append(slices.Clone(always), "Take the plan", "Take the plan again", "Pull the plan", "Decide what is kept", "Start to install Codex", "Restore the threads", "Put the threads in their place",
 			"Make user namespaces usable for Codex's sandbox", "Install Codex", "Work", "Give the issues back", "Withhold the threads", "Hand over the result", "Hand over the result again", "Push the result",
 			"Write the pages of sessions that were killed", "Upload the logs"),
 		"collect": append(slices.Clone(always), "Restore the state", "Decide what is kept", "Restore the threads", "Put the threads in their place", "Take the plan back", "Take the results", "Pull the results", "Collect",
-			"Save the state", "Drop what was collected", "Gather the threads", "Save the threads", "Upload the logs"),
+			"Save the state", "Look for the saved state", "Drop what was collected", "Gather the threads", "Save the threads", "Look for the saved threads", "Upload the logs", "Say what was not saved"),
 	}
 	if diff := cmp.Diff(want, modes); diff != "" {
 		t.Error(diff)
@@ -484,6 +485,7 @@ func TestEveryOutputThatTheFleetReadsIsWritten(t *testing.T) {
 		}
 	}
 	written["pushed"], written["pulled"], written["collect"] = []string{"plan"}, []string{"idle"}, []string{"settled"} // by exchange, and for drop
+	written["savedstate"], written["savedthreads"] = []string{"cache-hit"}, []string{"cache-hit"}                      // of actions/cache/restore
 	ofTick := (&tickCommand{app: &app{}}).outputs(report.Tick{}, workflow.Workflow{})
 	for step, outputs := range map[string][][2]string{
 		"plan":    (&planCommand{tickCommand: tickCommand{app: &app{}}, made: fleet.Plan{Owner: schedule.Owner{Run: "1"}}}).outputs(report.Tick{}, workflow.Workflow{}),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -102,7 +103,7 @@ func TestRaidAnswersItselfAndGivesOrders(t *testing.T) {
 	for _, text := range s.ourComments(pull) {
 		if strings.Contains(text, "Which size?") {
 			waiting++
-			if !strings.HasSuffix(text, "\n\n"+schedule.GoOn+"\n\n<!-- symphony-comment: waiting -->") {
+			if !regexp.MustCompile(regexp.QuoteMeta("\n\n"+schedule.GoOn+"\n\n") + `<!-- symphony-comment: question-[0-9a-f]{32} -->$`).MatchString(text) {
 				t.Errorf("the question: %s", text)
 			}
 		}

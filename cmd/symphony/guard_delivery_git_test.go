@@ -91,6 +91,7 @@ func TestRaidLeavesAHostileRepository(t *testing.T) {
 		if key := strings.TrimPrefix(pull.Head, "symphony/"); !slices.Contains(issues, key) || pull.Base != "main" {
 			t.Errorf("a pull request from %s to %s", pull.Head, pull.Base)
 		}
+		r.hub.ClosePull(pull.Number) // while it is open the workspace is kept
 	}
 	r.tick(t)
 	last := r.tick(t) // a tick looks at a part of many workspaces

@@ -49,7 +49,8 @@ var environmentMeanings = []row{
 	{"GH_HOST, GH_ENTERPRISE_TOKEN", "server for log --run where nothing else names it, and its token"},
 	{"GH_CONFIG_DIR, XDG_CONFIG_HOME", "where gh keeps its token, if not in ~/.config/gh"},
 	{"TMPDIR", "where temporary folders are made, if not in /tmp"},
-	{"TERM=dumb, NO_COLOR", "no colors, and plain logs in place of the live display"},
+	{"TERM=dumb", "no colors, and plain logs in place of the live display"},
+	{"NO_COLOR", "no colors"},
 	{"CI", "plain logs in place of the live display"},
 }
 

@@ -22,6 +22,7 @@ import (
 type initCommand struct {
 	*app
 	answers map[string]*string // by the name of the question and of its flag
+	trial   bool               // write the workflow of the trial, and nothing else
 }
 
 func (i *initCommand) command() *cobra.Command {
@@ -34,13 +35,15 @@ It overwrites nothing: if a file is there, it writes none.`,
 		Example: `symphony init # asks
 symphony init --tracker github --schedule 6h
 symphony init --tracker linear --project shop-0c79b11b75ea
-symphony init --tracker file # a folder of issues, worked on here`,
+symphony init --tracker file # a folder of issues, worked on here
+symphony init --trial # a workflow that tries out what GitHub does in this repository`,
 		Args:              argumentsUpTo(0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return i.Run(cmd.Context(), cmd.Flags().Changed)
 		},
 	}
+	cmd.Flags().BoolVar(&i.trial, "trial", false, "write only a workflow that plays the path of an issue in this repository, without a key of a model")
 	i.answers = make(map[string]*string)
 	for _, q := range scaffold.Questions() {
 		i.answers[q.Name] = cmd.Flags().String(q.Name, "", q.Usage)
@@ -66,6 +69,9 @@ func (i *initCommand) Run(ctx context.Context, given func(flag string) bool) err
 	if err != nil {
 		return fmt.Errorf("%w: init: %w", errUsage, err)
 	}
+	if i.trial {
+		return i.writeTrial(folder, given)
+	}
 	s, err := i.ask(ctx, found, given)
 	if err != nil {
 		return err
@@ -90,6 +96,25 @@ func (i *initCommand) Run(ctx context.Context, given func(flag string) bool) err
 	}
 	fmt.Fprintln(i.stdout)
 	i.printItem("", s.Ending(i.ownCommand()))
+	return nil
+}
+
+// writeTrial writes the workflow of the trial, which no answer changes.
+func (i *initCommand) writeTrial(folder string, given func(flag string) bool) error {
+	for name := range i.answers {
+		if given(name) {
+			return fmt.Errorf("%w: init: --%s changes nothing about --trial: leave one of them out", errUsage, name)
+		}
+	}
+	file, err := scaffold.Trial()
+	if err != nil {
+		return err
+	}
+	if _, err := scaffold.Write(folder, []scaffold.File{file}); err != nil {
+		return fmt.Errorf("%w: init: %w", errUsage, err)
+	}
+	i.printItem("wrote ", file.Path+": "+file.Purpose)
+	fmt.Fprint(i.stdout, "\nCommit it, push it to the default branch, and start it:\n\n       gh workflow run trial.yml\n")
 	return nil
 }
 

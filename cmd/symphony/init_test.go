@@ -43,12 +43,13 @@ func firstRun(t *testing.T) string {
 	return "```sh\n" + strings.Join(firstCommands(t), "\n") + "\n```\n"
 }
 
-// TestTheFirstDryRunTakesFiveCommands performs the last of them with act, on what init has
-// written. Those of gh, which change settings on GitHub, are done already there.
-func TestTheFirstDryRunTakesFiveCommands(t *testing.T) {
+// TestTheDryRunOfTheWorkflowIsAsInitPrintsIt performs the last of them with act, on what init
+// has written. Those of gh, which change settings on GitHub, are done already there.
+func TestTheDryRunOfTheWorkflowIsAsInitPrintsIt(t *testing.T) {
 	t.Parallel()
 	commands := firstCommands(t)
-	if len(commands) != 5 || !strings.HasPrefix(commands[4], "act ") {
+	last := len(commands) - 1
+	if len(commands) != 6 || !strings.HasSuffix(commands[1], " symphony --once --dry-run") || !strings.HasPrefix(commands[last], "act ") {
 		t.Fatalf("the commands are %q", commands)
 	}
 	d := newDeliveries(t, "github.md")
@@ -65,7 +66,7 @@ func TestTheFirstDryRunTakesFiveCommands(t *testing.T) {
 	d.github.AddIssue(githubtest.Issue{Title: "Keep the cart", Body: "It forgets.", Labels: []string{"symphony"}})
 	j := d.job()
 	j.workflow = strings.Replace(d.read(workflowFile), "- "+ownUse, "- id: symphony\n        "+ownUse, 1)
-	for _, word := range strings.Fields(strings.TrimPrefix(commands[4], "act ")) {
+	for _, word := range strings.Fields(strings.TrimPrefix(commands[last], "act ")) {
 		if strings.HasPrefix(word, "GITHUB_TOKEN=") {
 			break // the harness gives both secrets
 		}

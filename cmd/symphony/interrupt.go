@@ -7,11 +7,13 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // interrupts counts the signals that end the program, and the key that does the same.
 // The first one ends the run gracefully. The second one kills everything that the run
-// started: then its claims are saved, which takes a moment.
+// started: then its claims are saved, which takes a moment. A run that does not end even
+// then is given up.
 type interrupts struct {
 	end    context.CancelFunc // of the context of the program
 	killed chan struct{}      // closed by the second one
@@ -20,7 +22,13 @@ type interrupts struct {
 	count             int
 	onEnd, onceKilled func()
 	release           func() // gives the signals back to the system; nil while none is watched
+	quit              func() // ends the process at once; nil for never
+	giveUp            func() // ends the process of a killed run that has not ended after killTime; nil for never
 }
+
+// killTime is more than a killed run takes to save its claims and to report. Only a call that
+// nothing can interrupt takes longer, such as a read of a file system that does not answer.
+const killTime = 20 * time.Second
 
 // newInterrupts returns a context that the first interruption ends.
 func newInterrupts(parent context.Context) (context.Context, *interrupts) {
@@ -30,8 +38,16 @@ func newInterrupts(parent context.Context) (context.Context, *interrupts) {
 
 // watch interrupts at each signal. The signal after the second one ends the process at
 // once. SIGHUP, which says that the terminal is gone, ends the run, but never kills it:
-// the kernel and the shell both send it. It stays ignored where nohup ignores it.
+// the kernel and the shell both send it. It stays ignored where nohup ignores it. SIGQUIT
+// counts as two signals: otherwise Go would end the process and leave its children.
 func (i *interrupts) watch() {
+	quits := make(chan os.Signal, 1)
+	signal.Notify(quits, syscall.SIGQUIT)
+	go func() {
+		for range quits {
+			go i.kill()
+		}
+	}()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -62,6 +78,18 @@ func (i *interrupts) onEach(ended, killed func()) {
 // interrupt ends or kills the run. It returns how often it was called.
 func (i *interrupts) interrupt() int { return i.interruptUpTo(math.MaxInt) }
 
+// kill kills the run. If that was done, it ends the process.
+func (i *interrupts) kill() {
+	i.mu.Lock()
+	count, quit := i.count, i.quit
+	i.mu.Unlock()
+	if count >= 2 && quit != nil {
+		quit()
+	}
+	i.interruptUpTo(1)
+	i.interruptUpTo(2)
+}
+
 // hangUp ends the run, unless it is being ended.
 func (i *interrupts) hangUp() { i.interruptUpTo(1) }
 
@@ -73,7 +101,7 @@ func (i *interrupts) interruptUpTo(most int) int {
 		return i.count
 	}
 	i.count++
-	count, onEnd, onceKilled, release := i.count, i.onEnd, i.onceKilled, i.release
+	count, onEnd, onceKilled, release, giveUp := i.count, i.onEnd, i.onceKilled, i.release, i.giveUp
 	i.mu.Unlock()
 	call := func(f func()) {
 		if f != nil {
@@ -86,6 +114,9 @@ func (i *interrupts) interruptUpTo(most int) int {
 		i.end()
 	case 2:
 		call(release)
+		if giveUp != nil {
+			time.AfterFunc(killTime, giveUp)
+		}
 		i.end() // the first one may be held up
 		close(i.killed)
 		call(onceKilled)

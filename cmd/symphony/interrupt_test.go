@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestTheFirstInterruptionEndsAndTheSecondOneKills(t *testing.T) {
@@ -34,6 +36,47 @@ func TestTheFirstInterruptionEndsAndTheSecondOneKills(t *testing.T) {
 	}
 	if !slices.Equal(called, []string{"ended", "killed"}) {
 		t.Errorf("called %q", called)
+	}
+}
+
+func TestAKilledRunThatDoesNotEndIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, i := newInterrupts(t.Context())
+		var given []time.Duration
+		began := time.Now()
+		i.giveUp = func() { given = append(given, time.Since(began)) }
+		i.interrupt()
+		time.Sleep(time.Hour)
+		i.interrupt()
+		time.Sleep(time.Hour)
+		if want := []time.Duration{time.Hour + killTime}; !slices.Equal(given, want) {
+			t.Errorf("given up after %v, want %v: after the second interruption alone", given, want)
+		}
+	})
+}
+
+func TestAQuitKillsAtOnceAndThenEndsTheProcess(t *testing.T) {
+	t.Parallel()
+	for _, before := range []int{0, 1} {
+		ctx, i := newInterrupts(t.Context())
+		quits := 0
+		i.quit = func() { quits++ }
+		for range before {
+			i.interrupt()
+		}
+		i.kill()
+		select {
+		case <-i.killed:
+		default:
+			t.Errorf("after %d interruptions it does not kill", before)
+		}
+		if ctx.Err() == nil || quits > 0 {
+			t.Errorf("after %d interruptions: ended %v, quit %d times", before, ctx.Err() != nil, quits)
+		}
+		if i.kill(); quits != 1 {
+			t.Errorf("after %d interruptions a second one ends the process %d times", before, quits)
+		}
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -91,7 +90,7 @@ func (l *logCommand) Run(ctx context.Context, args []string) error {
 		return fmt.Errorf("%w: choose one of --run and --logs", errUsage)
 	}
 	name := ""
-	if len(args) > 1 || len(args) == 1 && filepath.Base(args[0]) != "WORKFLOW.md" { // the ID is optional
+	if len(args) > 1 || len(args) == 1 && !isWorkflowPath(args[0]) { // the ID is optional
 		name, args = args[0], args[1:]
 	}
 	source, err := l.open(ctx, args)

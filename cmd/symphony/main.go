@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"runtime/debug"
 )
@@ -16,6 +17,11 @@ func main() {
 		debug.SetGCPercent(gcPercent)
 	}
 	ctx, interrupts := newInterrupts(context.Background())
+	interrupts.giveUp = func() {
+		fmt.Fprintf(os.Stderr, "symphony: the run did not end within %v after it was killed: something that it waits for does not answer; the next run takes over its claims\n", killTime)
+		os.Exit(exitInterrupted)
+	}
+	interrupts.quit = func() { os.Exit(exitInterrupted) }
 	interrupts.watch()
 	os.Exit(run(ctx, process{
 		args: os.Args[1:], environ: os.Environ(), stdout: os.Stdout, stderr: os.Stderr, stdin: os.Stdin, interrupts: interrupts,

@@ -3,11 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
@@ -36,7 +39,8 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow, warn func(str
 	}
 	defer os.RemoveAll(folder)
 	deny := slices.Concat(wf.Settings.SecretEnv(), keyNames)
-	root, err := workspace.Open(workspace.Config{Root: filepath.Join(folder, "workspaces")}, workspace.Env{Parent: a.environ, Deny: deny}, quiet())
+	config := workspace.Config{Root: filepath.Join(folder, "workspaces"), Limits: wf.Settings.Workspace.Limits}
+	root, err := workspace.Open(config, workspace.Env{Parent: a.environ, Deny: deny}, quiet())
 	if err != nil {
 		return "", err
 	}
@@ -54,6 +58,31 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow, warn func(str
 		}
 	}
 	return attempt.Preflight(ctx, job)
+}
+
+// testCause returns the function that tests whether a cause of systemic failures lasts.
+func (a *app) testCause() func(context.Context, workflow.Workflow, schedule.Cause) error {
+	return func(ctx context.Context, wf workflow.Workflow, cause schedule.Cause) error {
+		ctx, cancel := context.WithTimeoutCause(ctx, checkTimeout, fmt.Errorf("it took longer than %v", checkTimeout))
+		defer cancel()
+		if cause == schedule.CauseStart {
+			_, err := a.preflight(ctx, wf, nil)
+			return err
+		}
+		return workspace.CheckMachine(ctx, a.childEnv(wf), wf.Settings.Workspace.Root, dataFolder(wf.Path), a.tempDir())
+	}
+}
+
+// testMachine tests as testCause does, for a part of a fleet that has no agent: what keeps
+// Codex from starting is known to the shards alone.
+func (a *app) testMachine() func(context.Context, workflow.Workflow, schedule.Cause) error {
+	test := a.testCause()
+	return func(ctx context.Context, wf workflow.Workflow, cause schedule.Cause) error {
+		if cause == schedule.CauseStart {
+			return errors.New("only shards have Codex")
+		}
+		return test(ctx, wf, cause)
+	}
 }
 
 // deliverNothing publishes nothing: a check has no turn, and so no work.

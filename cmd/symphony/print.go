@@ -26,8 +26,9 @@ type document interface {
 // output is standard output. It keeps the first error, which ends the program
 // with a failure; so the errors of its writes need no other check.
 type output struct {
-	w   io.Writer
-	err error
+	w    io.Writer
+	err  error
+	kept bool // what it did not take was written to standard error
 }
 
 func (o *output) Write(text []byte) (int, error) {

@@ -48,7 +48,7 @@ func TestThePromptThatIsShownIsTheOneThatTheAgentGets(t *testing.T) {
 		runGit(t, p.dir, args...)
 	}
 	p.ok("init", "--tracker", "file")
-	p.replace("agent:\n", "workspace: {root: workspaces}\ncodex: {command: "+mustJSON(t, scripted(t, filepath.Join(t.TempDir(), "agent")))+"}\nagent:\n")
+	p.replace("agent:\n", "codex: {command: "+mustJSON(t, scripted(t, filepath.Join(t.TempDir(), "agent")))+"}\nagent:\n")
 	const work = "\n- [ ] Create `TESTS.md` containing `go test`\n- [ ] Call `deliver` with `{\"title\": \"Say how\", \"body\": \"In a line.\"}`\n"
 	p.write("issues/FIRST-1.md", p.read("issues/FIRST-1.md")+work)
 

@@ -12,6 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/publish"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/file"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -75,6 +76,9 @@ func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Wor
 func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publisher, error) {
 	s, d := wf.Settings, wf.Settings.Delivery
 	d.Policy.Workflow = a.pathsInCheckout(wf.Path)
+	if cfg, isFile := s.Tracker.Config.(*file.Config); isFile {
+		d.Policy.Issues = a.pathsInCheckout(cfg.Path)
+	}
 	p := &publish.Publisher{
 		Policy: d.Policy, Secrets: a.redactor, Author: a.author(), KeepHistory: d.KeepHistory, Verified: d.Verified,
 		Pull: publish.PullRequests{Draft: d.Draft, Labels: d.Labels, Assignees: d.Assignees, Reviewers: d.Reviewers},
@@ -83,6 +87,7 @@ func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publis
 	case workflow.KindNone:
 		return nil, nil
 	case workflow.KindPullRequest:
+		p.Run, p.Listens = a.runLink(wf), true
 		repo, api := a.gitHubOf(s.Repository.Remote)
 		tokens, err := a.repositoryToken(wf, log)
 		if err != nil {
@@ -101,6 +106,20 @@ func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publis
 		p.Folder = d.Folder
 	}
 	return p, nil
+}
+
+// runLink returns the name of this run of Actions, with a link to it, in Markdown; empty outside
+// of Actions.
+func (a *app) runLink(wf workflow.Workflow) string {
+	if !a.actions.InActions() {
+		return ""
+	}
+	event, _ := a.actions.Event() // without the payload if that cannot be read
+	page := a.repositoryLinks(wf, event.Repository).RunPage(event.RunID, event.RunAttempt)
+	if page == "" {
+		return ""
+	}
+	return "[run " + event.RunID + "](" + page + ")"
 }
 
 // pathsInCheckout returns the paths that a file has in the checkout around it: the one by

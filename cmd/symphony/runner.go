@@ -69,6 +69,7 @@ func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *state
 		Self:          self,
 		Account:       a.account(),
 		Login:         a.login,
+		Test:          a.testCause(),
 		SessionDir:    sessionFolder(wf.Path),
 		Transcripts:   transcriptFolder(wf.Path),
 		Denied:        a.denied(wf.Path),
@@ -76,6 +77,7 @@ func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *state
 		Version:       version(),
 		Once:          a.actions.InActions(),
 		Log:           log,
+		Killed:        a.interrupts.killed,
 	}, nil
 }
 

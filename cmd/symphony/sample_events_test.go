@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 )
 
@@ -17,9 +21,10 @@ import (
 type sampleFile struct {
 	On   map[string]any
 	Jobs struct {
-		Tick struct {
+		Wake, Tick struct {
 			If          string
 			Concurrency string
+			Permissions map[string]string
 			Steps       []step
 		}
 	}
@@ -48,20 +53,27 @@ func TestTheSamplesRunTheFilesOfTheDefaultBranch(t *testing.T) {
 		if types := fmt.Sprint(f.On["pull_request"]); types != "map[types:[closed]]" { // not by what is pushed to one
 			t.Errorf("%s is started by pull requests: %s", name, types)
 		}
-		var checkouts []step
 		for _, s := range f.Jobs.Tick.Steps {
-			if strings.HasPrefix(s.Uses, "actions/checkout@") {
-				checkouts = append(checkouts, s)
+			if ref := s.With["ref"]; ref != "" {
+				t.Errorf("%s checks out %s", name, ref)
 			}
 		}
-		const ofPull = "startsWith(github.event_name, 'pull_request')"
-		if len(checkouts) != 2 || checkouts[0].If != "${{ !"+ofPull+" }}" || checkouts[1].If != ofPull ||
-			checkouts[1].With["ref"] != "${{ github.event.pull_request.base.repo.default_branch }}" {
-			t.Errorf("%s checks out %+v", name, checkouts)
+		// It is contested whether a job that its condition leaves out takes the one waiting place of its group.
+		const group = "${{ (github.event_name != 'schedule' && github.event_name != 'workflow_dispatch' || inputs.command && inputs.command != 'tick') && github.run_id || 'symphony' }}"
+		if got := f.Jobs.Tick.Concurrency; got != group || f.Jobs.Wake.Concurrency != "" {
+			t.Errorf("%s: the groups are %q and %q", name, got, f.Jobs.Wake.Concurrency)
+		}
+		// What the job of an event may do is to start a run. Its text comes from the branch of a pull request.
+		if diff := cmp.Diff(map[string]string{"actions": "write"}, f.Jobs.Wake.Permissions); diff != "" {
+			t.Errorf("%s: permissions of the job that an event starts: %s", name, diff)
+		}
+		if steps := f.Jobs.Wake.Steps; len(steps) != 1 || steps[0].Uses != "" {
+			t.Errorf("%s: steps of the job that an event starts: %+v", name, steps)
 		}
 		for event := range f.On {
-			if !strings.Contains(f.Jobs.Tick.If, "github.event_name == '"+event+"'") {
-				t.Errorf("%s has no condition for %s", name, event)
+			trusted := event == "schedule" || event == "workflow_dispatch"
+			if is := "github.event_name == '" + event + "'"; strings.Contains(f.Jobs.Tick.If, is) != trusted || strings.Contains(f.Jobs.Wake.If, is) == trusted {
+				t.Errorf("%s: %s has a condition in the wrong job, or none", name, event)
 			}
 		}
 	}
@@ -77,7 +89,6 @@ const (
 		"pull_request":{"head":{"ref":"symphony/GH-7","repo":{"full_name":"acme/shop"}},"base":{"repo":{"default_branch":"main"}}}}`
 	ourMerge = `{"action":"closed","sender":{"type":"User"},
 		"pull_request":{"merged":true,"head":{"ref":"symphony/GH-7","repo":{"full_name":"acme/shop"}},"base":{"repo":{"default_branch":"main"}}}}`
-	ourSuite = `{"action":"completed","check_suite":{"head_branch":"symphony/GH-7","conclusion":"failure"}}`
 	ourRun   = `{"action":"completed","workflow_run":{"head_branch":"symphony/GH-7","conclusion":"failure","head_repository":{"full_name":"acme/shop"}}}`
 	ourLabel = `{"action":"labeled","label":{"name":"symphony"},"issue":{"number":7}}`
 )
@@ -98,21 +109,21 @@ func TestOnlyEventsThatMayBeWorkCostAJob(t *testing.T) {
 		"the label":                            {"issues", ourLabel, "", "", "github"},
 		"another label":                        {"issues", ourLabel, `"name":"symphony"`, `"name":"bug"`, ""},
 		"a comment":                            {"issue_comment", ourComment, "", "", "github"},
-		"a comment of a contributor":           {"issue_comment", ourComment, "COLLABORATOR", "CONTRIBUTOR", ""},
-		"a comment of a stranger":              {"issue_comment", ourComment, "COLLABORATOR", "NONE", ""},
+		"a private member who has merged":      {"issue_comment", ourComment, "COLLABORATOR", "CONTRIBUTOR", "github"},
+		"a private member":                     {"issue_comment", ourComment, "COLLABORATOR", "NONE", "github"},
 		"a comment of a bot":                   {"issue_comment", ourComment, `"sender":{"type":"User"}`, `"sender":{"type":"Bot"}`, ""},
 		"a comment that the program wrote":     {"issue_comment", ourComment, "Use blue.", `Waits.\n<!-- symphony-comment:waiting -->`, ""},
 		"a comment on another issue":           {"issue_comment", ourComment, `"name":"symphony"`, `"name":"symphony-docs"`, ""},
 		"a comment on a parked issue":          {"issue_comment", ourComment, `"name":"symphony"`, `"name":"needs-human"`, "github"},
 		"a command on any issue":               {"issue_comment", strings.Replace(ourComment, "Use blue.", "/symphony retry", 1), `[{"name":"symphony"}]`, `[]`, "github linear"},
-		"a command of a stranger":              {"issue_comment", strings.Replace(ourComment, "Use blue.", "/symphony retry", 1), "COLLABORATOR", "NONE", ""},
+		"a command of a private member":        {"issue_comment", strings.Replace(ourComment, "Use blue.", "/symphony retry", 1), "COLLABORATOR", "NONE", "github linear"},
 		"a comment on a pull request of ours":  {"issue_comment", pullComment, "", "", "github linear"},
 		"a comment on one of a person":         {"issue_comment", pullComment, `"user":{"type":"Bot"}`, `"user":{"type":"User"}`, ""},
 		"a review":                             {"pull_request_review", ourReview, "", "", "github linear"},
 		"a review without a verdict":           {"pull_request_review", ourReview, "changes_requested", "commented", "github linear"},
 		"an approval":                          {"pull_request_review", ourReview, "changes_requested", "approved", ""},
 		"a review that the agent wrote":        {"pull_request_review", ourReview, `"state"`, `"body":"Done.\n\n<!-- symphony-comment: agent -->","state"`, ""},
-		"a review of a stranger":               {"pull_request_review", ourReview, "OWNER", "NONE", ""},
+		"a review of a private member":         {"pull_request_review", ourReview, "OWNER", "NONE", "github linear"},
 		"a review of a bot":                    {"pull_request_review", ourReview, `"type":"User"`, `"type":"Bot"`, ""},
 		"a review of a fork":                   {"pull_request_review", ourReview, "acme/shop", "mallory/shop", ""},
 		"a review of another branch":           {"pull_request_review", ourReview, "symphony/GH-7", "fix", ""},
@@ -122,12 +133,9 @@ func TestOnlyEventsThatMayBeWorkCostAJob(t *testing.T) {
 		"a merge of another branch":            {"pull_request", ourMerge, "symphony/GH-7", "fix", ""},
 		"a merge of a fork":                    {"pull_request", ourMerge, "acme/shop", "mallory/shop", ""},
 		"a merge of a fork that is gone":       {"pull_request", ourMerge, `{"full_name":"acme/shop"}`, "null", ""},
-		"a failed check":                       {"check_suite", ourSuite, "", "", "github linear"},
-		"a green check":                        {"check_suite", ourSuite, "failure", "success", ""},
-		"a failed check of another branch":     {"check_suite", ourSuite, "symphony/GH-7", "main", ""},
-		"a failed check of a fork":             {"check_suite", ourSuite, `"symphony/GH-7"`, "null", ""},
 		"a failed workflow":                    {"workflow_run", ourRun, "", "", "github linear"},
 		"a workflow that ran out of time":      {"workflow_run", ourRun, `"failure"`, `"timed_out"`, "github linear"},
+		"a green workflow":                     {"workflow_run", ourRun, `"failure"`, `"success"`, ""},
 		"a cancelled workflow":                 {"workflow_run", ourRun, `"failure"`, `"cancelled"`, ""},
 		"a failed workflow of another branch":  {"workflow_run", ourRun, "symphony/GH-7", "main", ""},
 		"a failed workflow of a fork's branch": {"workflow_run", ourRun, "acme/shop", "mallory/shop", ""},
@@ -151,7 +159,7 @@ func TestOnlyEventsThatMayBeWorkCostAJob(t *testing.T) {
 	}
 }
 
-// startsJob reports whether an event starts the job of a sample, by act in a repository
+// startsJob reports whether an event starts a job of a sample, by act in a repository
 // of the name acme/shop. The steps are left out.
 func startsJob(t *testing.T, act string, f sampleFile, event, payload string) bool {
 	t.Helper()
@@ -159,9 +167,11 @@ func startsJob(t *testing.T, act string, f sampleFile, event, payload string) bo
 		return false
 	}
 	dir := t.TempDir()
-	workflow, err := yaml.Marshal(map[string]any{"on": slices.Sorted(maps.Keys(f.On)), "jobs": map[string]any{"tick": map[string]any{
-		"if": f.Jobs.Tick.If, "runs-on": "ubuntu-latest", "steps": []map[string]string{{"name": "reached", "run": "true"}},
-	}}})
+	jobs := map[string]any{}
+	for id, condition := range map[string]string{"wake": f.Jobs.Wake.If, "tick": f.Jobs.Tick.If} {
+		jobs[id] = map[string]any{"if": condition, "runs-on": "ubuntu-latest", "steps": []map[string]string{{"name": "reached", "run": "true"}}}
+	}
+	workflow, err := yaml.Marshal(map[string]any{"on": slices.Sorted(maps.Keys(f.On)), "jobs": jobs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,4 +199,59 @@ func startsJob(t *testing.T, act string, f sampleFile, event, payload string) bo
 		t.Fatalf("act: %v\n%s", err, out)
 	}
 	return strings.Contains(string(out), "reached")
+}
+
+// TestAnEventStartsARunOfTheDefaultBranch has act perform the job that hears of events. The
+// run of a review belongs to the pull request, whose caches no other run reads. Whose word
+// counts is what GitHub says of the permission: the event calls private members NONE.
+func TestAnEventStartsARunOfTheDefaultBranch(t *testing.T) {
+	t.Parallel()
+	const (
+		asks   = "GET /repos/acme/shop/collaborators/kim/permission "
+		starts = "POST /repos/acme/shop/actions/workflows/symphony.yml/dispatches {\"ref\": \"trunk\"}"
+	)
+	for name, row := range map[string]struct {
+		event, payload string
+		permission     string
+		want           []string // the requests
+		status         string
+	}{
+		"a review of a private member": {"pull_request_review", ourReview, "write", []string{asks, asks, starts}, "success"},
+		"a comment of a stranger":      {"issue_comment", ourComment, "read", []string{asks, asks}, "success"},
+		"a label":                      {"issues", ourLabel, "", []string{starts, starts}, "success"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			var asked []string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				asked = append(asked, r.Method+" "+r.URL.Path+" "+string(body))
+				switch {
+				case r.Header.Get("Authorization") != "Bearer "+m.token:
+					w.WriteHeader(http.StatusUnauthorized)
+				case len(asked) == 1:
+					w.WriteHeader(http.StatusServiceUnavailable)
+				case r.Method == http.MethodGet:
+					fmt.Fprintf(w, `{"permission":%q,"role_name":"x","user":{"login":"kim","permissions":{"admin":true}}}`, row.permission)
+				default:
+					w.WriteHeader(http.StatusNoContent)
+				}
+			}))
+			t.Cleanup(server.Close)
+			m.api, m.repository = server.URL, "acme/shop"
+			m.writeFile(filepath.Join(m.home, ".curlrc"), "noproxy = \"*\"\n") // in place of the one that leads to releases
+			m.write(workflowFile, readText(t, samplePath("github.yml")))
+			m.checkOut()
+			payload := strings.Replace(row.payload, `"sender":{`, `"sender":{"login":"kim",`, 1)
+			payload = strings.NewReplacer("OWNER", "NONE", "COLLABORATOR", "NONE").Replace(payload)
+			m.writeFile(m.event, strings.Replace(payload, "{", `{"repository":{"default_branch":"trunk"},`, 1))
+			j := m.job()
+			j.start = []string{row.event, "--eventpath", m.event}
+			o := readOutcome(t, j.act(t.TempDir()))
+			if diff := cmp.Diff(row.want, asked); o.status != row.status || diff != "" {
+				t.Errorf("the job ended with %s, requests (-want +got):\n%s\n%s", o.status, diff, o.log)
+			}
+		})
+	}
 }

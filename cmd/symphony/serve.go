@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -52,10 +53,16 @@ func (t *tickCommand) serve(r *runner.Runner, wf workflow.Workflow, console *con
 	refresh := make(chan struct{}, 1) // of one: a second request is served by the same poll
 	r.Refresh = refresh
 	page := statuspage.New(t.redactor, refresh)
+	token := ""
+	if at, ok := listener.Addr().(*net.TCPAddr); ok && at.IP.IsLoopback() { // nobody else is offered the commands
+		token = rand.Text()
+		requests := make(chan progress.Request)
+		r.Requests = requests
+		page.Take(statuspage.Control{Token: token, Requests: requests})
+	}
 	display := r.Progress
 	r.Progress = func(p progress.Progress) {
-		p.Program, p.State = t.ownCommand(), t.stateFor(wf.Path)
-		page.Show(p)
+		page.Show(t.placed(p, wf))
 		if display != nil {
 			display(p)
 		}
@@ -70,6 +77,9 @@ func (t *tickCommand) serve(r *runner.Runner, wf workflow.Workflow, console *con
 		server.Serve(listener) // ends with Close
 	}()
 	fmt.Fprintf(console, "status on http://%s\n", listener.Addr())
+	if token != "" {
+		fmt.Fprintf(console, "to answer, retry and stop there: http://%s/#token=%s\n", listener.Addr(), token)
+	}
 	return func() {
 		page.Close() // or Shutdown would wait for the pages that are open
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

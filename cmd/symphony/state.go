@@ -9,6 +9,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,9 +23,12 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// stateCommand shows or changes the state of --state, or of the WORKFLOW.md in the
-// current folder.
-type stateCommand struct{ *app }
+// stateCommand shows or changes the state of --state, or of a WORKFLOW.md.
+type stateCommand struct {
+	*app
+	path      string // of the WORKFLOW.md; empty for the one in the current folder
+	allParked bool
+}
 
 func (s *stateCommand) command() *cobra.Command {
 	state := &cobra.Command{
@@ -38,46 +43,48 @@ func (s *stateCommand) command() *cobra.Command {
 			return fmt.Errorf("%w: say what to do: show, retry ID, release ID or resume", errUsage)
 		},
 	}
+	retry := &cobra.Command{
+		Use:               "retry ID... [path-to-WORKFLOW.md]",
+		Short:             "Make parked or waiting issues due at once, with a clean record",
+		Example:           "symphony state retry GH-7\nsymphony state retry GH-7 GH-8\nsymphony state retry --all-parked",
+		Annotations:       ofWorkflow(),
+		ValidArgsFunction: s.completeClaims,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.retry(cmd.Context(), s.takePath(args, len(args)))
+		},
+	}
+	retry.Flags().BoolVar(&s.allParked, "all-parked", false, "every parked issue, also those that wait for an answer")
 	state.AddCommand(
 		&cobra.Command{
-			Use:               "show [ID]",
+			Use:               "show [ID] [path-to-WORKFLOW.md]",
 			Short:             "Print every claim, deliveries, pauses and spending, or only those of an issue",
-			Example:           "symphony state show\nsymphony state show GH-7\nsymphony --state branch:symphony-state --log-format json state show # for a script",
+			Example:           "symphony state show\nsymphony state show GH-7\nsymphony state show other/WORKFLOW.md\nsymphony --state branch:symphony-state --log-format json state show # for a script",
 			Annotations:       ofWorkflow(),
-			Args:              argumentsUpTo(1),
+			Args:              argumentsUpTo(2),
 			ValidArgsFunction: s.completeKnown,
-			RunE:              func(cmd *cobra.Command, args []string) error { return s.show(cmd.Context(), args) },
+			RunE:              func(cmd *cobra.Command, args []string) error { return s.show(cmd.Context(), s.takePath(args, 1)) },
 		},
+		retry,
 		&cobra.Command{
-			Use:               "retry ID",
-			Short:             "Make a parked or waiting issue due at once, with a clean record",
-			Example:           "symphony state retry GH-7",
-			Annotations:       ofWorkflow(),
-			Args:              argumentsFrom(1, 1, issueOf("state retry")),
-			ValidArgsFunction: s.completeClaim,
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return s.editClaim(cmd.Context(), args[0], "retry", func(state *schedule.State, id tracker.ID) bool { return state.Retry(id, time.Now()) })
-			},
-		},
-		&cobra.Command{
-			Use:               "release ID",
+			Use:               "release ID [path-to-WORKFLOW.md]",
 			Short:             "Forget a parked or waiting issue's claim and its history, not its delivery",
 			Example:           "symphony state release GH-7",
 			Annotations:       ofWorkflow(),
-			Args:              argumentsFrom(1, 1, issueOf("state release")),
+			Args:              argumentsFrom(1, 2, issueOf("state release")),
 			ValidArgsFunction: s.completeClaim,
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return s.editClaim(cmd.Context(), args[0], "release", func(state *schedule.State, id tracker.ID) bool { return state.Release(id) })
-			},
+			RunE:              func(cmd *cobra.Command, args []string) error { return s.release(cmd.Context(), s.takePath(args, 1)) },
 		},
 		&cobra.Command{
-			Use:               "resume",
+			Use:               "resume [path-to-WORKFLOW.md]",
 			Short:             "End the pause after a systemic failure: one session tries first",
 			Example:           "symphony state resume",
 			Annotations:       ofWorkflow(),
-			Args:              argumentsUpTo(0),
-			ValidArgsFunction: cobra.NoFileCompletions,
-			RunE:              func(cmd *cobra.Command, _ []string) error { return s.resume(cmd.Context()) },
+			Args:              argumentsUpTo(1),
+			ValidArgsFunction: completeWorkflow,
+			RunE: func(cmd *cobra.Command, args []string) error {
+				s.takePath(args, 0)
+				return s.resume(cmd.Context())
+			},
 		},
 	)
 	return state
@@ -106,28 +113,85 @@ func (s *stateCommand) show(ctx context.Context, args []string) error {
 	return s.print(report.State(redacted(state, s.redactor), time.Now()).ReachedBy(s.ownCommand(), s.state))
 }
 
-// editClaim changes one claim and prints the result.
-func (s *stateCommand) editClaim(ctx context.Context, name, operation string, edit func(*schedule.State, tracker.ID) bool) error {
+// takePath takes the path of a WORKFLOW.md from the end of the arguments of a command that
+// takes a number of issues, and returns the names of the issues.
+func (s *stateCommand) takePath(args []string, issues int) (names []string) {
+	last := len(args) - 1
+	if last >= 0 && (last >= issues || isWorkflowPath(args[last])) {
+		s.path = args[last]
+		return args[:last]
+	}
+	return args
+}
+
+// isWorkflowPath reports whether an argument where an issue may stand is a path.
+func isWorkflowPath(arg string) bool { return filepath.Base(arg) == "WORKFLOW.md" }
+
+// retry makes the issues with these names due, or all parked ones; if one of them cannot be,
+// none is.
+func (s *stateCommand) retry(ctx context.Context, names []string) error {
+	switch {
+	case s.allParked && len(names) > 0:
+		return fmt.Errorf("%w: --all-parked is for every parked issue: leave out %s", errUsage, strings.Join(names, " "))
+	case !s.allParked && len(names) == 0:
+		return fmt.Errorf("%w: %s", errUsage, issueOf("state retry"))
+	}
 	return s.edit(ctx, func(wf workflow.Workflow, state *schedule.State) (string, error) {
-		claim, err := findClaim(wf, state, name)
+		claims, err := findClaims(wf, state, names)
 		if err != nil {
 			return "", err
 		}
-		if !edit(state, claim.ID) {
-			return "", fmt.Errorf("%s %s: it is %s; a run that is alive works on it, one that died is taken over by a later tick; symphony explain %[2]s says when, if that is known", operation, name, claim.Phase)
-		}
-		if operation == "release" {
-			if place := cmp.Or(state.Deliveries[claim.ID].URL, state.Deliveries[claim.ID].Branch); place != "" {
-				return fmt.Sprintf("%s: released; its delivery is kept: %s", claim.Identifier, place), nil
+		if s.allParked {
+			for _, c := range state.Claims {
+				if c.Phase == schedule.Parked {
+					claims = append(claims, c)
+				}
 			}
-			return claim.Identifier + ": released", nil
+			slices.SortFunc(claims, func(a, b schedule.Claim) int { return tracker.CompareNaturally(a.Identifier, b.Identifier) })
 		}
+		var due []string
+		for _, c := range claims {
+			if !state.Retry(c.ID, time.Now()) {
+				return "", notEdited("retry", c)
+			}
+			due = append(due, c.Identifier)
+		}
+		if len(due) == 0 {
+			return "no issue is parked", nil
+		}
+		said := strings.Join(due, ", ") + ": due now"
 		if pause := state.Pause; pause.Why != "" && pause.Until.After(time.Now()) {
-			return fmt.Sprintf("%s: due now, but nothing starts until %s (end the pause with: %s): %s",
-				claim.Identifier, pause.Until.Format(time.RFC3339), cmp.Or(report.StateCommand(s.ownCommand(), s.state, "resume"), s.ownCommand()+" state resume"), pause.Why), nil
+			said += fmt.Sprintf(", but nothing starts until %s (end the pause with: %s): %s",
+				pause.Until.Format(time.RFC3339), cmp.Or(report.StateCommand(s.ownCommand(), s.state, "resume"), s.ownCommand()+" state resume"), pause.Why)
 		}
-		return claim.Identifier + ": due now", nil
+		return said, nil
 	})
+}
+
+// release forgets the claim of an issue.
+func (s *stateCommand) release(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		return fmt.Errorf("%w: %s", errUsage, issueOf("state release"))
+	}
+	return s.edit(ctx, func(wf workflow.Workflow, state *schedule.State) (string, error) {
+		claim, err := findClaim(wf, state, names[0])
+		if err != nil {
+			return "", err
+		}
+		if !state.Release(claim.ID) {
+			return "", notEdited("release", claim)
+		}
+		if place := cmp.Or(state.Deliveries[claim.ID].URL, state.Deliveries[claim.ID].Branch); place != "" {
+			return fmt.Sprintf("%s: released; its delivery is kept: %s", claim.Identifier, place), nil
+		}
+		return claim.Identifier + ": released", nil
+	})
+}
+
+// notEdited returns the error for a claim that a run works on.
+func notEdited(operation string, c schedule.Claim) error {
+	return fmt.Errorf("%s %s: it is %s; a run that is alive works on it, one that died is taken over by a later tick; symphony explain %[2]s says when, if that is known",
+		operation, c.Identifier, c.Phase)
 }
 
 // resume ends a pause.
@@ -173,10 +237,14 @@ func (s *stateCommand) edit(ctx context.Context, change func(workflow.Workflow, 
 	return nil
 }
 
-// stateHere returns the state of --state or of the WORKFLOW.md in this folder, which need
-// not be valid for that: then it has only a path.
+// stateHere returns the state of --state or of the WORKFLOW.md, which need not be valid for
+// that: then it has only a path.
 func (s *stateCommand) stateHere(use stateUse) (*stateStore, workflow.Workflow, error) {
-	path, err := workflowPath(nil)
+	var named []string
+	if s.path != "" {
+		named = []string{s.path}
+	}
+	path, err := workflowPath(named)
 	if err != nil {
 		return nil, workflow.Workflow{}, err
 	}
@@ -189,6 +257,18 @@ func (s *stateCommand) stateHere(use stateUse) (*stateStore, workflow.Workflow, 
 	}
 	kept, err := s.openState(wf, use)
 	return kept, wf, err
+}
+
+// findClaims returns the claims of the issues that a person means by names.
+func findClaims(wf workflow.Workflow, state *schedule.State, names []string) (claims []schedule.Claim, err error) {
+	for _, name := range names {
+		claim, err := findClaim(wf, state, name)
+		if err != nil {
+			return nil, err
+		}
+		claims = append(claims, claim)
+	}
+	return claims, nil
 }
 
 // findClaim returns the claim of the issue that a person means by a name.

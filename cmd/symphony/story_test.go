@@ -57,7 +57,7 @@ github label NAME
 github issue FILE LABEL...             FILE begins with "# Title"
 github review PULL WHO PATH:LINE TEXT  a comment on a line
 github comment NUMBER WHO TEXT         on an issue or a pull request
-github check BRANCH NAME STATE LOG     a job on the head of a branch
+github check BRANCH NAME STATE LOG [FILE]  a job on the head of a branch, of the workflow in a file
 github approve|merge PULL WHO
 github show issue|comments|threads NUMBER
 github show pulls|branches
@@ -94,8 +94,8 @@ func githubCommand(ts *testscript.TestScript, neg bool, args []string) {
 		s.hub.AddReview(number(1), githubtest.Review{By: args[2], Verdict: "COMMENTED", Lines: []githubtest.LineComment{{Path: path, Line: at, Body: args[4]}}})
 	case verb == "comment4":
 		s.hub.AddComment(number(1), args[2], args[3])
-	case verb == "check5":
-		s.hub.SetCheck(s.hub.Head(args[1]), githubtest.Check{Name: args[2], State: args[3], Log: args[4] + "\n",
+	case verb == "check5", verb == "check6":
+		s.hub.SetCheck(s.hub.Head(args[1]), githubtest.Check{Name: args[2], State: args[3], Log: args[4] + "\n", File: strings.Join(args[5:], ""),
 			Steps: []githubtest.Step{{Name: "Run " + args[2], Conclusion: args[3]}}})
 	case verb == "approve3":
 		s.hub.Approve(number(1), args[2])

@@ -290,6 +290,21 @@ func TestARunUnderNohupOutlivesItsWindow(t *testing.T) {
 	}
 }
 
+func TestTheDisplayIsShownWithoutColorsWhereTheyAreUnwanted(t *testing.T) {
+	t.Parallel()
+	color := regexp.MustCompile(`\x1b\[[0-9;]*\b(3[0-8]|9[0-7])[0-9;]*m`)
+	for noColor, want := range map[string]bool{"": true, "1": false} {
+		p := crowd(t, 1)
+		w := p.openWith([]string{"NO_COLOR=" + noColor}, 80, 24)
+		w.awaits("part one", "q or Ctrl-C ends the run")
+		w.types("q")
+		w.ends(exitInterrupted)
+		if text := w.written.String(); color.MatchString(text) != want || !strings.Contains(text, "\x1b[1m") {
+			t.Errorf("NO_COLOR=%s: it writes\n%q", noColor, text)
+		}
+	}
+}
+
 func TestTheKeyQEndsTheRun(t *testing.T) {
 	t.Parallel()
 	p := crowd(t, 1)
@@ -389,7 +404,6 @@ func TestPlainLogsWhereADisplayIsNotWanted(t *testing.T) {
 	}{
 		"a dumb terminal":    {"TERM=dumb", []string{"--once"}, "msg=dispatched"},
 		"no known terminal":  {"TERM=", []string{"--once"}, "msg=dispatched"},
-		"no colors":          {"NO_COLOR=1", []string{"--once"}, "msg=dispatched"},
 		"CI":                 {"CI=true", []string{"--once"}, "msg=dispatched"},
 		"logs for a program": {"CI=", []string{"--once", "--log-format", "json"}, `"msg":"dispatched"`},
 		"a dry run":          {"CI=", []string{"--once", "--dry-run"}, "A-1"},

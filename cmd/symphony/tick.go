@@ -17,6 +17,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/runlog"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -163,7 +164,7 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	if err := t.checkPreconditions(wf); err != nil {
 		return err
 	}
-	defer surviveBrokenPipes()()
+	t.surviveBrokenPipes()
 	console := t.console(t.logFormat == "text" && !t.dryRun, wf.Path)
 	defer console.close()
 	state, err := t.openStore(wf)
@@ -186,7 +187,7 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 		r.Order = func(s *schedule.State, now time.Time) (bool, error) { return t.takeOrder(wf, s, now) }
 	}
 	if console.isLive() {
-		r.Progress = console.show
+		r.Progress = func(p progress.Progress) { console.show(t.placed(p, wf)) }
 	}
 	stopServing, err := t.serve(r, wf, console)
 	if err != nil {
@@ -215,6 +216,12 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	return t.finish(tick, wf, err)
 }
 
+// placed returns a progress that says how people reach this program and its state.
+func (t *tickCommand) placed(p progress.Progress, wf workflow.Workflow) progress.Progress {
+	p.Program, p.State = t.ownCommand(), t.stateFor(wf.Path)
+	return p
+}
+
 // openStore opens the store of the part.
 func (t *tickCommand) openStore(wf workflow.Workflow) (*stateStore, error) {
 	switch {
@@ -239,12 +246,12 @@ func (t *tickCommand) run(ctx context.Context, r *runner.Runner) (report.Tick, e
 
 // surviveBrokenPipes keeps the process alive when the reader of its output is gone:
 // sessions continue, and a write fails like any other (SPEC §13.2). A handler is not
-// inherited by child processes, as an ignored signal would be. The returned function
-// ends it.
-func surviveBrokenPipes() (restore func()) {
+// inherited by child processes, as an ignored signal would be. It stays until the program
+// ends, which has an exit status of its own also when its last words find no reader.
+func (t *tickCommand) surviveBrokenPipes() {
 	broken := make(chan os.Signal, 1) // never read: the write fails as well
 	signal.Notify(broken, syscall.SIGPIPE)
-	return func() { signal.Stop(broken) }
+	t.endSurvival = func() { signal.Stop(broken) }
 }
 
 // finish prints and publishes the report of a tick. It returns the error that the command
@@ -278,7 +285,7 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 		failures = t.part.report(tick)
 	}
 	if !t.part.quiet {
-		failures = errors.Join(failures, t.print(all))
+		failures = errors.Join(failures, t.printReport(all))
 	}
 	failures = errors.Join(failures, t.writeReport(all), t.publish(tick, wf, err != nil))
 	if err == nil && failures == nil {
@@ -294,10 +301,25 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 	return errors.Join(err, failures)
 }
 
+// printReport prints the report of a tick. It goes to standard error if the reader of standard
+// output is gone: Ctrl-C also ends the tee of a pipeline.
+func (t *tickCommand) printReport(all report.Report) error {
+	out, isOutput := t.stdout.(*output)
+	before := isOutput && out.err == nil
+	if err := t.print(all); err != nil || !before || !errors.Is(out.err, syscall.EPIPE) {
+		return err
+	}
+	elsewhere := &output{w: t.stderr}
+	t.stdout = elsewhere
+	err := t.print(all)
+	t.stdout, out.kept = out, elsewhere.err == nil
+	return err
+}
+
 // failOnError returns the error of a completed tick that --fail-on makes a failure, or
 // nil.
 func (t *tickCommand) failOnError(tick report.Tick) error {
-	failed, parked := tick.Counts().Failed, len(tick.Parked)
+	failed, parked := tick.Counts().Failed, tick.ParkedCount()
 	switch {
 	case parked > 0 && t.failOn != failNever:
 		return fmt.Errorf("%w: %d parked in this tick; see what they ask in the report", errFailOn, parked)

@@ -122,7 +122,7 @@ func (v *validateCommand) finish(found *validation.Report) error {
 	if found.OK {
 		return nil
 	}
-	return fmt.Errorf("%w: validate found problems with: %s; standard output describes them", errUsage, strings.Join(failed, ", "))
+	return fmt.Errorf("%w with: %s; standard output describes them", errProblems, strings.Join(failed, ", "))
 }
 
 // checkSettings reports what the front matter says and what is wrong with it.

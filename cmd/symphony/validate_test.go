@@ -39,7 +39,7 @@ func TestAServerThatNeverAnswersHidesNothing(t *testing.T) {
 	a.detectActions()
 	a.redactor = a.environmentSecrets()
 	err := (&validateCommand{a}).validate(t.Context(), filepath.Join(p.dir, "WORKFLOW.md"), 200*time.Millisecond)
-	if !errors.Is(err, errUsage) {
+	if !errors.Is(err, errProblems) {
 		t.Fatal(err)
 	}
 	var got validation.Report

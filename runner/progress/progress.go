@@ -6,6 +6,7 @@
 package progress
 
 import (
+	"errors"
 	"strconv"
 	"time"
 
@@ -32,9 +33,11 @@ type Progress struct {
 	Pause   schedule.Pause // of everything, zero for none
 
 	Sessions   []Session
-	Elsewhere  []schedule.Claim // that another process works on: a run, or a shard of a fleet
-	Waiting    []schedule.Claim // for their time, or for NoRoom to end
-	NoRoom     schedule.Why     // why nothing more can start now; zero if something can
+	Elsewhere  []schedule.Claim            // that another process works on: a run, or a shard of a fleet
+	Waiting    []schedule.Claim            // for their time, or for NoRoom to end
+	NoRoom     schedule.Why                // why nothing more can start now; zero if something can
+	Held       map[tracker.ID]schedule.Why // why claims that are due do not start yet
+	Queue      Queue
 	Parked     []schedule.Claim
 	Asked      map[tracker.ID]string // questions of the agent that nobody has answered
 	Talks      bool                  // comments are read, so people can answer in one
@@ -49,6 +52,18 @@ type Progress struct {
 
 	Events Events // the latest of the run, the oldest first
 }
+
+// Request is a command that a person gives at a display while the run lasts.
+type Request struct {
+	ID    tracker.ID
+	Order schedule.Order
+	// Done gets the error for a command that cannot be obeyed, nil for one that was noted. It
+	// must be buffered.
+	Done chan<- error
+}
+
+// ErrNoClaim is the error for a request on an issue that has neither a claim nor a delivery.
+var ErrNoClaim = errors.New("nothing is to be done for the issue any more: load the page again")
 
 // Turn returns when a claim that is due gets its turn, in words. Every display says it like
 // this.
@@ -70,6 +85,47 @@ func (p *Progress) Turn() string {
 	return "next run"
 }
 
+// MaxNext bounds how many issues of the queue are named.
+const MaxNext = 50
+
+// Queue represents the candidates without a claim that lack nothing but room. The zero value is
+// an empty one.
+type Queue struct {
+	Length int
+	Next   []schedule.Claim // the first ones, at most MaxNext, as claims without a phase
+	Listed time.Time        // when the candidates were last read
+}
+
+// QueueWords returns the number of issues in the queue and what they wait for, in words; empty
+// for an empty queue. Every display says it like this.
+func (p *Progress) QueueWords() string {
+	waits := " issues wait "
+	switch p.Queue.Length {
+	case 0:
+		return ""
+	case 1:
+		waits = " issue waits "
+	}
+	return strconv.Itoa(p.Queue.Length) + waits + p.roomWords()
+}
+
+// roomWords names the thing that the issues in the queue wait for.
+func (p *Progress) roomWords() string {
+	switch p.NoRoom.Reason {
+	case "", schedule.NoSlots: // without a reason for all, the slots of their states are taken
+		return "for a slot"
+	case schedule.BatchSpent, schedule.TickBudget:
+		return "for the next tick"
+	case schedule.DayBudget:
+		return "for the budget of tomorrow"
+	case schedule.Paused:
+		return "for the end of the pause"
+	case schedule.OnHold:
+		return "until the trouble is fixed"
+	}
+	return "for the next run"
+}
+
 // Trouble is an error that lasts, and that a person must fix, or a budget that is spent.
 type Trouble struct {
 	Source Source
@@ -84,8 +140,10 @@ const (
 	Tracker    Source = "tracker"    // until a poll succeeds
 	Workflow   Source = "workflow"   // until WORKFLOW.md can be used
 	Repository Source = "repository" // until the repository could be fetched
+	Workspaces Source = "workspaces" // until their folder could be made
 	Shards     Source = "shards"     // of a fleet: each has its own
 	Agent      Source = "agent"      // until the pause that it began is over
+	State      Source = "state"      // of a service: until it could be saved
 	Budget     Source = "budget"     // of all issues: until it is raised, or the next tick or day
 )
 

@@ -26,6 +26,24 @@ func TestThePhaseIsTheNameOfTheSpecificationInWords(t *testing.T) {
 	}
 }
 
+func TestTheQueueSaysWhatItsIssuesWaitFor(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]progress.Progress{
+		"":                                         {NoRoom: schedule.Why{Reason: schedule.NoSlots}},
+		"1 issue waits for a slot":                 {Queue: progress.Queue{Length: 1}, NoRoom: schedule.Why{Reason: schedule.NoSlots}},
+		"2 issues wait for a slot":                 {Queue: progress.Queue{Length: 2}},
+		"3 issues wait for the next tick":          {Queue: progress.Queue{Length: 3}, NoRoom: schedule.Why{Reason: schedule.BatchSpent}},
+		"4 issues wait for the next run":           {Queue: progress.Queue{Length: 4}, NoRoom: schedule.Why{Reason: schedule.OutOfTime}},
+		"5 issues wait for the end of the pause":   {Queue: progress.Queue{Length: 5}, NoRoom: schedule.Why{Reason: schedule.Paused}},
+		"6 issues wait for the budget of tomorrow": {Queue: progress.Queue{Length: 6}, NoRoom: schedule.Why{Reason: schedule.DayBudget}},
+		"7 issues wait until the trouble is fixed": {Queue: progress.Queue{Length: 7}, NoRoom: schedule.Why{Reason: schedule.OnHold}},
+	} {
+		if got := p.QueueWords(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestThePlaceOfAClaimIsShownInWords(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]schedule.Owner{

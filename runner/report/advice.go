@@ -39,6 +39,40 @@ func inText(talks bool, program, state, id string) string {
 	return goOn(talks)
 }
 
+// EndPause returns the advice to end a pause before its time, and the command that
+// completes the sentence; empty if none reaches the state. The parameters are Talks, Program
+// and State of [Tick].
+func EndPause(talks bool, program, state string) (sentence, line string) {
+	line = StateCommand(program, state, "resume")
+	switch {
+	case talks && line != "":
+		return schedule.ResumeByComment + ". Or run", line
+	case talks:
+		return schedule.ResumeByComment + ".", ""
+	case line != "":
+		return "To try at once, run", line
+	}
+	return "One session tries first when the pause ends.", ""
+}
+
+// endPause returns [EndPause] as a part of a document.
+func endPause(talks bool, program, state string) block {
+	sentence, line := EndPause(talks, program, state)
+	if line == "" {
+		return paragraph{own(sentence)}
+	}
+	return command{sentence, line}
+}
+
+// endPauseText returns [EndPause] as running text.
+func endPauseText(talks bool, program, state string) string {
+	sentence, line := EndPause(talks, program, state)
+	if line == "" {
+		return sentence
+	}
+	return sentence + ": " + line
+}
+
 // LogCommand returns the command that shows the latest session on an issue, from every folder,
 // ready to be copied. PATH stands for a folder of logs that a shell might not read as one
 // word. program starts this program; empty is symphony.

@@ -48,6 +48,9 @@ func (v view) attention(d *document) {
 	if len(parked) > 0 {
 		body.add(goOnOr(v.Talks, v.Program, v.State, retryName(parked)))
 	}
+	if v.pausing() {
+		body.add(endPause(v.Talks, v.Program, v.State))
+	}
 	v.keptWork(&body)
 	if len(body) == 0 {
 		return

@@ -44,36 +44,15 @@ func Fit(s string, columns int) string {
 	return b.String()
 }
 
-// Cause returns a reason without the categories at its beginning, for places without room
-// for both. Of "turn: turn_failed: other: no such model" it returns "no such model".
-// Categories are single words that a colon ends, of which at least one is written like
-// turn_failed. Other words before a colon are part of what is said, except which workflow
-// file is invalid. Of several failures in a row it returns the cause of the last.
+// Cause returns a reason in words, see [schedule.InWords], without what it is about, for
+// places without room for both: which workflow file is invalid, and how many failures there
+// were in a row before the last.
 func Cause(s string) string {
-	s = schedule.LastFailure(s)
-	rest, isCategory := s, false
-	for {
-		word, after, found := strings.Cut(rest, ": ")
-		after = strings.TrimLeft(after, " ")
-		if !found || after == "" || !isWord(word) && !strings.HasPrefix(word, "workflow /") {
-			break
-		}
-		rest, isCategory = after, isCategory || strings.Contains(word, "_")
+	s = schedule.InWords(schedule.LastFailure(s))
+	if file, why, found := strings.Cut(s, ": "); found && why != "" && strings.HasPrefix(file, "workflow /") {
+		return strings.TrimLeft(why, " \n")
 	}
-	if !isCategory {
-		return s
-	}
-	return rest
-}
-
-// isWord reports whether text is one word of ASCII letters and underscores.
-func isWord(text string) bool {
-	for _, c := range []byte(text) {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '_' {
-			return false
-		}
-	}
-	return text != ""
+	return s
 }
 
 // visible returns the characters of s that a terminal shows as they are.

@@ -80,13 +80,14 @@ func TestACauseHasNoCategories(t *testing.T) {
 		"5 failures in a row (budget.max_attempts_per_issue), the last: turn: turn_failed: other: no such model": "no such model",
 		"1 failure in a row (budget.max_attempts_per_issue), the last: git: push failed":                         "git: push failed",
 		"asks: 2 failures in a row (budget.max_attempts_per_issue), the last: x":                                 "asks: 2 failures in a row (budget.max_attempts_per_issue), the last: x",
+		"workflow /a/W.md: the file is gone":                                                                     "the file is gone",
 		"workflow: the file is gone":                                                                             "workflow: the file is gone",
 		"asks: Which colour?":                                                                                    "asks: Which colour?",
 		"stalled: silent for 5m":                                                                                 "stalled: silent for 5m",
-		"make the folder: turn_failed: no":                                                                       "make the folder: turn_failed: no",
+		"make the folder: turn_failed: no":                                                                       "make the folder: no",
 		"turn_failed: ":                                                                                          "turn_failed: ",
 		"turn_failed":                                                                                            "turn_failed",
-		": turn_failed: x":                                                                                       ": turn_failed: x",
+		": turn_failed: x":                                                                                       ": x",
 		"":                                                                                                       "",
 	} {
 		if got := report.Cause(reason); got != want {
@@ -95,13 +96,13 @@ func TestACauseHasNoCategories(t *testing.T) {
 	}
 }
 
-func TestAReportShowsTheCauseWhereThereIsNoRoomForTheCategoriesBeforeIt(t *testing.T) {
+func TestAReportShowsTheCauseWithoutTheCategoriesBeforeIt(t *testing.T) {
 	t.Parallel()
 	why := "turn: turn_failed: other: command \"cat license.key\" failed with exit code 1: see the log; another turn may succeed"
 	of := report.Of(tick(func(t *report.Tick) {
 		t.Rows = []report.Row{with(row("ABC-7", "Title", schedule.IssueFailed, waits("x", end)), func(r *report.Row) { r.Why = why })}
 	}))
-	for width, want := range map[int]string{40: `command "cat license.key" failed`, 60: "turn: turn_failed: other: command", 200: why} {
+	for width, want := range map[int]string{40: `command "cat license.key" failed`, 60: `command "cat license.key" failed`, 200: `command "cat license.key" failed with exit code 1: see the log; another turn may succeed`} {
 		if text := of.Text(width); !strings.Contains(text, "\n    "+want) {
 			t.Errorf("%d columns do not begin with %q:\n%s", width, want, text)
 		}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -11,7 +12,7 @@ import (
 func (v view) headline(d *document) {
 	h := headline{emoji: v.statusEmoji()}
 	h.lead, h.detail = v.headlineText()
-	if len(v.Rows) > 0 {
+	if v.Worked() > 0 {
 		h.totals = v.totals()
 	}
 	if h.lead == "" {
@@ -54,7 +55,7 @@ func (v view) headlineText() (lead, detail string) {
 
 // totals returns how many issues ended in which way, and what they cost.
 func (v view) totals() string {
-	issues := plural(len(v.Rows), "issue") + " worked on"
+	issues := plural(v.Worked(), "issue") + " worked on"
 	if n := v.shards(); n > 0 {
 		issues += " by " + plural(n, "shard")
 	}
@@ -63,7 +64,7 @@ func (v view) totals() string {
 
 // beforeAny returns the end of a verdict on a tick that worked on no issue.
 func (v view) beforeAny() string {
-	if len(v.Rows) > 0 {
+	if v.Worked() > 0 {
 		return ""
 	}
 	return ", before any issue was worked on"
@@ -139,12 +140,9 @@ func (v view) pausing() bool { return v.Pause.Why != "" && v.Pause.Until.After(v
 
 // tally counts issues by outcome, in words.
 func (v view) tally() string {
-	count := map[string]int{}
-	for _, row := range v.Rows {
-		count[v.issueOutcome(row)]++
-	}
+	count := v.outcomes()
 	var parts []string
-	for _, word := range []string{completed, handedOver, "parked", refused, failed, "stopped", "asked", noChange} {
+	for _, word := range []string{completed, handedOver, unfinished, "parked", refused, failed, "stopped", "asked", noChange} {
 		switch n := count[word]; {
 		case n > 0 && word == noChange:
 			parts = append(parts, fmt.Sprintf("%d with no change", n))
@@ -182,14 +180,10 @@ func (v view) statusEmoji() string {
 	case interrupted, deadline:
 		return "🟡"
 	}
-	if len(v.Errors) > 0 || len(v.Parked) > 0 || v.pausing() {
+	n := v.outcomes()
+	if len(v.Errors) > 0 || v.ParkedCount() > 0 || v.pausing() || n[failed]+n[refused]+n["asked"]+v.Earlier.Warned > 0 ||
+		slices.ContainsFunc(v.Rows, func(r Row) bool { return len(r.Warnings) > 0 }) {
 		return "🟡"
-	}
-	for _, row := range v.Rows {
-		switch word := v.issueOutcome(row); {
-		case word == failed, word == refused, word == "asked", len(row.Warnings) > 0:
-			return "🟡"
-		}
 	}
 	switch {
 	case v.outcome() == nothingToDo:

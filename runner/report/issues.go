@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +41,7 @@ func (v view) issues(d *document) {
 		most = maxFleetIssues
 	}
 	shown := v.Rows[:min(len(v.Rows), most)]
-	t.left = len(v.Rows) - len(shown)
+	t.left = v.Worked() - len(shown)
 	for _, r := range shown {
 		place := v.place(r)
 		row := tableRow{cells: []phrase{
@@ -103,6 +104,7 @@ func (l Log) remark() remark {
 // The outcomes of an issue, besides completed and failed.
 const (
 	handedOver = "handed over" // its state moved on while its session ran
+	unfinished = "unfinished"  // its session ended well, but its state says that there is more to do
 	noChange   = "no change"   // its session ended well without any work to publish
 	refused    = "refused"     // its work must not be published
 )
@@ -110,7 +112,8 @@ const (
 // Outcome returns what became of an issue by the end of its last session, in a
 // word or two. A session that was stopped because its issue had moved on, once it
 // had a turn, has handed the issue over: a poll overtook it. If the workflow delivers,
-// no issue is completed or handed over before its work is published.
+// no issue is completed or handed over before its work is published. If it does not, an
+// issue is completed when it has left the active states.
 func Outcome(o schedule.Outcome, next schedule.Next, delivers bool) string {
 	unpublished := delivers && !o.Delivered
 	switch {
@@ -118,6 +121,8 @@ func Outcome(o schedule.Outcome, next schedule.Next, delivers bool) string {
 		return "parked"
 	case o.Class == schedule.Done && unpublished:
 		return noChange
+	case o.Class == schedule.Done && !delivers && next.Phase == schedule.Waiting:
+		return unfinished
 	case o.Class == schedule.Done:
 		return completed
 	case o.Class == schedule.Stopped && o.Turns > 0 && movedOn(next) && !unpublished:
@@ -142,8 +147,12 @@ func movedOn(next schedule.Next) bool {
 	return false
 }
 
-// issueOutcome returns what became of the issue of a row.
+// issueOutcome returns the outcome of the issue of a row. One whose claim was released after
+// its session is out of the active states.
 func (t Tick) issueOutcome(r Row) string {
+	if _, claimed := t.Claims[r.ID]; !claimed && t.Claims != nil {
+		r.Next.Phase = ""
+	}
 	return Outcome(schedule.Outcome{Class: r.Class, Turns: r.Turns, Delivered: r.Delivered, Refused: r.Refused}, r.Next, t.Delivers)
 }
 
@@ -153,11 +162,16 @@ func (t Tick) Completed(r Row) bool {
 	return word == completed || word == handedOver
 }
 
-// Failed reports whether the last session on the issue of a row failed, or its work was
-// refused.
-func (t Tick) Failed(r Row) bool {
-	word := t.issueOutcome(r)
-	return word == failed || word == refused
+// outcomes counts the issues that were worked on, by outcome.
+func (t Tick) outcomes() map[string]int {
+	count := maps.Clone(t.Earlier.Outcomes)
+	if count == nil {
+		count = map[string]int{}
+	}
+	for _, row := range t.Rows {
+		count[t.issueOutcome(row)]++
+	}
+	return count
 }
 
 // next returns what happens next to an issue, in a few words. If its claim has changed

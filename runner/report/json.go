@@ -17,7 +17,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	doc := reportJSON{
 		Outcome: t.outcome(), Work: t.Work(), StartedAt: stamp(t.Started), StartedBy: t.StartedBy, EndedAt: stamp(t.Ended), Seconds: t.Ended.Sub(t.Started).Seconds(),
 		Workflow: t.Workflow, Tracker: t.Tracker, DryRun: t.DryRun, Counts: t.Counts(), Assigned: t.Assigned,
-		Issues: make([]rowJSON, 0, len(t.Rows)), Verdicts: make([]verdictJSON, 0, len(t.Verdicts)), Pause: pauseOf(t.Pause),
+		Issues: make([]rowJSON, 0, len(t.Rows)), Earlier: t.Earlier.Issues, Verdicts: make([]verdictJSON, 0, len(t.Verdicts)), Pause: pauseOf(t.Pause),
 		Spent: spentJSON{Sessions: t.Spent.Sessions, Tokens: tokensOf(t.Spent.Usage), Seconds: t.Spent.Time.Seconds()},
 		Today: dayOf(t.Today), Budgets: budgetsJSON(t.Budget), Reserved: reservedJSON(t.Reserved), NextDueAt: stamp(t.NextDue),
 		Delivers: t.Delivers, Deliveries: deliveriesOf(latestFirst(t.Deliveries), t.checksOf),
@@ -67,6 +67,7 @@ type reportJSON struct {
 	Counts     Counts         `json:"counts"`
 	Assigned   Assigned       `json:"assigned"`
 	Issues     []rowJSON      `json:"issues"`
+	Earlier    int            `json:"earlier_issues,omitempty"`
 	Verdicts   []verdictJSON  `json:"verdicts"`
 	Pause      *pauseJSON     `json:"pause"`
 	Spent      spentJSON      `json:"spent"`
@@ -137,6 +138,7 @@ type deliveryJSON struct {
 	Identifier string     `json:"identifier"`
 	placeJSON
 	Refused string `json:"refused"`
+	Title   string `json:"title"`
 }
 
 type keptJSON struct {
@@ -240,7 +242,7 @@ func placeOf(d schedule.Delivery, checks schedule.Checks) placeJSON {
 func deliveriesOf(all []published, checksOf func(tracker.ID) schedule.Checks) []deliveryJSON {
 	list := make([]deliveryJSON, 0, len(all))
 	for _, p := range all {
-		list = append(list, deliveryJSON{p.id, p.Identifier, placeOf(p.Delivery, checksOf(p.id)), p.Refused})
+		list = append(list, deliveryJSON{p.id, p.Identifier, placeOf(p.Delivery, checksOf(p.id)), p.Refused, p.Title})
 	}
 	return list
 }

@@ -51,7 +51,7 @@ func FuzzMarkdown(f *testing.F) {
 var (
 	ourHTML  = regexp.MustCompile(`<details><summary>[A-Za-z0-9 :]+</summary>|</details>`)
 	ourLink  = regexp.MustCompile(`\[((?:[^\[\]\\^]|\\.)(?:[^\[\]\\]|\\.)*)\]\(https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?:[/?#][A-Za-z0-9._~/:?#=%+,;&-]*)?\)`)
-	ourCode  = regexp.MustCompile("`(?:symphony state retry [A-Za-z0-9._-]+(?: --state branch:[A-Za-z0-9._/-]+)?|state\\.json)`")
+	ourCode  = regexp.MustCompile("`(?:symphony state (?:retry [A-Za-z0-9._-]+|resume)(?: --state branch:[A-Za-z0-9._/-]+)?|state\\.json)`")
 	ourBold  = regexp.MustCompile(`\*\*([^*]+)\*\*`)
 	escaped  = regexp.MustCompile("\\\\[\\\\`*_~\\[\\]#!.)+^-]")
 	unlinked = regexp.MustCompile(`(?i)@&#8203;|:&#8203;//|www&#8203;\.`)

@@ -27,18 +27,22 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 			*to = append(*to, n)
 		}
 	}
+	pause := func(to *[]Note, title, text string) {
+		advice := " " + endPauseText(v.Talks, v.Program, v.State)
+		note(to, title, sentence(Fit(text, 2*itemWidth-Columns(advice)-1))+advice)
+	}
 	lead, detail := v.headlineText()
 	switch outcome := v.outcome(); {
 	case outcome == unreadable || outcome == failed:
 		note(&errors, lead, detail)
 	case outcome == nothingToDo && v.pausing():
-		note(&warnings, lead, detail)
+		pause(&warnings, lead, detail)
 	case outcome == nothingToDo, outcome == completed && v.Assigned.Issues > 0:
 		note(&notices, lead, detail)
 	case v.pausing() && slices.Contains(v.Errors, v.Pause.Why):
-		note(&errors, v.pausedUntil(), v.Pause.Why)
+		pause(&errors, v.pausedUntil(), v.Pause.Why)
 	case v.pausing():
-		note(&warnings, v.pausedUntil(), v.Pause.Why)
+		pause(&warnings, v.pausedUntil(), v.Pause.Why)
 	case outcome == interrupted || outcome == deadline:
 		note(&warnings, "", lead+".")
 	}

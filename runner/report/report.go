@@ -1,6 +1,9 @@
 package report
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -61,8 +64,9 @@ type view struct {
 	verdicts map[tracker.ID]schedule.Verdict // the last one of an issue: a released issue may be started again
 }
 
-// newView returns the view of a tick.
+// newView returns the view of a tick. Its reasons are in words: categories are for the JSON.
 func newView(t Tick) view {
+	t = inWords(t)
 	v := view{Tick: t, worked: map[tracker.ID]bool{}, verdicts: make(map[tracker.ID]schedule.Verdict, len(t.Verdicts))}
 	for _, row := range t.Rows {
 		v.worked[row.ID] = true
@@ -71,6 +75,34 @@ func newView(t Tick) view {
 		v.verdicts[verdict.Issue.ID] = verdict
 	}
 	return v
+}
+
+// inWords returns a tick with every reason in words, see [schedule.InWords].
+func inWords(t Tick) Tick {
+	t.Unread, t.Pause.Why = schedule.InWords(t.Unread), schedule.InWords(t.Pause.Why)
+	t.Errors, t.Warnings = eachInWords(t.Errors), eachInWords(t.Warnings)
+	t.Rows, t.Verdicts, t.Claims = slices.Clone(t.Rows), slices.Clone(t.Verdicts), maps.Clone(t.Claims)
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		row.Why, row.Next.Why.Detail, row.Warnings = schedule.InWords(row.Why), schedule.InWords(row.Next.Why.Detail), eachInWords(row.Warnings)
+	}
+	for i := range t.Verdicts {
+		t.Verdicts[i].Why.Detail = schedule.InWords(t.Verdicts[i].Why.Detail)
+	}
+	for id, c := range t.Claims {
+		c.Why = schedule.InWords(c.Why)
+		t.Claims[id] = c
+	}
+	return t
+}
+
+// eachInWords returns reasons in words.
+func eachInWords(reasons []string) []string {
+	words := make([]string, len(reasons))
+	for i, why := range reasons {
+		words[i] = schedule.InWords(why)
+	}
+	return words
 }
 
 // The outcomes of a tick.
@@ -94,7 +126,7 @@ func (t Tick) outcome() string {
 		return unreadable
 	case t.Stopped != "", !t.Listed:
 		return failed
-	case len(t.Rows) > 0, t.Assigned.Issues > 0, t.DryRun && t.planned() > 0:
+	case t.Worked() > 0, t.Assigned.Issues > 0, t.DryRun && t.planned() > 0:
 		return completed
 	case len(t.Errors) > 0:
 		return failed

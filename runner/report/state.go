@@ -122,12 +122,20 @@ func (v StateView) Markdown(l Links) string {
 // spending and the last ticks.
 func (v StateView) document(l Links, page bool) document {
 	d := document{paragraph{strong(v.summary())}}
+	v.claims = slices.Clone(v.claims)
+	for i, c := range v.claims {
+		v.claims[i].Why = schedule.InWords(c.Why)
+	}
 	if pause := v.state.Pause; pause.Why != "" {
+		pause.Why = schedule.InWords(pause.Why)
 		p := paragraph{strong("Paused"), own(" until "), instantSpan(pause.Until), own("; after that one session tries first whether this is fixed: "), foreign(pause.Why)}
 		if !pause.Until.After(v.now) {
 			p = paragraph{strong("The pause ended"), own(" at "), instantSpan(pause.Until), own("; one session tries first whether this is fixed: "), foreign(pause.Why)}
 		}
 		d.add(p)
+		if pause.Until.After(v.now) {
+			d.add(endPause(v.talks(), v.program, v.place))
+		}
 	}
 	v.parked(&d, page)
 	v.running(&d, l)
@@ -275,6 +283,7 @@ func (v StateView) deliveries(d *document) {
 	}
 	t := table{room: shortRoom, short: shownTicks, columns: []column{
 		{head: "Issue", min: 12, max: 20},
+		{head: "Title", min: 12, max: 40, drop: 4, width: titleWidth},
 		{head: "Where", min: 12, max: 40, width: titleWidth},
 		{head: "Branch", min: 16, max: 40, drop: 1},
 		{head: "Checks", min: 5, drop: 3},
@@ -295,7 +304,7 @@ func (v StateView) deliveries(d *document) {
 			where = append(where, own(" being pushed"))
 		}
 		row := tableRow{cells: []phrase{
-			{issueName(p.Identifier, p.id, v.state.Claims[p.id].URL)}, where, branch, cell(string(v.checksOf(p.id))), instantCell(p.At), cell(inOneLine(p.Refused)),
+			{issueName(p.Identifier, p.id, cmp.Or(v.state.Claims[p.id].URL, p.IssueURL))}, cell(p.Title), where, branch, cell(string(v.checksOf(p.id))), instantCell(p.At), cell(inOneLine(p.Refused)),
 		}}
 		if p.Number > 0 && p.URL != "" {
 			row.remarks = []remark{{text: p.URL, lines: maxReason, linked: true}}

@@ -164,7 +164,7 @@ func TestAParkedRefusalIsOneSentenceInTheState(t *testing.T) {
 	s.Claims["1"] = schedule.Claim{ID: "1", Identifier: "ABC-1", Phase: schedule.Parked, Since: end, Why: parkedWork}
 	s.Deliveries = map[tracker.ID]schedule.Delivery{"1": {Identifier: "ABC-1", Refused: refusal}}
 	text := strings.Join(strings.Fields(report.State(s, end).Text(400)), " ")
-	if !strings.Contains(text, "deliver the work: git_refused: .github/workflows/deploy.yml: the path is protected") {
+	if !strings.Contains(text, "deliver the work: .github/workflows/deploy.yml: the path is protected") {
 		t.Error(text)
 	}
 }

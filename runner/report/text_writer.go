@@ -94,8 +94,8 @@ func (w *textWriter) prose(lead, text string, n int) {
 	}
 }
 
-// reason writes a reason as running text. If it needs more than n lines, its categories give
-// way to the cause.
+// reason writes a reason as running text. If it needs more than n lines, what it is about
+// gives way to the cause.
 func (w *textWriter) reason(lead, text string, n int) {
 	if len(wrap(text, w.width-Columns(lead), n+1)) > n {
 		text = Cause(text)

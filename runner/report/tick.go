@@ -35,6 +35,7 @@ type Tick struct {
 
 	Assigned Assigned           // what the plan of a fleet gave to its shards; zero for nothing
 	Rows     []Row              // issues that were worked on, in the order of their first session
+	Earlier  Earlier            // issues of a service whose rows are no longer in Rows
 	Verdicts []schedule.Verdict // what is planned (dry run), or was left alone, and why
 	Listed   bool               // the tracker's candidates were read at least once
 	Unread   string             // why the tracker could not be read when it was last asked; empty when it could
@@ -45,7 +46,7 @@ type Tick struct {
 	Reserved schedule.Reserved // of the budgets, for shards without a result
 	NextDue  time.Time         // when the next waiting issue may continue; zero when none waits
 	Acted    int               // decisions that were performed, without observations, and claims taken over; the latter alone in a dry run
-	Parked   []tracker.ID      // issues that were parked in this tick, in that order
+	Parked   []tracker.ID      // issues that were parked in this tick, in that order; see Earlier
 	Stopped  string            // why the tick ended early, a [schedule.Reason]; empty when it did not
 	Notices  []string          // what people should know that is not a failure
 	Warnings []string          // failures that did not stop the tick
@@ -76,6 +77,16 @@ type Assigned struct {
 	Shards int `json:"shards"`
 }
 
+// Earlier holds the totals of the issues that [Tick.Trim] has left out of a tick. An issue
+// that is worked on again after that counts again.
+type Earlier struct {
+	Issues   int
+	Sessions int
+	Outcomes map[string]int // of the issues, as a table shows them
+	Warned   int            // issues with warnings
+	Parked   int            // entries of Tick.Parked
+}
+
 // Row is one issue that was worked on in the tick, over all its sessions.
 type Row struct {
 	ID         tracker.ID
@@ -93,6 +104,7 @@ type Row struct {
 	Usage      schedule.Usage
 	Took       time.Duration
 	Next       schedule.Next // what becomes of the issue
+	Ended      time.Time     // when the last session ended
 
 	Delivered   bool              // whether its work is published, by the last session or before
 	Refused     string            // why the work of the last session was not published, a list in Markdown; empty unless it was refused
@@ -152,7 +164,7 @@ func (t Tick) Work() bool { return t.Acted > 0 || t.Ordered || t.Noted || t.DryR
 // Counts holds the totals that scripts ask for.
 type Counts struct {
 	Dispatched int `json:"dispatched"` // sessions started
-	Completed  int `json:"completed"`  // issues whose last session did its part; not the parked ones
+	Completed  int `json:"completed"`  // issues whose work was published, or if nothing is published, that left the active states
 	Failed     int `json:"failed"`     // issues whose last session failed, or whose work was refused
 	Parked     int `json:"parked"`     // issues left to a person, worked on or not
 	Retrying   int `json:"retrying"`   // issues that wait for another session
@@ -160,15 +172,8 @@ type Counts struct {
 
 // Counts returns the totals of the tick.
 func (t Tick) Counts() Counts {
-	c := Counts{Dispatched: t.Spent.Sessions}
-	for _, row := range t.Rows {
-		switch {
-		case t.Completed(row):
-			c.Completed++
-		case t.Failed(row):
-			c.Failed++
-		}
-	}
+	n := t.outcomes()
+	c := Counts{Dispatched: t.Spent.Sessions, Completed: n[completed] + n[handedOver], Failed: n[failed] + n[refused]}
 	for _, v := range t.Verdicts {
 		switch v.Phase {
 		case schedule.Parked:
@@ -210,3 +215,50 @@ func (t *Tick) Row(id tracker.ID) *Row {
 	t.Rows = append(t.Rows, Row{ID: id})
 	return &t.Rows[len(t.Rows)-1]
 }
+
+// Trim bounds the rows of a run that has no end. It keeps those of the issues that are still
+// claimed, and of the others the most rows whose sessions ended last. What it leaves out of
+// Rows and Parked is counted in Earlier.
+func (t *Tick) Trim(most int, claimed func(tracker.ID) bool) {
+	var over []Row
+	for _, row := range t.Rows {
+		if !claimed(row.ID) {
+			over = append(over, row)
+		}
+	}
+	if len(over) <= most {
+		return
+	}
+	slices.SortStableFunc(over, func(a, b Row) int { return a.Ended.Compare(b.Ended) })
+	drop := make(map[tracker.ID]bool, len(over)-most)
+	for _, row := range over[:len(over)-most] {
+		drop[row.ID] = true
+		row.Next.Phase = "" // its claim was released, perhaps after its session
+		if t.Earlier.Outcomes == nil {
+			t.Earlier.Outcomes = map[string]int{}
+		}
+		t.Earlier.Outcomes[t.issueOutcome(row)]++
+		t.Earlier.Issues++
+		t.Earlier.Sessions += row.Sessions
+		t.Earlier.Warned += min(len(row.Warnings), 1)
+	}
+	t.Rows = slices.DeleteFunc(t.Rows, func(row Row) bool { return drop[row.ID] })
+	before := len(t.Parked)
+	t.Parked = slices.DeleteFunc(t.Parked, func(id tracker.ID) bool { return !claimed(id) })
+	t.Earlier.Parked += before - len(t.Parked)
+}
+
+// Worked returns how many issues were worked on.
+func (t Tick) Worked() int { return t.Earlier.Issues + len(t.Rows) }
+
+// Sessions returns how many sessions on them have ended.
+func (t Tick) Sessions() int {
+	n := t.Earlier.Sessions
+	for _, row := range t.Rows {
+		n += row.Sessions
+	}
+	return n
+}
+
+// ParkedCount returns how often an issue was parked.
+func (t Tick) ParkedCount() int { return t.Earlier.Parked + len(t.Parked) }

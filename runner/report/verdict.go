@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -193,7 +192,7 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.BatchSpent:      "It has its turn in the next tick; agent.max_issues_per_tick is the size of the batch.",
 	schedule.TickBudget:      "It has its turn in the next tick; budget.max_tokens_per_tick is the limit.",
 	schedule.DayBudget:       "It has its turn tomorrow (UTC); budget.max_tokens_per_day is the limit.",
-	schedule.Paused:          "Fix the cause. One session tries first after the pause, when the key, login or codex settings change, or after: ",
+	schedule.Paused:          "Fix the cause. One session tries first after the pause, or when the key, the login or the codex settings change. ",
 	schedule.OnHold:          "Fix that, then try again: nothing starts before.",
 	schedule.OutOfTime:       "It has its turn in the next tick; the deadline is the limit.",
 	schedule.CommandOnly:     "It has its turn in the next run.",
@@ -219,7 +218,7 @@ func (v VerdictView) nextStep() string {
 	case reason == schedule.NotDue:
 		return "To have it due at once, run: " + StateCommand(v.program, v.state, "retry "+id)
 	case reason == schedule.Paused:
-		return nextSteps[reason] + cmp.Or(StateCommand(v.program, v.state, "resume"), "/symphony resume in a comment on it")
+		return nextSteps[reason] + endPauseText(v.talks, v.program, v.state)
 	case reason == schedule.IsParked, reason == schedule.IssueBudget, reason == schedule.RoundsSpent,
 		reason == schedule.Commanded && v.verdict.Action != schedule.Free:
 		return inText(v.talks, v.program, v.state, id)

@@ -10,7 +10,8 @@
 // templates in the folder templates: WORKFLOW.md, the workflow of Actions that runs it,
 // and for a folder of issues a first issue. [Write] writes them. [Setup.Steps] are the
 // commands that are left to do until the first dry run, and [Setup.Ending] says what
-// comes after them.
+// comes after them. [Trial] is the workflow that tries out what GitHub does in a repository;
+// it needs no answers.
 //
 // # Invariants
 //

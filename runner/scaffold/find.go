@@ -35,7 +35,7 @@ func Find(folder string) (Setup, error) {
 	if err != nil {
 		return Setup{}, err
 	}
-	s := Setup{Server: client.DefaultServer, Workflows: checkWorkflows(folder), originHost: hostOf(origin)}
+	s := Setup{Folder: filepath.Base(folder), Server: client.DefaultServer, Workflows: checkWorkflows(folder), originHost: hostOf(origin)}
 	if server, name, ok := client.ParseRepository(origin); ok && strings.Contains(server, "github") {
 		s.Server, s.Repository = server, name
 	}

@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"cmp"
 	"embed"
 	"path"
 	"regexp"
@@ -24,6 +25,7 @@ type Setup struct {
 	Cron     string // when runs of Actions start; empty for no workflow of Actions
 	Project  string // of Linear: its slugId
 
+	Folder     string   // name of the folder of the checkout
 	Server     string   // https://github.com, or another server that speaks its API
 	Repository string   // OWNER/NAME on it; empty if nobody said
 	Workflows  []string // names of the repository's own workflows that check pull requests
@@ -69,6 +71,20 @@ func (s Setup) URL() string {
 	return s.Server + "/" + s.Repository
 }
 
+// Root returns the folder of the workspaces: one of this project alone, outside of the
+// checkout, whose settings the tools of the agent would find above a workspace.
+func (s Setup) Root() string {
+	name := strings.ReplaceAll(s.Repository, "/", "-")
+	if s.Linear() {
+		name = s.Project
+	}
+	name = otherThanName().ReplaceAllString(cmp.Or(name, s.Folder), "-")
+	return "~/symphony_workspaces/" + cmp.Or(strings.Trim(name, "-."), "project")
+}
+
+// otherThanName matches what is not part of a name that needs no quotes anywhere.
+var otherThanName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9._-]+`) })
+
 // Checks returns the names of the workflows as a list in YAML.
 func (s Setup) Checks() string {
 	names := s.Workflows
@@ -111,4 +127,10 @@ func (s Setup) Files() ([]File, error) {
 		files[i].Text = b.String()
 	}
 	return files, nil
+}
+
+// Trial returns the workflow that plays the path of an issue in a repository.
+func Trial() (File, error) {
+	text, err := templates.ReadFile("templates/trial.yml")
+	return File{Path: ".github/workflows/trial.yml", Text: string(text), Purpose: "a trial of what GitHub does in this repository, without a key of a model"}, err
 }

@@ -22,7 +22,11 @@ func (s Setup) Steps(program string) []Step {
 	if s.Repository != "" {
 		repo = " --repo " + s.ghName()
 	}
-	var steps []Step
+	dryRun := `GITHUB_TOKEN="` + s.ghToken() + `" ` + program + " --once --dry-run"
+	if s.Linear() {
+		dryRun = "read -rs LINEAR_API_KEY && LINEAR_API_KEY=$LINEAR_API_KEY " + dryRun
+	}
+	steps := []Step{{dryRun, "a dry run, here and now: what would happen, and why not more; it changes nothing"}}
 	if s.GitHub() {
 		steps = append(steps, Step{"gh label create symphony" + repo + " && gh label create needs-human" + repo,
 			"the labels of the issues to work on, and of those that wait for a person"})
@@ -48,7 +52,7 @@ func (s Setup) Steps(program string) []Step {
 		}
 		steps = append(steps, Step{"gh api -X PUT" + s.ghHost() + " repos/" + name + "/actions/permissions/workflow -F can_approve_pull_request_reviews=true", "lets Actions open pull requests"})
 	}
-	return append(steps, Step{act, "a dry run on this machine"})
+	return append(steps, Step{act, "optional, with Docker: a dry run of the whole workflow on this machine"})
 }
 
 // Ending returns what comes after the steps of [Setup.Steps].

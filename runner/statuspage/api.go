@@ -1,7 +1,9 @@
 package statuspage
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -25,6 +27,7 @@ type stateJSON struct {
 	Totals      totalsJSON      `json:"codex_totals"` // of this process
 	RateLimits  json.RawMessage `json:"rate_limits"`
 
+	Queue      queueJSON       `json:"queue"`
 	Elsewhere  []elsewhereJSON `json:"elsewhere"`
 	Parked     []parkedJSON    `json:"parked"`
 	Deliveries []deliveryJSON  `json:"deliveries"`
@@ -49,10 +52,25 @@ type elsewhereJSON struct {
 	Place string     `json:"place"`
 }
 
+// queueJSON holds the candidates without a claim that lack nothing but room.
+type queueJSON struct {
+	Length   int          `json:"length"`
+	Why      string       `json:"waits_for"` // in words
+	ListedAt *time.Time   `json:"listed_at"` // when the tracker was last asked for them
+	Next     []queuedJSON `json:"next"`
+}
+
+type queuedJSON struct {
+	issueJSON
+	Title string `json:"title"`
+	State string `json:"state"`
+}
+
 type countsJSON struct {
 	Running  int `json:"running"`
 	Retrying int `json:"retrying"`
 	Parked   int `json:"parked"`
+	Queued   int `json:"queued"` // candidates that lack nothing but room
 	// Completed issues are among the others too while they are claimed.
 	Completed int `json:"completed"`
 }
@@ -116,9 +134,10 @@ type runningJSON struct {
 type retryJSON struct {
 	Attempt int        `json:"attempt"`
 	DueAt   *time.Time `json:"due_at"`
-	Error   string     `json:"error"` // why it waits
+	Error   string     `json:"error"` // why it waits: while it is due, why it does not start
 
-	State string `json:"state"`
+	State     string `json:"state"`
+	LastError string `json:"last_error"` // how its last session ended
 }
 
 type retryingJSON struct {
@@ -200,6 +219,7 @@ type detailJSON struct {
 	claimJSON
 	URL      string         `json:"issue_url"`
 	State    string         `json:"state"`
+	AsOf     string         `json:"as_of"` // that a command names
 	Parked   *parkJSON      `json:"parked"`
 	Delivery *deliveredJSON `json:"delivery"`
 }
@@ -262,11 +282,11 @@ func unknownIssue(name string) string {
 func (v *view) stateJSON(now time.Time) stateJSON {
 	doc := stateJSON{
 		GeneratedAt: now.UTC(),
-		Counts:      countsJSON{Running: len(v.Running), Retrying: len(v.Waiting), Parked: len(v.Parked), Completed: len(v.Completed)},
+		Counts:      countsJSON{Running: len(v.Running), Retrying: len(v.Waiting), Parked: len(v.Parked), Queued: v.QueueLength(), Completed: len(v.Completed)},
 		Running:     make([]runningJSON, 0, len(v.Running)), Retrying: make([]retryingJSON, 0, len(v.Waiting)),
 		Totals: totalsJSON{tokensOf(v.raw.Spent.Usage), inSeconds(v.runningFor(now))}, RateLimits: v.Limits,
-		Elsewhere: make([]elsewhereJSON, 0, len(v.raw.Elsewhere)),
-		Parked:    make([]parkedJSON, 0, len(v.Parked)), Deliveries: make([]deliveryJSON, 0, len(v.Delivered)),
+		Queue: queueJSON{v.QueueLength(), v.QueueWords(), stamp(v.Listed()), make([]queuedJSON, 0, len(v.Queue))}, Elsewhere: make([]elsewhereJSON, 0, len(v.raw.Elsewhere)),
+		Parked: make([]parkedJSON, 0, len(v.Parked)), Deliveries: make([]deliveryJSON, 0, len(v.Delivered)),
 		Completed: append([]string{}, v.Completed...), Events: make([]runEventJSON, 0, len(v.Events)), Trouble: make([]troubleJSON, 0, len(v.Trouble)),
 		Today: todayJSON{totalsJSON{tokensOf(v.raw.Today.Usage), inSeconds(v.raw.Today.Time + v.uncounted(now))}, v.raw.Today.Date, v.raw.Today.Sessions},
 		Slots: v.raw.Slots, NextPollAt: stamp(v.raw.NextPoll), DeadlineAt: stamp(v.raw.Deadline), StartedAt: stamp(v.raw.Started),
@@ -277,6 +297,9 @@ func (v *view) stateJSON(now time.Time) stateJSON {
 	}
 	for _, i := range v.Waiting {
 		doc.Retrying = append(doc.Retrying, retryingJSON{i.names(), i.retryJSON(), i.claimJSON()})
+	}
+	for _, i := range v.Queue {
+		doc.Queue.Next = append(doc.Queue.Next, queuedJSON{i.names(), i.Title(), i.State()})
 	}
 	for _, e := range v.Elsewhere() {
 		doc.Elsewhere = append(doc.Elsewhere, elsewhereJSON{issueJSON{e.ID, e.Name, e.URL}, e.State, stamp(e.Since), e.Place})
@@ -305,32 +328,37 @@ func (v *view) detailJSON(i *issue, base string) detailJSON {
 		Identifier: i.Name, ID: i.ID, Status: "delivered", Workspace: workspaceJSON{v.workspaceOf(i)},
 		Attempts: attemptsJSON{Restarts: max(i.claim.Sessions-1, 0), Current: i.claim.Attempt},
 		Logs:     logsJSON{Sessions: []logJSON{}}, Events: []eventJSON{},
-		claimJSON: i.claimJSON(), URL: i.URL(), State: i.State(),
+		claimJSON: i.claimJSON(), URL: i.URL(), State: i.State(), AsOf: i.AsOf(),
 	}
 	switch {
 	case i.session != nil:
 		session := i.sessionJSON()
 		doc.Status, doc.Running = "running", &session
 		if i.claim.Phase == schedule.Stopping {
-			doc.LastError = i.Why()
+			doc.LastError = i.why()
 		}
 	case i.claim.Phase == schedule.Waiting:
 		retry := i.retryJSON()
-		doc.Status, doc.Retry, doc.LastError = "retrying", &retry, i.Why()
+		doc.Status, doc.Retry, doc.LastError = "retrying", &retry, i.why()
 	case i.claim.Phase == schedule.Parked:
 		park := i.parkJSON(v.GoOn())
-		doc.Status, doc.Parked, doc.LastError = "parked", &park, i.Why()
+		doc.Status, doc.Parked, doc.LastError = "parked", &park, i.why()
 	}
 	if d := i.Delivery(); d != nil {
 		delivered := d.json()
 		doc.Delivery = &delivered
 	}
-	path := i.Log()
-	if name := v.logOf(i); path == "" && name != "" {
-		path = filepath.Join(v.raw.Logs, filepath.FromSlash(name))
+	if log := i.Log(); log != "" {
+		doc.Logs.Sessions = append(doc.Logs.Sessions, logJSON{"latest", log, base + i.Path})
 	}
-	if path != "" {
-		doc.Logs.Sessions = append(doc.Logs.Sessions, logJSON{"latest", path, base + i.Path})
+	for _, log := range v.logsOf(i, "") {
+		label, path := fmt.Sprintf("session %d", log.Number), v.line(filepath.Join(v.raw.Logs, filepath.FromSlash(log.Name)), maxLine)
+		if len(doc.Logs.Sessions) == 0 {
+			label = "latest"
+		}
+		if path != i.Log() {
+			doc.Logs.Sessions = append(doc.Logs.Sessions, logJSON{label, path, base + log.Path})
+		}
 	}
 	for _, e := range i.Events() {
 		doc.Events = append(doc.Events, e.json())
@@ -378,11 +406,11 @@ func (i *issue) sessionJSON() sessionJSON {
 }
 
 func (i *issue) retryJSON() retryJSON {
-	return retryJSON{Attempt: i.claim.Attempt, DueAt: stamp(i.claim.Due), Error: i.Why(), State: i.State()}
+	return retryJSON{Attempt: i.claim.Attempt, DueAt: stamp(i.claim.Due), Error: cmp.Or(i.Held(), i.why()), State: i.State(), LastError: i.why()}
 }
 
 func (i *issue) parkJSON(goOn string) parkJSON {
-	return parkJSON{State: i.State(), Attempt: i.claim.Attempt, Error: i.Why(), ParkedAt: stamp(i.claim.Since), Question: i.Question(), GoOn: goOn}
+	return parkJSON{State: i.State(), Attempt: i.claim.Attempt, Error: i.why(), ParkedAt: stamp(i.claim.Since), Question: i.Question(), GoOn: goOn}
 }
 
 func (d *delivery) json() deliveredJSON {

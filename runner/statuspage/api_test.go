@@ -49,10 +49,12 @@ func sample() progress.Progress {
 			ID: "13", Identifier: "GH-3", Title: "Pay", URL: "https://github.com/acme/shop/issues/3", State: "Todo", Phase: schedule.Parked,
 			Since: at(-30), Attempt: 1, Why: "needs input: Which bank?", Sessions: 1, Tokens: 100,
 		}},
-		Asked: map[tracker.ID]string{"13": "Which bank?\nOld or new?"},
+		Queue:  progress.Queue{Length: 41, Listed: at(-12), Next: []schedule.Claim{{ID: "15", Identifier: "GH-5", Title: "Count the stock", URL: "https://github.com/acme/shop/issues/5", State: "Todo"}}},
+		NoRoom: schedule.Why{Reason: schedule.NoSlots, Detail: "no available orchestrator slots"},
+		Asked:  map[tracker.ID]string{"13": "Which bank?\nOld or new?"},
 		Deliveries: map[tracker.ID]schedule.Delivery{
 			"13": {Identifier: "GH-3", Branch: "symphony/GH-3", Base: "main", Head: "abc123", Number: 7, URL: "https://github.com/acme/shop/pull/7", At: at(-40)},
-			"14": {Identifier: "GH-4", Branch: "symphony/GH-4", Base: "main", Head: "def456", URL: "/srv/GH-4.patch", At: at(-400), Refused: "2 files are protected"},
+			"14": {Identifier: "GH-4", Title: "Name the shelves", IssueURL: "https://github.com/acme/shop/issues/4", Branch: "symphony/GH-4", Base: "main", Head: "def456", URL: "/srv/GH-4.patch", At: at(-400), Refused: "2 files are protected"},
 		},
 		Spent:  schedule.Spent{Sessions: 4, Usage: schedule.Usage{Input: 2000, Output: 700}, Time: 10 * time.Second},
 		Today:  schedule.Day{Date: "2026-01-02", Sessions: 9, Usage: schedule.Usage{Input: 9000, Output: 1000}, Time: 20 * time.Second},
@@ -114,7 +116,11 @@ func TestTheStateHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 	t.Parallel()
 	want := parse(t, `{
 		"generated_at": "2026-01-02T12:00:00Z",
-		"counts": {"running": 1, "retrying": 1, "parked": 1, "completed": 1},
+		"counts": {"running": 1, "retrying": 1, "parked": 1, "queued": 41, "completed": 1},
+		"queue": {
+			"length": 41, "waits_for": "41 issues wait for a slot", "listed_at": "2026-01-02T11:59:48Z",
+			"next": [{"issue_id": "15", "issue_identifier": "GH-5", "issue_url": "https://github.com/acme/shop/issues/5", "title": "Count the stock", "state": "Todo"}]
+		},
 		"running": [{
 			"issue_id": "11", "issue_identifier": "GH-1", "issue_url": "https://github.com/acme/shop/issues/1", "state": "Todo",
 			"session_id": "thread-turn", "turn_count": 3, "last_event": "notification", "last_message": "running `+"`make`"+`",
@@ -125,7 +131,7 @@ func TestTheStateHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 		}],
 		"retrying": [{
 			"issue_id": "12", "issue_identifier": "GH-2", "issue_url": "https://github.com/acme/shop/issues/2",
-			"attempt": 2, "due_at": "2026-01-02T12:01:00Z", "error": "turn_failed: exit status 1",
+			"attempt": 2, "due_at": "2026-01-02T12:01:00Z", "error": "turn_failed: exit status 1", "last_error": "turn_failed: exit status 1",
 			"title": "Sell more", "phase": "waiting", "state": "Todo", "issue_total_tokens": 900, "sessions": 2
 		}],
 		"codex_totals": {"input_tokens": 2000, "output_tokens": 700, "total_tokens": 2700, "seconds_running": 100},
@@ -140,7 +146,7 @@ func TestTheStateHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 			"branch": "symphony/GH-3", "base": "main", "head": "abc123", "pull_request": 7, "pull_request_url": "https://github.com/acme/shop/pull/7",
 			"patch": "", "pushed_at": "2026-01-02T11:59:20Z", "pushing": false, "refused": ""
 		}, {
-			"issue_id": "14", "issue_identifier": "GH-4", "issue_url": "",
+			"issue_id": "14", "issue_identifier": "GH-4", "issue_url": "https://github.com/acme/shop/issues/4",
 			"branch": "symphony/GH-4", "base": "main", "head": "def456", "pull_request": 0, "pull_request_url": "",
 			"patch": "/srv/GH-4.patch", "pushed_at": "2026-01-02T11:53:20Z", "pushing": false, "refused": "2 files are protected"
 		}],
@@ -157,12 +163,25 @@ func TestTheStateHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 	}
 }
 
+func TestAClaimThatIsDueSaysWhyItDoesNotStart(t *testing.T) {
+	t.Parallel()
+	for due, want := range map[time.Duration]string{time.Minute: "turn_failed: exit status 1", 0: "no available orchestrator slots"} {
+		p := sample()
+		p.Waiting[0].Due = noon.Add(due)
+		p.Held = map[tracker.ID]schedule.Why{"12": p.NoRoom}
+		row := show(p).stateJSON(noon).Retrying[0]
+		if row.Error != want || row.LastError != "turn_failed: exit status 1" {
+			t.Errorf("due in %v: %+v", due, row.retryJSON)
+		}
+	}
+}
+
 func TestTheStateOfAnIdleRunHasZerosAndEmptyLists(t *testing.T) {
 	t.Parallel()
 	want := parse(t, `{
-		"generated_at": "2026-01-02T12:00:00Z", "counts": {"running": 0, "retrying": 0, "parked": 0, "completed": 0}, "running": [], "retrying": [],
+		"generated_at": "2026-01-02T12:00:00Z", "counts": {"running": 0, "retrying": 0, "parked": 0, "queued": 0, "completed": 0}, "running": [], "retrying": [],
 		"codex_totals": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "seconds_running": 0}, "rate_limits": null,
-		"parked": [], "elsewhere": [], "deliveries": [], "completed": [], "recent_events": [], "trouble": [], "pause": null,
+		"queue": {"length": 0, "waits_for": "", "listed_at": null, "next": []}, "parked": [], "elsewhere": [], "deliveries": [], "completed": [], "recent_events": [], "trouble": [], "pause": null,
 		"today": {"date": "", "sessions": 0, "input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "seconds_running": 0},
 		"max_concurrent_agents": 0, "next_poll_at": null, "deadline_at": null, "started_at": null, "workflow": "", "tracker": ""
 	}`)
@@ -205,7 +224,7 @@ func TestAnIssueHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 		"GH-2": `{
 			"issue_identifier": "GH-2", "issue_id": "12", "status": "retrying", "workspace": {"path": "/srv/workspaces/GH-2"},
 			"attempts": {"restart_count": 1, "current_retry_attempt": 2}, "running": null,
-			"retry": {"attempt": 2, "due_at": "2026-01-02T12:01:00Z", "error": "turn_failed: exit status 1", "state": "Todo"},
+			"retry": {"attempt": 2, "due_at": "2026-01-02T12:01:00Z", "error": "turn_failed: exit status 1", "state": "Todo", "last_error": "turn_failed: exit status 1"},
 			"logs": {"codex_session_logs": []}, "recent_events": [], "last_error": "turn_failed: exit status 1", "tracked": {},
 			"title": "Sell more", "issue_url": "https://github.com/acme/shop/issues/2", "state": "Todo", "phase": "waiting", "issue_total_tokens": 900, "sessions": 2,
 			"parked": null, "delivery": null
@@ -228,7 +247,7 @@ func TestAnIssueHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 			"issue_identifier": "GH-4", "issue_id": "14", "status": "delivered", "workspace": {"path": "/srv/workspaces/GH-4"},
 			"attempts": {"restart_count": 0, "current_retry_attempt": 0}, "running": null, "retry": null,
 			"logs": {"codex_session_logs": []}, "recent_events": [], "last_error": "", "tracked": {},
-			"title": "", "issue_url": "", "state": "", "phase": "", "issue_total_tokens": 0, "sessions": 0, "parked": null,
+			"title": "Name the shelves", "issue_url": "https://github.com/acme/shop/issues/4", "state": "", "phase": "", "issue_total_tokens": 0, "sessions": 0, "parked": null,
 			"delivery": {
 				"branch": "symphony/GH-4", "base": "main", "head": "def456", "pull_request": 0, "pull_request_url": "",
 				"patch": "/srv/GH-4.patch", "pushed_at": "2026-01-02T11:53:20Z", "pushing": false, "refused": "2 files are protected"
@@ -240,7 +259,9 @@ func TestAnIssueHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 			t.Errorf("%s is not found", name)
 			continue
 		}
-		if diff := cmp.Diff(parse(t, strings.ReplaceAll(want, "~", "`")), fields(t, v.detailJSON(i, "http://localhost:4000"))); diff != "" {
+		whole := parse(t, strings.ReplaceAll(want, "~", "`"))
+		whole["as_of"] = i.AsOf()
+		if diff := cmp.Diff(whole, fields(t, v.detailJSON(i, "http://localhost:4000"))); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
@@ -324,6 +345,7 @@ func TestTextOfStrangersIsOneSafeLineWithoutSecrets(t *testing.T) {
 	s := &p.Sessions[0]
 	s.Claim.Title, s.Claim.State, s.Claim.URL, s.Claim.Identifier = hostile, hostile, "javascript:alert(1)", hostile
 	s.Doing, s.Summary, s.Event, s.ID, s.Log, s.Events[0].Text = hostile, hostile, hostile, hostile, hostile, hostile
+	p.Queue.Next[0] = schedule.Claim{ID: "q", Identifier: hostile, Title: hostile, State: hostile, URL: "javascript:alert(1)"}
 	p.Elsewhere = []schedule.Claim{{ID: "e", Identifier: hostile, Title: hostile, State: hostile, URL: "https://evil.example/?" + secret, Owner: schedule.Owner{Run: hostile, Host: hostile, Shard: 3}}}
 	p.Waiting[0].Why, p.Parked[0].Why, p.Asked["13"] = hostile, hostile, hostile
 	p.Deliveries["13"] = schedule.Delivery{Identifier: hostile, Branch: hostile, Base: hostile, Head: hostile, Number: 1, URL: "https://github.com@evil.example/", Refused: hostile}
@@ -395,7 +417,7 @@ func TestTheReadmeNamesWhatTheAPISays(t *testing.T) {
 	for _, document := range []any{stateJSON{}, detailJSON{}, refreshJSON{}} {
 		check(reflect.TypeOf(document))
 	}
-	for _, source := range []progress.Source{progress.Tracker, progress.Workflow, progress.Repository, progress.Agent, progress.Budget} {
+	for _, source := range []progress.Source{progress.Tracker, progress.Workflow, progress.Repository, progress.Workspaces, progress.State, progress.Agent, progress.Budget} {
 		if !strings.Contains(string(text), "`"+string(source)+"`") {
 			t.Errorf("README.md does not name the source %s", source)
 		}

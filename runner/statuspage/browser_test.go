@@ -103,6 +103,12 @@ func busy() progress.Progress {
 			Phase: schedule.Running, Since: p.At.Add(-7 * time.Minute), Owner: schedule.Owner{Run: "12345678901", Attempt: 1, Shard: 1 + n/2},
 		})
 	}
+	p.Queue = progress.Queue{Length: 991, Listed: p.At.Add(-3 * time.Minute)}
+	for n := range progress.MaxNext {
+		p.Queue.Next = append(p.Queue.Next, schedule.Claim{
+			ID: tracker.ID(fmt.Sprint("5", n)), Identifier: fmt.Sprint("GH-", 200+n), Title: "Make the invoice add up again when a voucher covers a part of the delivery", State: "Todo", URL: "https://github.com/acme/shop/issues/200",
+		})
+	}
 	for n := range 12 {
 		p.Events = append(p.Events, progress.Event{At: p.At.Add(time.Duration(n-12) * time.Second), ID: "12", Identifier: "GH-2", Kind: "completed", Text: "exit status 1 in the hook before_run"})
 	}
@@ -131,6 +137,7 @@ func hostile() progress.Progress {
 	s.Claim.Title, s.Claim.Identifier, s.Claim.State, s.Claim.URL = evil, evil, evil, "javascript:alert(5)"
 	s.Doing, s.Summary, s.ID, s.Event, s.Events[0].Text, s.Events[0].Kind = evil, evil, evil, evil, evil, evil
 	p.Elsewhere = []schedule.Claim{{ID: evil, Identifier: evil, Title: evil, State: evil, URL: "javascript:alert(7)", Since: p.At, Owner: schedule.Owner{Run: evil, Shard: 3}}}
+	p.Queue = progress.Queue{Length: 1, Next: []schedule.Claim{{ID: evil, Identifier: evil, Title: evil, State: evil, URL: "javascript:alert(8)"}}}
 	p.Waiting[0].Why, p.Waiting[0].Identifier, p.Waiting[0].ID = evil, evil+"2", evil
 	p.Parked[0].Why, p.Asked["13"] = evil, evil
 	p.Deliveries["13"] = schedule.Delivery{Identifier: evil, Branch: evil, Number: 7, URL: "javascript:alert(6)", Refused: evil, At: p.At}
@@ -183,6 +190,33 @@ func TestPagesAreGoodForEverybodyAtEveryWidth(t *testing.T) {
 					t.Error(strings.Join(violations, "\n"))
 				}
 			})
+		}
+	}
+}
+
+func TestPagesCanBeReadAtEveryWidth(t *testing.T) {
+	browser := browsertest.Start(t)
+	_, url := serve(t, busy())
+	for _, path := range []string{"/", "/waiting", "/delivered", "/issues/GH-1", "/issues/GH-3"} {
+		page := browser.Open(t, url+path, browsertest.Look{Width: 320, Height: 800})
+		page.Until("document.getElementById('live').dataset.state === 'on'")
+		tallest := 0
+		for width := 320; width <= 1280; width += 20 {
+			page.Resize(width, 800)
+			var height int
+			page.Eval("document.documentElement.scrollHeight", &height)
+			tallest = max(tallest, height)
+			if height > tallest*11/10 || width == 320 && height > 9000 {
+				t.Errorf("%s: %d pixels high at a width of %d", path, height, width)
+			}
+			for _, bad := range [][]string{page.TooWide(), page.TooNarrow()} {
+				if len(bad) > 0 {
+					t.Errorf("%s at a width of %d:\n%s", path, width, strings.Join(bad, "\n"))
+				}
+			}
+			if slices.Contains([]int{320, 480, 760, 780, 900, 1060, 1080, 1280}, width) {
+				page.Shot(fmt.Sprint("width", strings.ReplaceAll(path, "/", "-"), "-", width))
+			}
 		}
 	}
 }

@@ -17,4 +17,7 @@
 // their hashes is the second wall. The server answers on loopback names only and refuses
 // what a page of another origin asks for, see localOnly. Clients are bounded in number and
 // in what they may leave unread.
+//
+// A command (control.go) needs a token besides, which only the terminal of the run was told:
+// other users and programs of this machine reach the port too, such as what an agent serves.
 package statuspage

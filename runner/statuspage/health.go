@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -35,6 +36,8 @@ func (v *view) Verdict() verdict {
 		return verdict{"good", "Working on " + plural(len(v.Running), "issue")}
 	case len(v.Waiting) > 0:
 		return verdict{"calm", plural(len(v.Waiting), "issue") + " to be tried again"}
+	case v.QueueLength() > 0:
+		return verdict{"calm", v.QueueWords()}
 	case len(v.Parked) > 0:
 		return verdict{"calm", "Nothing to do until a person answers"}
 	}
@@ -48,7 +51,11 @@ func (v *view) isPaused() bool { return v.Pause != "" && v.raw.Pause.Until.After
 func (v *view) Problems() []problem {
 	var all []problem
 	if v.isPaused() {
-		all = append(all, problem{"Pause", v.Pause, "One session tries again", v.raw.Pause.Until})
+		hint := "One session tries again"
+		if resume := v.line(report.StateCommand(v.raw.Program, v.raw.State, "resume"), maxLine); resume != "" {
+			hint = "To try at once, run: " + resume + ". Else one session tries again"
+		}
+		all = append(all, problem{"Pause", v.Pause, hint, v.raw.Pause.Until})
 	}
 	for _, t := range v.Trouble {
 		switch progress.Source(t.Source) {
@@ -58,6 +65,10 @@ func (v *view) Problems() []problem {
 			all = append(all, problem{"Tracker", t.Text, "It is read again", v.raw.NextPoll})
 		case progress.Repository:
 			all = append(all, problem{"Repository", t.Text, "It is fetched again", v.raw.NextPoll})
+		case progress.Workspaces:
+			all = append(all, problem{"Workspaces", t.Text, "Their folder is made again", v.raw.NextPoll})
+		case progress.State:
+			all = append(all, problem{"State", t.Text, "It is saved again", v.raw.NextPoll})
 		case progress.Budget:
 			all = append(all, problem{"Budget", t.Text, "Raise it in WORKFLOW.md to go on at once.", time.Time{}})
 		case progress.Agent:
@@ -68,9 +79,18 @@ func (v *view) Problems() []problem {
 			all = append(all, problem{t.Source, t.Text, "", time.Time{}})
 		}
 	}
+	for i := range all {
+		all[i].Text = schedule.InWords(all[i].Text)
+	}
 	return all
 }
 
+func (v *view) QueueLength() int           { return v.raw.Queue.Length }
+func (v *view) QueueWords() string         { return v.raw.QueueWords() }
+func (v *view) Listed() time.Time          { return v.raw.Queue.Listed }
+func (v *view) ShownQueue() []*issue       { return v.Queue[:min(len(v.Queue), maxQueue)] }
+func (v *view) MoreQueue() int             { return v.QueueLength() - len(v.ShownQueue()) }
+func (v *view) WaitingCount() int          { return len(v.Waiting) + v.QueueLength() }
 func (v *view) Slots() int                 { return v.raw.Slots }
 func (v *view) NextPoll() time.Time        { return v.raw.NextPoll }
 func (v *view) Deadline() time.Time        { return v.raw.Deadline }
@@ -83,6 +103,7 @@ func (v *view) Windows() []progress.Window { return progress.Windows(v.Limits) }
 const (
 	maxRows  = 25 // of each table on the page of the run; the others are on pages of their own
 	pageRows = 50 // of a table on one of those
+	maxQueue = 10 // of the issues that start next
 )
 
 // shownView is a view as one page shows it.
@@ -149,7 +170,9 @@ func (v *view) Recent() []happened { return recent(v.Events, v.pathOf) }
 func recent(events []event, pathOf func(event) string) []happened {
 	var all []happened
 	for i := len(events) - 1; i >= 0 && len(all) < maxRecent; i-- {
-		all = append(all, happened{events[i], pathOf(events[i])})
+		e := events[i]
+		e.Text = schedule.InWords(e.Text)
+		all = append(all, happened{e, pathOf(e)})
 	}
 	return all
 }

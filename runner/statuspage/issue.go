@@ -4,10 +4,13 @@ import (
 	"html/template"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/report"
@@ -22,6 +25,8 @@ const (
 	maxRead = 4 << 20
 	// maxEntries bounds how many entries of a transcript a page begins with.
 	maxEntries = 200
+	// maxSessions bounds how many sessions of an issue a page names.
+	maxSessions = 50
 )
 
 // issuePage is the page of one issue.
@@ -37,6 +42,7 @@ type issuePage struct {
 type aboutIssue struct {
 	*issue
 	View *view
+	Logs []sessionFile
 }
 
 // Issue returns the issue, for templates that need it by itself.
@@ -66,15 +72,20 @@ func (a aboutIssue) Workspace() string {
 	return a.View.workspaceOf(a.issue)
 }
 
-// issuePageOf returns the page of an issue, without its transcript.
-func issuePageOf(v *view, i *issue) issuePage {
+// issuePageOf returns the page of an issue, without its transcript, that shows a session, see
+// logsOf.
+func issuePageOf(v *view, i *issue, session string) issuePage {
 	title := i.Name
 	if more := i.Title(); more != "" {
 		title += " " + more
 	}
+	live := i.Path + "/events"
+	if session != "" {
+		live += "?session=" + url.QueryEscape(session)
+	}
 	return issuePage{
-		page: page{Title: title + " · Symphony", Where: v.where(), Live: i.Path + "/events"}, LogCommand: v.line(report.LogCommand(v.raw.Program, v.raw.Logs, wordOf(i)), maxLine),
-		Sections: sectionsOf(aboutIssue{i, v}, "about", "history"),
+		page: page{Title: title + " · Symphony", Where: v.where(), Live: live}, LogCommand: v.line(report.LogCommand(v.raw.Program, v.raw.Logs, wordOf(i)), maxLine),
+		Sections: sectionsOf(aboutIssue{i, v, v.logsOf(i, session)}, "about", "control", "history", "sessions"),
 	}
 }
 
@@ -85,10 +96,11 @@ func (s *Server) serveIssue(w http.ResponseWriter, r *http.Request, snap *snapsh
 		s.fail(w, r, http.StatusNotFound, "issue_not_found", unknownIssue(clean(s.redactor, name, maxName)))
 		return
 	}
-	p := issuePageOf(v, i)
+	session := r.URL.Query().Get("session")
+	p := issuePageOf(v, i, session)
 	log := follower{redactor: s.redactor, folder: v.raw.Logs}
 	defer log.close()
-	if more := log.read(v.logOf(i)); more != nil {
+	if more := log.read(v.logOf(i, session)); more != nil {
 		p.Transcript, p.Omitted = more.Entries, more.Omitted
 	}
 	writePage(w, http.StatusOK, render("issue-page", p))
@@ -111,7 +123,7 @@ func (v *view) findPage(name string) *issue {
 			return i
 		}
 	}
-	if i := v.unclaimed(tracker.ID(name), name); v.logOf(i) != "" {
+	if i := v.unclaimed(tracker.ID(name), name); v.logOf(i, "") != "" {
 		return i
 	}
 	return nil
@@ -138,37 +150,69 @@ func (s *Server) serveIssueEvents(w http.ResponseWriter, r *http.Request) {
 			i.claim.Title, i.claim.URL = known.Title, known.URL
 		}
 		known = i.claim
-		p := issuePageOf(v, i)
+		session := r.URL.Query().Get("session")
+		p := issuePageOf(v, i, session)
 		log.folder = v.raw.Logs
 		name := log.name
 		if i.session != nil || name == "" {
-			name = v.logOf(i)
+			name = v.logOf(i, session)
 		}
 		return sent.of(p.Title, p.Sections, log.read(name))
 	})
 }
 
-// logOf returns the event log of the session of an issue, or of its last one: a name below
-// the folder of logs. It is empty for none.
-func (v *view) logOf(i *issue) string {
+// sessionFile is the event log of one session of an issue.
+type sessionFile struct {
+	Name   string // below the folder of logs
+	Key    string // that names it in an address
+	Number int
+	Began  time.Time
+	Path   string // of the page that shows it
+	Shown  bool
+}
+
+// logsOf returns the event logs of an issue, at most the latest maxSessions, the latest first.
+// The one that is shown is that of a key, or what logOf returns without one.
+func (v *view) logsOf(i *issue, wanted string) []sessionFile {
 	if v.raw.Logs == "" {
-		return ""
+		return nil
 	}
-	if i.session != nil {
+	files, _ := transcript.ListOf(os.DirFS(v.raw.Logs), workspace.Key(i.claim.Identifier)) // without them there is nothing to show
+	slices.Reverse(files)
+	files = files[:min(len(files), maxSessions)]
+	logs := make([]sessionFile, len(files))
+	chosen := false
+	for n, f := range files {
+		key := strings.TrimSuffix(path.Base(f.Path), path.Ext(f.Path))
+		logs[n] = sessionFile{Name: f.Path, Key: key, Number: f.Number, Began: f.Began, Path: i.Path + "?session=" + url.QueryEscape(key), Shown: key == wanted}
+		chosen = chosen || logs[n].Shown
+	}
+	if len(logs) > 0 {
+		logs[0].Path, logs[0].Shown = i.Path, logs[0].Shown || !chosen
+	}
+	return logs
+}
+
+// logOf returns the event log of an issue that is shown: that of a key, or else that of its
+// session, or else that of its last one. It is a name below the folder of logs, empty for none.
+func (v *view) logOf(i *issue, wanted string) string {
+	logs := v.logsOf(i, wanted)
+	for _, log := range logs {
+		if log.Shown && log.Key == wanted {
+			return log.Name
+		}
+	}
+	if i.session != nil && v.raw.Logs != "" {
 		name, err := filepath.Rel(v.raw.Logs, i.session.Log)
 		if err != nil || i.session.Log == "" {
 			return ""
 		}
 		return filepath.ToSlash(name)
 	}
-	files, _ := transcript.List(os.DirFS(v.raw.Logs)) // without them there is nothing to show
-	key := workspace.Key(i.claim.Identifier)
-	for _, f := range slices.Backward(files) {
-		if f.Key == key {
-			return f.Path
-		}
+	if len(logs) == 0 {
+		return ""
 	}
-	return ""
+	return logs[0].Name
 }
 
 // follower reads the event log of an issue's sessions as it grows. A log that ends is

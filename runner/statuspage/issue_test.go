@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
@@ -39,13 +41,13 @@ func TestAnOpenPageShowsHowTheLastSessionEndedOfAnIssueThatIsReleased(t *testing
 	if u.Transcript == nil || u.Transcript.Restart || !strings.Contains(fmt.Sprint(u.Transcript.Entries), "the rest of it") {
 		t.Errorf("the transcript: %+v", u.Transcript)
 	}
-	if !slices.Equal(u.ids(), []string{"about", "history"}) || !strings.HasPrefix(u.Title, "GH-1 Fix the cart") {
+	if !slices.Equal(u.ids(), []string{"about", "control", "history"}) || !strings.HasPrefix(u.Title, "GH-1 Fix the cart") {
 		t.Fatalf("%q, %v", u.Title, u.ids())
 	}
 	if about := string(u.Sections[0].HTML); !strings.Contains(about, "Released") || strings.Contains(about, "Running") || strings.Contains(about, "Age") {
 		t.Errorf("about the issue:\n%s", about)
 	}
-	if history := string(u.Sections[1].HTML); !strings.Contains(history, "completed") {
+	if history := string(u.Sections[2].HTML); !strings.Contains(history, "completed") {
 		t.Errorf("its events:\n%s", history)
 	}
 }
@@ -78,5 +80,50 @@ func TestAFormerIssueHasAPageAsLongAsThereAreEventsOrALog(t *testing.T) {
 		if answer := ask(t, &p, http.MethodGet, path); answer.Code != http.StatusNotFound {
 			t.Errorf("%s: %d\n%s", path, answer.Code, answer.Body)
 		}
+	}
+}
+
+func TestAnIssueShowsAllItsSessions(t *testing.T) {
+	t.Parallel()
+	logs := t.TempDir()
+	keys := make([]string, 3)
+	for n := range keys {
+		name := transcript.Name("GH-2", noon.Add(time.Duration(n-5)*time.Minute), n+1)
+		keys[n] = strings.TrimSuffix(strings.TrimPrefix(name, "GH-2/"), ".jsonl")
+		writeLog(t, filepath.Join(logs, name), said(fmt.Sprint("part ", n+1)))
+	}
+	writeLog(t, filepath.Join(logs, transcript.Name("GH-3", noon, 1)), said("of another issue"))
+	p := sample()
+	p.Logs = logs
+	for query, want := range map[string]string{
+		"": "part 3", "?session=" + keys[0]: "part 1", "?session=" + keys[1]: "part 2", "?session=" + keys[2]: "part 3",
+		"?session=nothing": "part 3", "?session=..%2FGH-3%2F" + keys[0]: "part 3",
+	} {
+		page := ask(t, &p, http.MethodGet, "/issues/GH-2"+query).Body.String()
+		for n := range 3 {
+			part := fmt.Sprint("part ", n+1)
+			link := fmt.Sprintf(`<a href="/issues/GH-2?session=%s">Session %d</a>`, keys[n], n+1)
+			if n == 2 {
+				link = `<a href="/issues/GH-2">Session 3</a>`
+			}
+			isShown := fmt.Sprintf(`<b aria-current="true">Session %d</b>`, n+1)
+			if shown := part == want; strings.Contains(page, part) != shown || strings.Contains(page, isShown) != shown || strings.Contains(page, link) == shown {
+				t.Errorf("%q, session %d:\n%s", query, n+1, page)
+			}
+		}
+		if strings.Contains(page, "of another issue") {
+			t.Errorf("%q shows another issue", query)
+		}
+	}
+	doc := show(p).detailJSON(show(p).find("GH-2"), "http://localhost:4000")
+	var labels []string
+	for _, log := range doc.Logs.Sessions {
+		labels = append(labels, log.Label+" "+log.URL)
+	}
+	want := []string{
+		"latest http://localhost:4000/issues/GH-2", "session 2 http://localhost:4000/issues/GH-2?session=" + keys[1], "session 1 http://localhost:4000/issues/GH-2?session=" + keys[0],
+	}
+	if diff := cmp.Diff(want, labels); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -50,7 +50,22 @@ func (i *issue) IsFormer() bool        { return !i.HasClaim() && i.delivery == n
 
 func (i *issue) Title() string { return i.view.line(i.claim.Title, maxTitle) }
 func (i *issue) State() string { return i.view.line(i.claim.State, maxName) }
-func (i *issue) Why() string   { return i.view.line(i.claim.Why, maxLine) }
+func (i *issue) Why() string   { return i.view.line(schedule.InWords(i.claim.Why), maxLine) }
+
+// why returns the reason of the claim as the state has it, with its categories.
+func (i *issue) why() string { return i.view.line(i.claim.Why, maxLine) }
+
+// Held returns why the issue, which is due, does not start yet; empty if it is not due.
+func (i *issue) Held() string {
+	if i.claim.Due.After(i.view.raw.At) {
+		return ""
+	}
+	why, held := i.view.raw.Held[i.claim.ID]
+	if !held {
+		return ""
+	}
+	return i.view.line(why.String(), maxLine)
+}
 
 // URL returns the address of the issue in its tracker, empty unless it is a web address.
 func (i *issue) URL() string { return webAddress(i.view.redactor, i.claim.URL) }

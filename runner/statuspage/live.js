@@ -128,6 +128,38 @@
     }
   };
 
+  // The token of commands stands behind the # of the address that the program printed. It is kept
+  // for this host and port alone, and is sent in a header, so no link and no other site has it.
+  let token = new URLSearchParams(location.hash.slice(1)).get('token');
+  if (token) {
+    localStorage.setItem('token', token);
+    history.replaceState(null, '', location.pathname + location.search);
+  }
+  token = localStorage.getItem('token');
+  body.classList.toggle('operator', !!token);
+  document.addEventListener('click', async (e) => {
+    const button = e.target.closest('button[data-word]'), control = button && button.closest('[data-command]');
+    if (!control || !token) return;
+    const noted = document.getElementById('noted'), answer = document.getElementById('answer'), word = button.dataset.word;
+    button.disabled = true;
+    try {
+      const answered = await fetch(control.dataset.command, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', Authorization: 'Bearer ' + token },
+        body: JSON.stringify({ command: word, answer: word === 'answer' ? answer.value : '', as_of: control.dataset.asOf }),
+      });
+      const said = await answered.json();
+      if (said.error && said.error.code === 'wrong_token') {
+        localStorage.removeItem('token');
+        token = null;
+      }
+      noted.textContent = said.error ? said.error.message : 'Noted: ' + button.textContent + '.';
+    } catch {
+      noted.textContent = 'The program does not answer.';
+    }
+    button.disabled = false;
+  });
+
   poll.hidden = false;
   poll.onclick = async () => {
     poll.disabled = true;

@@ -65,7 +65,7 @@ func TestAnOpenPageIsSentTheSectionsThatChanged(t *testing.T) {
 	s, url := serve(t, p)
 	s.every = time.Millisecond
 	next := listen(t, url+"/events")
-	if got, want := next().ids(), []string{"health", "running", "parked", "waiting", "elsewhere", "delivered", "events"}; !slices.Equal(got, want) {
+	if got, want := next().ids(), []string{"health", "running", "parked", "waiting", "queue", "elsewhere", "delivered", "events"}; !slices.Equal(got, want) {
 		t.Errorf("first %v, want %v", got, want)
 	}
 	s.Show(p) // the same again is nothing new
@@ -118,7 +118,7 @@ func TestAPageThatIsOpenedBeforeTheStateIsReadGetsItThen(t *testing.T) {
 	t.Cleanup(func() { s.Close(); server.Close() })
 	next := listen(t, server.URL+"/events")
 	s.Show(sample())
-	if got := next().ids(); len(got) != 7 {
+	if got := next().ids(); len(got) != 8 {
 		t.Errorf("got %v", got)
 	}
 	if answer := askServer(t, New(redact.New(), nil), http.MethodGet, "/", "Accept", "text/html"); answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Refresh") == "" || !strings.Contains(answer.Body.String(), "</html>") {
@@ -237,7 +237,7 @@ func TestAnOpenPageOfAnIssueIsSentItsTranscriptAsItGrows(t *testing.T) {
 		p.Sessions[0].Doing, p.Sessions[0].Log = doing, log
 		s.Show(p)
 	}
-	if u := next(); !slices.Equal(u.ids(), []string{"about", "history"}) || u.Transcript != nil {
+	if u := next(); !slices.Equal(u.ids(), []string{"about", "control", "history", "sessions"}) || u.Transcript != nil {
 		t.Errorf("before the log: %v, %v", u.ids(), u.Transcript)
 	}
 	check := func(what string, restart bool, want string) {

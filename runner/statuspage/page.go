@@ -35,15 +35,17 @@ var loadAssets = sync.OnceValue(func() assets {
 	style, script := read("style.css")+transcript.CSS, read("live.js")
 	build := hashOf(style + script)
 	functions := template.FuncMap{
-		"style":  func() template.CSS { return template.CSS(style) },
-		"script": func() template.JS { return template.JS(script) },
-		"build":  func() string { return build },
-		"count":  report.Number,
-		"length": length,
-		"plural": plural,
-		"at":     func(as string, t time.Time) timeAs { return timeAs{t, as} },
-		"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"clock":  clock,
+		"style":    func() template.CSS { return template.CSS(style) },
+		"script":   func() template.JS { return template.JS(script) },
+		"build":    func() string { return build },
+		"count":    report.Number,
+		"length":   length,
+		"duration": report.Duration,
+		"plural":   plural,
+		"place":    func(n int) int { return n + 1 },
+		"at":       func(as string, t time.Time) timeAs { return timeAs{t, as} },
+		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"clock":    clock,
 	}
 	return assets{
 		build: build,
@@ -166,7 +168,7 @@ type runPage struct {
 
 // runPages holds the pages of the run by path.
 var runPages = map[string]runPage{
-	"/":          {[]string{"health", "running", "parked", "waiting", "elsewhere", "delivered", "events"}, nil},
+	"/":          {[]string{"health", "running", "parked", "waiting", "queue", "elsewhere", "delivered", "events"}, nil},
 	"/running":   {[]string{"running"}, func(v *view) []*issue { return v.Running }},
 	"/parked":    {[]string{"parked"}, func(v *view) []*issue { return v.Parked }},
 	"/waiting":   {[]string{"waiting"}, func(v *view) []*issue { return v.Waiting }},

@@ -56,17 +56,18 @@ func TestAPageSaysWhatKeepsWorkFromStarting(t *testing.T) {
 		not    string
 	}{
 		"nothing":              {func(p *progress.Progress) {}, []string{"good", "Working on 1 issue"}, "Pause"},
-		"a pause":              {func(p *progress.Progress) { p.Pause = soon }, []string{"bad", "Paused: no session can work", "usage limit reached", "One session tries again"}, "Agent"},
+		"a pause":              {func(p *progress.Progress) { p.Pause = soon }, []string{"bad", "Paused: no session can work", "usage limit reached", "To try at once, run: symphony state resume. Else one session tries again"}, "Agent"},
 		"a pause that is over": {func(p *progress.Progress) { p.Pause = soon; p.Pause.Until = noon }, []string{"good"}, "usage limit reached"},
 		"the pause's error":    {func(p *progress.Progress) { p.Pause = soon; p.Trouble = trouble1(progress.Agent, soon.Why) }, []string{"usage limit reached"}, "<b>Agent"},
 		"a workflow":           {func(p *progress.Progress) { p.Trouble = trouble1(progress.Workflow, "line 3: no prompt") }, []string{"bad", "<b>Workflow</b>", "line 3: no prompt", "Fix the file"}, ""},
 		"a tracker":            {func(p *progress.Progress) { p.Trouble = trouble1(progress.Tracker, "502") }, []string{"bad", "<b>Tracker</b>", "502", "It is read again"}, ""},
 		"a repository":         {func(p *progress.Progress) { p.Trouble = trouble1(progress.Repository, "no route") }, []string{"bad", "<b>Repository</b>", "no route", "It is fetched again"}, ""},
+		"a state":              {func(p *progress.Progress) { p.Trouble = trouble1(progress.State, "no space left") }, []string{"bad", "<b>State</b>", "no space left", "It is saved again"}, ""},
 		"a budget": {func(p *progress.Progress) {
 			p.Trouble = trouble1(progress.Budget, "budget.max_tokens_per_day is spent")
 		}, []string{"bad", "Nothing new starts: a budget is spent", "<b>Budget</b>", "budget.max_tokens_per_day is spent", "Raise it"}, "until this is fixed"},
 		"no poll yet":   {func(p *progress.Progress) { p.NextPoll = time.Time{} }, []string{"calm", "Starting"}, "data-as=\"in\" datetime=\"0001"},
-		"nothing to do": {func(p *progress.Progress) { p.Sessions, p.Waiting, p.Parked = nil, nil, nil }, []string{"calm", "Nothing to do", "Nothing runs.", "Nothing waits.", "Nothing is parked."}, ""},
+		"nothing to do": {func(p *progress.Progress) { p.Sessions, p.Waiting, p.Parked, p.Queue = nil, nil, nil, progress.Queue{} }, []string{"calm", "Nothing to do", "Nothing runs.", "Nothing waits.", "Nothing is parked."}, ""},
 	} {
 		p := sample()
 		p.Trouble, p.Pause = nil, schedule.Pause{}
@@ -81,6 +82,56 @@ func TestAPageSaysWhatKeepsWorkFromStarting(t *testing.T) {
 		if c.not != "" && strings.Contains(health, c.not) {
 			t.Errorf("%s: the page says %q", name, c.not)
 		}
+	}
+}
+
+func TestAPageHasNoCategoriesBeforeItsSentences(t *testing.T) {
+	t.Parallel()
+	p := sample()
+	const why = "turn: turn_failed: other: no such model"
+	p.Waiting[0].Why, p.Parked[0].Why, p.Pause.Why, p.Trouble[0].Text, p.Events[0].Text = why, why, why, why, why
+	for path, times := range map[string]int{"/": 5, "/issues/GH-2": 1, "/issues/GH-3": 1} {
+		page := ask(t, &p, http.MethodGet, path).Body.String()
+		if got := strings.Count(page, "no such model"); got != times || strings.Contains(page, "turn_failed") || strings.Contains(page, "turn failed") {
+			t.Errorf("%s: %d times, want %d:\n%s", path, got, times, page)
+		}
+	}
+	for _, path := range []string{"/api/v1/state", "/api/v1/GH-2"} {
+		if answer := ask(t, &p, http.MethodGet, path).Body.String(); !strings.Contains(answer, why) {
+			t.Errorf("%s has no categories: %s", path, answer)
+		}
+	}
+}
+
+func TestAPageHasTheTimeOfTheAgents(t *testing.T) {
+	t.Parallel()
+	p := sample()
+	for spent, want := range map[time.Duration]string{0: "", 62 * time.Second: "<dt>Time of agents</dt><dd>1m02s <small>in ended sessions</small></dd>"} {
+		p.Spent.Time = spent
+		page := ask(t, &p, http.MethodGet, "/").Body.String()
+		if has := strings.Contains(page, "Time of agents"); has != (want != "") || !strings.Contains(page, want) {
+			t.Errorf("after %v:\n%s", spent, page)
+		}
+	}
+}
+
+func TestAPageShowsHowLongTheQueueIsAndWhoIsNext(t *testing.T) {
+	t.Parallel()
+	p := sample()
+	p.Waiting, p.Sessions, p.Parked, p.Trouble, p.Pause = nil, nil, nil, nil, schedule.Pause{}
+	page := ask(t, &p, http.MethodGet, "/").Body.String()
+	for _, want := range []string{
+		`<dt>Waiting</dt><dd>41 <small>41 not begun</small></dd>`, "41 issues wait for a slot, in this order", "Nothing waits to be tried again.",
+		`<a href="https://github.com/acme/shop/issues/5" rel="noreferrer">GH-5</a> <span class="title">Count the stock</span>`, "40 more that wait",
+		`<h2 id="health-name">41 issues wait for a slot</h2>`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q:\n%s", want, page)
+		}
+	}
+	p.Queue = progress.Queue{}
+	if page := ask(t, &p, http.MethodGet, "/").Body.String(); !strings.Contains(page, `aria-labelledby="queue-name" hidden`) || strings.Contains(page, "not begun") {
+		t.Errorf("with an empty queue:\n%s", page)
 	}
 }
 
@@ -269,7 +320,7 @@ func TestEveryTemplateFitsItsData(t *testing.T) {
 			}
 		}
 		for _, i := range v.byName {
-			pages = append(pages, render("issue-page", issuePageOf(v, i)))
+			pages = append(pages, render("issue-page", issuePageOf(v, i, "")))
 		}
 		for _, page := range pages {
 			if !strings.HasSuffix(strings.TrimSpace(page), "</html>") || strings.Contains(page, "template:") || strings.Contains(page, "0001-01-01") || strings.Contains(page, "ZgotmplZ") {

@@ -15,11 +15,12 @@ import (
 	"github.com/symphony-runner/symphony/runner/redact"
 )
 
-// Server shows the latest progress of a run. It reads nothing else and changes nothing;
-// a refresh asks the run for an early poll.
+// Server shows the latest progress of a run. It reads nothing else and changes nothing; a
+// refresh asks the run for an early poll, and a command of [Control] is passed to it.
 type Server struct {
 	redactor  *redact.Redactor
 	refresh   chan<- struct{}
+	control   Control
 	latest    atomic.Pointer[snapshot] // nil until the state is read
 	clients   *clients
 	every     time.Duration // between two updates of a page at least
@@ -54,6 +55,9 @@ func (s *snapshot) overview(path string, part int) *overview {
 func New(r *redact.Redactor, refresh chan<- struct{}) *Server {
 	return &Server{redactor: r, refresh: refresh, clients: newClients(), every: updateEvery, heartbeat: heartbeat, patience: patience}
 }
+
+// Take makes the server take commands. It must be called before the first request.
+func (s *Server) Take(c Control) { s.control = c }
 
 // Show replaces what the server shows.
 func (s *Server) Show(p progress.Progress) {
@@ -92,6 +96,7 @@ func (s *Server) Handler() http.Handler {
 	handle(http.MethodGet, "/api/v1/state", s.shown(s.serveState))
 	handle(http.MethodGet, "/api/v1/{issue}", s.shown(s.serveIssueState))
 	handle(http.MethodPost, "/api/v1/refresh", s.serveRefresh)
+	handle(http.MethodPost, "/api/v1/{issue}/command", s.shown(s.serveCommand))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusNotFound, "not_found", "there is nothing at "+clean(s.redactor, r.URL.Path, maxName))
 	})

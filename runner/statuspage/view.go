@@ -40,6 +40,7 @@ type view struct {
 	Running           []*issue
 	Waiting           []*issue
 	Parked            []*issue
+	Queue             []*issue // that start next, fewer than there are
 	Delivered         []*issue // the latest first; those that have a claim too are the same values
 	Completed         []string // ids
 	Events            []event
@@ -91,7 +92,7 @@ func (v *view) addIssues() {
 		i.session = &v.raw.Sessions[n]
 		v.Running = append(v.Running, i)
 	}
-	v.Waiting, v.Parked = v.issuesOf(v.raw.Waiting), v.issuesOf(v.raw.Parked)
+	v.Waiting, v.Parked, v.Queue = v.issuesOf(v.raw.Waiting), v.issuesOf(v.raw.Parked), v.issuesOf(v.raw.Queue.Next)
 	all := slices.Concat(v.Running, v.Waiting, v.Parked)
 	byID := make(map[tracker.ID]*issue, len(all))
 	for _, i := range all {
@@ -105,6 +106,7 @@ func (v *view) addIssues() {
 		i := byID[id]
 		if i == nil {
 			i = v.unclaimed(id, d.Identifier)
+			i.claim.Title, i.claim.URL = d.Title, d.IssueURL
 			all = append(all, i)
 		}
 		i.delivery = &d

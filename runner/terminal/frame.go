@@ -28,6 +28,7 @@ const (
 	maxTrouble  = 3  // lines of a trouble
 	maxGoOn     = 3  // lines of the sentence below the parked issues
 	maxEvents   = 5
+	maxQueue    = 5 // issues of the queue; the header says how many there are
 	maxColumns  = 500
 	maxRows     = 500
 	silentAfter = time.Minute // a session in a turn that says nothing for so long matters
@@ -133,9 +134,10 @@ func (p *painter) sections() []*section {
 	sessions := &section{items: len(p.Progress.Sessions), least: 8, extra: heading, rows: p.sessionRows, noun: "sessions"}
 	parked := &section{items: len(p.Progress.Parked), least: 3, extra: heading + len(p.goOn), rows: p.parkedRows, noun: "parked"}
 	waiting := &section{items: len(p.Progress.Waiting), least: 2, extra: heading, rows: p.waitingRows, noun: "waiting"}
+	queue := &section{items: min(len(p.Progress.Queue.Next), maxQueue), least: 1, extra: heading, rows: p.queueRows}
 	elsewhere := &section{items: len(p.Progress.Elsewhere), least: 1, extra: heading, rows: p.elsewhereRows, noun: "elsewhere"}
 	events := &section{items: min(len(p.Progress.Events), maxEvents), least: 3, extra: heading, rows: p.eventRows}
-	return []*section{sessions, parked, waiting, elsewhere, events}
+	return []*section{sessions, parked, waiting, queue, elsewhere, events}
 }
 
 // header returns what is true of the whole run, in at most n lines.
@@ -154,6 +156,9 @@ func (p *painter) header(n int) []string {
 	}
 	if k := len(g.Waiting); k > 0 {
 		pieces = append(pieces, fmt.Sprintf("%d waiting", k))
+	}
+	if k := g.Queue.Length; k > 0 {
+		pieces = append(pieces, fmt.Sprintf("%d queued", k))
 	}
 	if !g.Deadline.IsZero() {
 		pieces = append(pieces, "deadline "+p.in(g.Deadline))
@@ -199,13 +204,17 @@ type notice struct {
 func (p *painter) notices() []notice {
 	var notices []notice
 	for _, t := range p.Progress.Trouble {
-		notices = append(notices, notice{style: styleBad, lead: "✗ " + string(t.Source) + ": ", why: t.Text})
+		notices = append(notices, notice{style: styleBad, lead: "✗ " + string(t.Source) + ": ", why: schedule.InWords(t.Text)})
 	}
 	if pause := p.Progress.Pause; pause.Why != "" {
-		n := notice{style: styleWarn, lead: "‖ paused: ", why: pause.Why}
+		n := notice{style: styleWarn, lead: "‖ paused: ", why: schedule.InWords(pause.Why)}
 		switch {
 		case pause.Until.After(p.Now):
-			n.until = "until " + p.clock(pause.Until) + ": "
+			n.until = "until " + p.clock(pause.Until)
+			if resume := report.StateCommand(p.Progress.Program, p.Progress.State, "resume"); resume != "" {
+				n.until += ", or " + resume
+			}
+			n.until += ": "
 		case !pause.Until.IsZero():
 			n.lead = "‖ one session tries first whether this is fixed: "
 		}
@@ -327,7 +336,7 @@ func (p *painter) sessionRows(n int) []string {
 	for _, s := range choose(p.Progress.Sessions, n, rank) {
 		now := p.clean(s.Doing)
 		if s.Claim.Phase == schedule.Stopping {
-			now = p.clean(titled(s.PhaseWords(), s.Claim.Why))
+			now = p.clean(titled(s.PhaseWords(), schedule.InWords(s.Claim.Why)))
 		}
 		t.add(p.clean(s.Claim.Identifier), p.clean(s.Claim.State), p.clean(s.Claim.Title), s.PhaseWords(),
 			age(p.Now.Sub(s.Started)), report.Number(s.Claim.Live.Total()), cmp.Or(now, s.PhaseWords()))
@@ -353,7 +362,20 @@ func (p *painter) waitingRows(n int) []string {
 		if !c.Due.After(p.Now) {
 			next = p.turn()
 		}
-		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title), fmt.Sprint(c.Attempt), next, p.clean(c.Why))
+		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title), fmt.Sprint(c.Attempt), next, p.clean(schedule.InWords(c.Why)))
+	}
+	return t.lines(p)
+}
+
+// queueRows returns the n issues that start next.
+func (p *painter) queueRows(n int) []string {
+	t := table{columns: []column{
+		{head: "NEXT", most: 24},
+		{head: "STATE", most: 14, drop: 1},
+		{head: p.Progress.QueueWords(), least: 16, stretch: true},
+	}}
+	for _, c := range p.Progress.Queue.Next[:n] {
+		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title))
 	}
 	return t.lines(p)
 }
@@ -391,7 +413,7 @@ func (p *painter) parkedRows(n int) []string {
 		{head: "WAITS FOR A PERSON", least: 24, stretch: true, shorten: report.Cause},
 	}}
 	for _, c := range p.Progress.Parked[:n] {
-		why := c.Why
+		why := schedule.InWords(c.Why)
 		if asked := p.Progress.Asked[c.ID]; asked != "" {
 			why = "asks: " + asked
 		}
@@ -425,7 +447,7 @@ func (p *painter) eventRows(n int) []string {
 	}}
 	events := p.Progress.Events
 	for _, e := range events[len(events)-n:] {
-		t.add(p.clock(e.At), p.clean(e.Identifier), p.clean(titled(e.Kind, e.Text)))
+		t.add(p.clock(e.At), p.clean(e.Identifier), p.clean(titled(e.Kind, schedule.InWords(e.Text))))
 	}
 	return t.lines(p)
 }

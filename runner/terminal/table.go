@@ -67,7 +67,8 @@ func (t *table) leastWidth(i, natural int) int {
 }
 
 // stretched returns the widths of the columns shown, with the room that is left given
-// to those that stretch: two parts to the last one, one part to each other. If there is
+// to those that stretch: two parts to the last one, one part to each other, and to the others
+// also what the last one does not need. If there is
 // too little room, which room below 0 says, the first column is cut, and then the last.
 func (t *table) stretched(shown []bool, natural []int, room int) []int {
 	widths := make([]int, len(t.columns))
@@ -88,9 +89,10 @@ func (t *table) stretched(shown []bool, natural []int, room int) []int {
 		}
 		return widths
 	}
+	need := natural[last] - widths[last]
 	for i, c := range t.columns {
 		if i != last && shown[i] && c.stretch {
-			more := min(natural[i]-widths[i], room/3)
+			more := min(natural[i]-widths[i], max(room/3, room-need))
 			widths[i] += more
 			room -= more
 		}

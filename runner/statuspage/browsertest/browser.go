@@ -220,7 +220,7 @@ func (b *Browser) Open(t testing.TB, url string, look Look) *Page {
 		scheme = "dark"
 	}
 	p.call("Emulation.setEmulatedMedia", fields{"features": []fields{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
-	p.call("Emulation.setDeviceMetricsOverride", fields{"width": look.Width, "height": look.Height, "deviceScaleFactor": 1, "mobile": look.Width < 600}, nil)
+	p.Resize(look.Width, look.Height)
 	if look.NoScript {
 		p.call("Emulation.setScriptExecutionDisabled", fields{"value": true}, nil)
 	}
@@ -304,6 +304,12 @@ func (p *Page) Go(url string) {
 		p.t.Fatalf("open %s: %s", url, answer.ErrorText)
 	}
 	p.untilLoaded(url)
+}
+
+// Resize gives the window another size, in pixels.
+func (p *Page) Resize(width, height int) {
+	p.t.Helper()
+	p.call("Emulation.setDeviceMetricsOverride", fields{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
 }
 
 // Follow goes to an address as a link of the shown page does, and returns when it is loaded.

@@ -44,6 +44,33 @@ func (p *Page) TooWide() []string {
 	return wide
 }
 
+// TooNarrow returns the cells of tables that people cannot read: those that break a short word,
+// and those of a sentence that are narrower than 8 rem.
+func (p *Page) TooNarrow() []string {
+	p.t.Helper()
+	var narrow []string
+	p.Eval(`(() => {
+		const rem = parseFloat(getComputedStyle(document.documentElement).fontSize), found = new Set(), word = document.createRange();
+		for (const cell of document.querySelectorAll('td, th, dd')) {
+			const text = cell.innerText.trim(), width = cell.getBoundingClientRect().width;
+			if (!cell.checkVisibility() || !text || cell.closest('.unseen, caption')) continue;
+			if (text.length > 40 && width < 8 * rem) found.add(Math.round(width) + ' pixels: ' + text);
+			const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+			while (texts.nextNode()) {
+				const node = texts.currentNode;
+				if (!node.parentElement.checkVisibility()) continue;
+				for (const match of node.data.matchAll(/(?<=^|\s)\p{L}{2,12}(?=\s|$)/gu)) {
+					word.setStart(node, match.index);
+					word.setEnd(node, match.index + match[0].length);
+					if (new Set([...word.getClientRects()].map((r) => Math.round(r.top))).size > 1) found.add('broken: ' + match[0] + ' in ' + text);
+				}
+			}
+		}
+		return [...found].slice(0, 5);
+	})()`, &narrow)
+	return narrow
+}
+
 // Shot writes a picture of the whole page into the folder SYMPHONY_SHOTS, if there is one.
 func (p *Page) Shot(name string) {
 	p.t.Helper()
