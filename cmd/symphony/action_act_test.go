@@ -168,7 +168,9 @@ func (j *job) arguments(kept string) []string {
 	if start == nil {
 		start = []string{"schedule", "--eventpath", j.event}
 	}
-	args := slices.Concat(start, []string{"--json", "-P", "ubuntu-latest=-self-hosted", "-P", "ubuntu-24.04=-self-hosted",
+	// One job at a time: with more, act 0.2.89 can end with "concurrent map writes", since its
+	// jobs share the table of local repositories.
+	args := slices.Concat(start, []string{"--json", "--concurrent-jobs", "1", "-P", "ubuntu-latest=-self-hosted", "-P", "ubuntu-24.04=-self-hosted",
 		"--cache-server-path", filepath.Join(j.home, "cache-server"), "--cache-server-addr", "127.0.0.1", "--artifact-server-addr", "127.0.0.1",
 		"--action-cache-path", filepath.Join(j.home, "actions"), "--local-repository", "symphony-runner/symphony@v1=" + j.action,
 		"-s", "GITHUB_TOKEN=" + j.token})
