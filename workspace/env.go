@@ -14,14 +14,20 @@ type Env struct {
 	Deny   []string // names of secrets that no child may see, even if the workflow names them
 }
 
-// alwaysPassed are the variables that every child sees, in addition to LC_*: those
-// that a shell, git, node and TLS usually need, and none that gives authority.
-// SSH_AUTH_SOCK and tokens have to be named by the workflow.
+// alwaysPassed are the variables that every child sees, in addition to LC_* and
+// JAVA_HOME_*: those that a shell, git, node and TLS usually need, those by which setup
+// actions and images say where tools are, and none that gives authority. SSH_AUTH_SOCK and
+// tokens have to be named by the workflow.
 var alwaysPassed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TZ", "LANG", "LANGUAGE",
 	"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
+	"CI", "ImageOS", "ImageVersion", "RUNNER_OS", "RUNNER_ARCH", "RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY",
+	"GOROOT", "JAVA_HOME", "ANDROID_HOME", "ANDROID_SDK_ROOT", "ANDROID_NDK_HOME", "ANDROID_NDK_ROOT", "DOTNET_ROOT",
+	"RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "PYENV_ROOT", "RBENV_ROOT", "NVM_DIR", "VOLTA_HOME", "PNPM_HOME", "SDKMAN_DIR", "ASDF_DATA_DIR", "MISE_DATA_DIR",
+	"pythonLocation", "Python_ROOT_DIR", "Python2_ROOT_DIR", "Python3_ROOT_DIR", "PKG_CONFIG_PATH", "LD_LIBRARY_PATH",
+	"PLAYWRIGHT_BROWSERS_PATH", "CHROME_BIN", "CHROMEWEBDRIVER", "GECKOWEBDRIVER",
 }
 
 // neverPassed reports whether no child may see a variable, even if the workflow names
@@ -75,7 +81,7 @@ func (e Env) missing(key, name string) string {
 
 // isAlwaysPassed reports whether every child sees a variable.
 func isAlwaysPassed(name string) bool {
-	return slices.Contains(alwaysPassed, name) || strings.HasPrefix(name, "LC_")
+	return slices.Contains(alwaysPassed, name) || strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "JAVA_HOME_")
 }
 
 // forChild returns the environment of a child: the variables that are always passed
@@ -100,16 +106,21 @@ func (e Env) forChild(extra []string) []string {
 	})
 }
 
-// unsetLine returns the first line of a child's script. It removes again the variables
-// that no child may see, because the login profile, which the shell reads first, may
-// have set them. The script stays the shell's last command, so that bash still
-// replaces itself by that command where it can.
-func (e Env) unsetLine() string {
+// afterProfile returns the first lines of a child's script. They correct what the login
+// profile, which the shell reads first, may have done: they remove again the variables that no
+// child may see, and put our own PATH before one that does not have it, as Debian's profile
+// sets another. The script stays the shell's last command, so that bash still replaces itself
+// by that command where it can.
+func (e Env) afterProfile() string {
 	line := "unset -v ${!GITHUB_@} ${!ACTIONS_@} ${!INPUT_@} RUNNER_TRACKING_ID"
 	for _, name := range e.Deny {
 		if shellName().MatchString(name) {
 			line += " " + name
 		}
+	}
+	if path := e.get("PATH"); path != "" {
+		path = "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+		line += "\ncase :$PATH: in *:" + path + ":*) ;; *) PATH=" + path + "${PATH:+:$PATH} ;; esac"
 	}
 	return line + "\n"
 }

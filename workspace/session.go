@@ -79,7 +79,7 @@ func (r *Root) launch(ctx context.Context, l launchOptions) (*session, error) {
 	s.log.Store(l.log)
 	env := append(r.env.forChild(l.extra), sessionMark+s.id, workspaceMark+r.workspace(l.ws.Issue).Path, "PWD="+l.ws.Path)
 	cmd := &exec.Cmd{
-		Path: r.bash, Args: []string{"bash", "-lc", r.env.unsetLine() + l.script},
+		Path: r.bash, Args: []string{"bash", "-lc", r.env.afterProfile() + l.script},
 		Dir: childDir(dir, l.ws.Path), Env: append(env, l.set...),
 		Stdin: l.stdin, Stdout: l.stdout, Stderr: childErr,
 		SysProcAttr: childProcAttr(),
