@@ -36,9 +36,9 @@ func serverSettings(rules map[string]any) []string {
 // profileKey begins the settings of the permission profile.
 const profileKey = "permissions." + profile + "."
 
-// ofProfile reports whether a setting is one that serverSettings gives the server.
+// ofProfile reports whether a setting is one that CommandWithProfile gives the server.
 func ofProfile(key string) bool {
-	return key == "default_permissions" || strings.HasPrefix(key, profileKey)
+	return key == "default_permissions" || key == networkFeature || strings.HasPrefix(key, profileKey)
 }
 
 // toml returns a string, a boolean or a table of them as TOML on one line.
@@ -70,7 +70,12 @@ func CommandWithProfile(command string, o Options) (string, bool) {
 	if !slices.Contains(strings.Fields(command), "app-server") || !simpleCommand(command) || strings.Contains(command, "permissions") {
 		return command, false
 	}
-	for _, setting := range serverSettings(permissions(o, "")) {
+	rules := permissions(o, "")
+	settings := serverSettings(rules)
+	if o.Loopback {
+		settings = append(settings, networkFeature+"="+toml(rules[networkFeature]))
+	}
+	for _, setting := range settings {
 		command += " -c '" + strings.ReplaceAll(setting, "'", `'\''`) + "'"
 	}
 	return command, true
@@ -192,8 +197,12 @@ func (s *Session) profileTable() any {
 		}
 		at, path := table, strings.Split(name, ".")
 		for _, part := range path[:len(path)-1] {
-			inner := map[string]any{}
-			at[part], at = inner, inner
+			inner, _ := at[part].(map[string]any)
+			if inner == nil {
+				inner = map[string]any{}
+				at[part] = inner
+			}
+			at = inner
 		}
 		at[path[len(path)-1]] = value
 	}

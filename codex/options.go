@@ -50,6 +50,14 @@ type Options struct {
 	Key  string // an API key to log in with; "" uses the server's own login
 	Home string // the Codex home that the server must have; "" accepts any
 	Temp string // a folder, absolute, that the agent may write and gets as TMPDIR; "" means none
+	// Set holds variables of the agent's commands, by name, besides those that Codex passes on.
+	Set map[string]string
+	// ShellStart is the path of a file inside Temp that holds [ShellStart]. The agent may not
+	// write it. "" means none.
+	ShellStart string
+	// Loopback gives each command a network of its own, in which it reaches its own loopback
+	// and nothing else; see loopback.go. Without it no command may open a socket.
+	Loopback bool
 	// Deny returns the paths that the agent may not read. They are absolute and contain
 	// no links, because Codex cannot deny a link. It is called once, with the server's
 	// Codex home, when the server is running. nil denies only that home. Cwd and Temp

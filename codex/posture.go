@@ -27,7 +27,7 @@ const profile = "symphony"
 
 // permissions returns the permission profile: the agent may read the disk except
 // the denied paths, write the workspace and a temporary folder of its own, and use
-// no network.
+// no network but its own loopback.
 func permissions(o Options, home string) map[string]any {
 	workspace := map[string]string{}
 	if o.Repository {
@@ -45,13 +45,15 @@ func permissions(o Options, home string) map[string]any {
 	if o.Temp != "" {
 		files[o.Temp] = "write"
 	}
+	if o.ShellStart != "" {
+		files[o.ShellStart] = "read"
+	}
 	for _, path := range paths {
 		files[path] = "deny"
 	}
-	return map[string]any{
-		"permissions." + profile + ".extends":         ":workspace",
-		"permissions." + profile + ".filesystem":      files,
-		"permissions." + profile + ".network.enabled": false,
+	rules := map[string]any{
+		profileKey + "extends":    ":workspace",
+		profileKey + "filesystem": files,
 
 		// Because paths are denied, each file that Codex itself looks at takes two
 		// sandboxes and three processes: 45 ms of CPU time. This setting saves the
@@ -62,6 +64,13 @@ func permissions(o Options, home string) map[string]any {
 		// the repository. Codex has no setting that avoids them.
 		"project_root_markers": []string{},
 	}
+	if o.Loopback {
+		rules[profileKey+"network"] = map[string]any{"enabled": true, "allow_local_binding": true}
+		rules[networkFeature] = true
+	} else {
+		rules[profileKey+"network.enabled"] = false
+	}
+	return rules
 }
 
 // denied returns the paths that the agent may not read.
@@ -189,9 +198,12 @@ func (p *posture) complete(o Options, s serverInfo, rules map[string]any) (overr
 		if o.Temp != "" {
 			p.settings["shell_environment_policy.set.TMPDIR"] = o.Temp
 		}
+		for name, value := range o.Set {
+			p.settings["shell_environment_policy.set."+name] = value
+		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.settings)) {
-		if s.overridden[key] && !(o.ProfileGiven && ofProfile(key)) {
+		if s.overridden[key] && key != networkFeature && !(o.ProfileGiven && ofProfile(key)) {
 			overridden = append(overridden, key)
 			delete(p.settings, key)
 		}
@@ -254,8 +266,9 @@ func (p *posture) downgradeFor(o Options, refused *ResponseError) string {
 // description of what is lost.
 func (p *posture) dropProfile(o Options) (lost string) {
 	p.sandbox = guardedSandbox(o)
+	delete(p.settings, "shell_environment_policy.set.BASH_ENV") // older sandboxes close the network by other means
 	maps.DeleteFunc(p.settings, func(key string, _ any) bool {
-		return key == "default_permissions" || strings.HasPrefix(key, "permissions.")
+		return ofProfile(key)
 	})
 	return "the permission profile: logins, keys and other issues' workspaces can be read, and nothing committed"
 }

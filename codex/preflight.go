@@ -211,21 +211,30 @@ func (s *Session) checkSandbox(ctx context.Context) error {
 	}
 }
 
-// tryProfile runs `true` with the permission profile. CanExec has succeeded.
+// tryProfile runs a program with the permission profile: the probe of the loopback, or
+// `true` without one. CanExec has succeeded.
 func (s *Session) tryProfile(ctx context.Context) error {
-	result, err := s.Exec(ctx, Exec{Argv: []string{"true"}, Timeout: sandboxTime})
-	failed, started := (*ExecError)(nil), true
-	if errors.As(err, &failed) {
-		started = errors.Is(failed, ErrExecTimeout)
-		result.Stderr = cmp.Or(failed.Stderr, failed.Reason)
+	if !s.o.Loopback {
+		return s.tryProgram(ctx, Exec{Argv: []string{"true"}}, noSandbox)
 	}
+	err := s.tryLoopback(ctx)
+	s.loopbackTried = err == nil
+	return err
+}
+
+// tryProgram runs a program with the permission profile. refused returns the error for one
+// that fails.
+func (s *Session) tryProgram(ctx context.Context, x Exec, refused func(said string) error) error {
+	x.Timeout = sandboxTime
+	result, err := s.Exec(ctx, x)
+	failed, isExec := errors.AsType[*ExecError](err)
 	switch {
-	case err != nil && started:
-		return err
+	case isExec && !errors.Is(failed, ErrExecTimeout): // the sandbox did not start
+		return noSandbox(cmp.Or(failed.Stderr, failed.Reason))
 	case err != nil:
-		return noSandbox(result.Stderr)
+		return err
 	case result.ExitCode != 0:
-		return noSandbox(fmt.Sprintf("exit status %d: %s", result.ExitCode, result.Stderr))
+		return refused(fmt.Sprintf("exit status %d: %s", result.ExitCode, result.Stderr))
 	}
 	return nil
 }

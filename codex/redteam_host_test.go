@@ -36,9 +36,9 @@ func TestHelperSendsADatagram(t *testing.T) {
 	}
 }
 
-// TestRaidSendsToASocketOfTheMachine tries a datagram socket. Neither a namespace nor a
-// filter of Codex prevents this if the agent can read the path of the socket. Therefore
-// /run is denied, where the machine has its sockets.
+// TestRaidSendsToASocketOfTheMachine tries a datagram socket. Without a loopback, neither a
+// namespace nor a filter of Codex prevents this if the agent can read the path of the socket.
+// Therefore /run is denied, where the machine has its sockets.
 func TestRaidSendsToASocketOfTheMachine(t *testing.T) {
 	t.Parallel()
 	codextest.Path(t)
@@ -46,8 +46,9 @@ func TestRaidSendsToASocketOfTheMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	try := func(t *testing.T, model, folder string, cfg codex.Config) bool {
+	try := func(t *testing.T, model, folder string, closed bool, cfg codex.Config) bool {
 		c := newTestbed(t, model)
+		c.closed = closed
 		c.write(folder+"/note", "")
 		c.build()
 		name := c.path(folder + "/s")
@@ -71,18 +72,21 @@ func TestRaidSendsToASocketOfTheMachine(t *testing.T) {
 		return err == nil && received > 0
 	}
 	t.Run("guard off", func(t *testing.T) {
-		if !try(t, plainModel, "logs", unguarded()) {
+		if !try(t, plainModel, "logs", false, unguarded()) {
 			t.Error("it is not received without the guard, so this shows nothing")
 		}
 	})
 	t.Run("in a folder that can be read", func(t *testing.T) {
-		if !try(t, plainModel, "open", codex.Config{}) {
+		if !try(t, plainModel, "open", true, codex.Config{}) {
 			t.Error("it is not received: the table can claim more")
 		}
 	})
 	eachModel(t, func(t *testing.T, model string) {
-		if try(t, model, "logs", codex.Config{}) {
+		if try(t, model, "logs", true, codex.Config{}) {
 			t.Error("a socket in a denied folder receives it")
+		}
+		if try(t, model, "open", false, codex.Config{}) {
+			t.Error("a socket receives it from an agent with a loopback")
 		}
 	})
 }

@@ -3,6 +3,7 @@ package codex_test
 import (
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,19 +36,21 @@ func unguarded() codex.Config {
 // workspace of another issue, a home for Codex and one for the user, and a scripted
 // model. All files are below dir.
 type testbed struct {
-	t        *testing.T
-	dir      string
-	name     string // of the model
-	model    *codextest.Model
-	env      workspace.Env
-	root     *workspace.Root
-	ws       workspace.Workspace
-	sibling  workspace.Workspace
-	script   string          // shell code that after_create runs before the first commit
-	features map[string]bool // of Codex, as its home has them
-	config   string          // more of config.toml in that home: tables
-	tools    []codex.Tool
-	extra    []string
+	t         *testing.T
+	dir       string
+	name      string // of the model
+	model     *codextest.Model
+	env       workspace.Env
+	root      *workspace.Root
+	ws        workspace.Workspace
+	sibling   workspace.Workspace
+	script    string          // shell code that after_create runs before the first commit
+	features  map[string]bool // of Codex, as its home has them
+	config    string          // more of config.toml in that home: tables
+	tools     []codex.Tool
+	extra     []string
+	closed    bool   // the agent has no loopback
+	arguments string // of codex app-server
 
 	mu       sync.Mutex
 	outputs  []string // of the commands that ended
@@ -58,7 +61,7 @@ type testbed struct {
 func newTestbed(t *testing.T, model string) *testbed {
 	t.Helper()
 	c := &testbed{t: t, dir: t.TempDir(), name: model}
-	for _, folder := range []string{"user/.ssh", "temp", "homes/other"} {
+	for _, folder := range []string{"user/.ssh", "temp/home", "homes/other"} {
 		if err := os.MkdirAll(c.path(folder), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +141,7 @@ func (c *testbed) open(cfg codex.Config, resume string) testSession {
 
 func (c *testbed) tryOpen(cfg codex.Config, resume string) (testSession, error) {
 	c.t.Helper()
-	process, options := c.start(cfg, false)
+	process, options := c.start(cfg, !c.closed && cfg.UsesProfile())
 	options.Resume = resume
 	session, err := codex.Open(c.t.Context(), process, options)
 	return testSession{session, process}, err
@@ -169,7 +172,9 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 	c.build()
 	c.model = codextest.NewModel() // a model of its own for each session, which says one thing
 	c.t.Cleanup(c.model.Close)
-	home := codextest.Home{URL: c.model.URL(), Model: c.name, Features: c.features, Config: c.config}
+	features := map[string]bool{"network_proxy": !c.closed && !asArguments}
+	maps.Copy(features, c.features)
+	home := codextest.Home{URL: c.model.URL(), Model: c.name, Features: features, Config: c.config}
 	if err := home.Write(c.path("homes/own")); err != nil {
 		c.t.Fatal(err)
 	}
@@ -178,9 +183,11 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 		c.t.Fatal(err)
 	}
 	cfg.ReadTimeout = time.Minute
+	c.write("temp/start.sh", codex.ShellStart())
 	options := codex.Options{
 		Version: "1", Cwd: c.ws.Path, Config: cfg, Tools: c.tools,
-		Temp: c.path("temp"), Repository: repository, ProfileGiven: asArguments,
+		Temp: c.path("temp"), Set: map[string]string{"HOME": c.path("temp/home"), "BASH_ENV": c.path("temp/start.sh")}, Repository: repository, ProfileGiven: asArguments, Loopback: !c.closed && cfg.UsesProfile(),
+		ShellStart: c.path("temp/start.sh"),
 		Deny: func(home string) []string {
 			denied := []string{c.path("homes"), c.path("workspaces"), c.path("state"), c.path("logs"), c.path("later")}
 			if home != "" {
@@ -198,7 +205,7 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 		},
 		Wire: c.wire,
 	}
-	command := "exec '" + codextest.Path(c.t) + "' app-server"
+	command := "exec '" + codextest.Path(c.t) + "' app-server" + c.arguments
 	if asArguments {
 		var ok bool
 		if command, ok = codex.CommandWithProfile(command, options); !ok {

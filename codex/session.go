@@ -33,6 +33,7 @@ type Session struct {
 	resumed         bool           // set before Open returns
 	rules           map[string]any // settings of the permission profile; nil if neither turns nor programs use it
 	hasUnreadLimits bool           // the login has rate limits; set by Check, cleared by the turn that reads them
+	loopbackTried   bool           // the probe of the loopback has succeeded; set by Check and Open
 	toolCalls       int            // made so far; only the read loop uses it
 	deltaQuietUntil time.Time      // delta events are dropped until then; only the read loop uses it
 
@@ -130,6 +131,9 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	if s.posture.sandbox == nil || s.o.SaveProfile != nil || s.o.ProfileGiven {
 		s.rules = permissions(s.o, s.server.home)
 	}
+	if err := s.closeLoopback(ctx); err != nil {
+		return err
+	}
 	if overridden := s.posture.complete(s.o, s.server, s.rules); len(overridden) > 0 {
 		s.warn("codex.command sets what the guard would set otherwise: " + strings.Join(overridden, ", "))
 	}
@@ -141,7 +145,11 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 
 // openThread resumes or starts the thread, and names it.
 func (s *Session) openThread(ctx context.Context) error {
-	if err := s.resumeOrStart(ctx, s.o.Config.ReadTimeout); err != nil {
+	err := s.resumeOrStart(ctx, s.o.Config.ReadTimeout)
+	if err == nil {
+		err = s.verifyLoopback(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	return s.setThreadName(ctx)

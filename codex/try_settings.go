@@ -29,6 +29,9 @@ func (s *Session) trySettings(ctx context.Context) error {
 			return s.settingsError(err)
 		}
 	}
+	if err := s.verifyLoopback(ctx); err != nil {
+		return err
+	}
 	for {
 		refused, err := s.refusalOf(ctx, s.posture.turn(s.o, nobody, "."))
 		if refused == nil {

@@ -79,6 +79,8 @@ type Runner struct {
 	Test       func(context.Context, workflow.Workflow, schedule.Cause) error
 	SessionDir string         // folder for files of sessions that belong to no workspace; empty for none
 	Denied     attempt.Denied // what agents may not read, besides the runner's own files
+	// Lookup returns a variable of this program, by which the agents' commands find tools.
+	Lookup func(name string) (value string, ok bool)
 
 	Redact func(string) string // hides secrets in what leaves the program; nil hides none
 

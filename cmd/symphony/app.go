@@ -96,7 +96,7 @@ func (a *app) command() *cobra.Command {
 		(&scriptedAgentCommand{app: a}).command(),
 		(&trialCommand{app: a}).command(),
 		(&validateCommand{a}).command(),
-		(&explainCommand{a}).command(),
+		(&explainCommand{app: a}).command(),
 		(&planCommand{tickCommand: tickCommand{app: a}}).command(),
 		(&workCommand{tickCommand: tickCommand{app: a}}).command(),
 		(&collectCommand{tickCommand: tickCommand{app: a}}).command(),

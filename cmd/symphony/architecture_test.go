@@ -78,6 +78,7 @@ var levels = map[string]int{
 	"tracker/github/client": 2, // of the tracker, the state branch and the liveness of runs
 	"runner/action":         2,
 	"runner/redact":         2,
+	"runner/room":           2,
 
 	// What makes requests and published texts safe, whatever sends them.
 	"tracker/transport": 1,

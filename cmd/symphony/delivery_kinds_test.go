@@ -66,7 +66,7 @@ func TestAnOlderCodexWorksInARepositoryIfNothingIsDelivered(t *testing.T) {
 	p := newProject(t, olderAgent(t), map[string]string{"A-1": task("Run `cat README.md >> done.txt && git add -A && git commit -qm done && git config core.fsmonitor /bin/false`") +
 		"\n## Next turn\n\n- [ ] Run `test -z \"$(git config --local core.fsmonitor)\" && test \"$(git status --porcelain)\" = '?? done.txt' && cat README.md >> done.txt`\n"})
 	p.env = append(p.env, "OPENAI_API_KEY="+agentKey)
-	p.replace("codex:", "repository: {url: ./shop}\ndelivery: {kind: none}\nagent: {max_turns: 1, max_issues_per_tick: 1}\ncodex:")
+	p.replace("codex:", "repository: {url: ./shop}\ndelivery: {kind: none}\nsandbox: {loopback: false}\nagent: {max_turns: 1, max_issues_per_tick: 1}\ncodex:")
 	git := p.makeRepository("shop")
 	for run, want := range []string{"# Shop\n", "# Shop\n# Shop\n"} {
 		out := oneSpaced(p.ok("--once", "--max-issues", "1").stdout)

@@ -51,6 +51,7 @@ func generated(t *testing.T) map[string]map[string]string {
 		".github/SECURITY.md":       {"guard": guardTable(t), "key-places": keyPlaces()},
 		"cmd/symphony/README.md":    {"help": helpText(t), "exit": exitTable(), "environment": environmentTable()},
 		"runner/workflow/README.md": {"keys": keyTable()},
+		"runner/workflow/ROOM.md":   {"room": roomTable()},
 	}
 	for _, k := range trackers() {
 		parts["tracker/"+k.Name+"/README.md"] = map[string]string{"settings": settingTable(k)}
@@ -76,6 +77,17 @@ func keyTable() string {
 	b.WriteString("| key | default | meaning |\n|---|---|---|\n")
 	for _, key := range workflow.Keys(trackers()) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key.Name, code(key.Default), key.Meaning)
+	}
+	return b.String()
+}
+
+// roomTable returns the table of the variables of the room, on a machine where nothing is
+// installed in the home.
+func roomTable() string {
+	var b strings.Builder
+	b.WriteString("| variable | value | why |\n|---|---|---|\n")
+	for _, v := range attempt.RoomVariables("<room>", nil, nil) {
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", v.Name, v.Value, v.Why)
 	}
 	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -14,19 +15,49 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// explainCommand prints the verdict on one issue. It changes nothing.
-type explainCommand struct{ *app }
+// explainCommand prints the verdict on one issue, or the environment of the agent's commands.
+// It changes nothing.
+type explainCommand struct {
+	*app
+	environment bool
+}
 
 func (e *explainCommand) command() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:               "explain ID [path-to-WORKFLOW.md]",
 		Short:             "Say why an issue would or would not be worked on now",
-		Example:           "symphony explain GH-7\nsymphony --state branch:symphony-state explain GH-7 # with the state of the Action",
+		Example:           "symphony explain GH-7\nsymphony --state branch:symphony-state explain GH-7 # with the state of the Action\nsymphony explain --environment",
 		Annotations:       ofWorkflow(),
-		Args:              argumentsFrom(1, 2, issueOf("explain")),
 		ValidArgsFunction: e.completeIssueOf,
-		RunE:              func(cmd *cobra.Command, args []string) error { return e.Run(cmd.Context(), args[0], args[1:]) },
 	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if e.environment {
+			return argumentsUpTo(1)(cmd, args)
+		}
+		return argumentsFrom(1, 2, issueOf("explain"))(cmd, args)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if e.environment {
+			return e.printEnvironment(args)
+		}
+		return e.Run(cmd.Context(), args[0], args[1:])
+	}
+	cmd.Flags().BoolVar(&e.environment, "environment", false, "print the variables that the agent's commands get besides the plain ones, and why, instead of a verdict")
+	return cmd
+}
+
+// printEnvironment prints the variables of the room of the agent's commands. Each session has a
+// folder of its own for it, which is shown as <room>.
+func (e *explainCommand) printEnvironment(args []string) error {
+	path, err := workflowPath(args)
+	if err != nil {
+		return err
+	}
+	wf, err := e.workflows(path).Current()
+	if err != nil {
+		return err
+	}
+	return e.print(report.Environment{Variables: attempt.RoomVariables("<room>", wf.Settings.Codex.Env, e.getenv)})
 }
 
 // Run plans a tick of the workflow that args name, and prints the verdict on the

@@ -81,7 +81,7 @@ func TestRaidWaitsWhereNoProgramOfTheHostCanRun(t *testing.T) {
 	t.Parallel()
 	older := strings.TrimPrefix(olderAgent(t), agentCommand(t))
 	r := newRaid(t, "", raider(t)+older)
-	r.replace("{kind: pull_request, hand_over: {state: Review}}", "{kind: none}")
+	r.replace("{kind: pull_request, hand_over: {state: Review}}", "{kind: none}\nsandbox: {loopback: false}")
 	const work = `test -f .git/config && ! git config --local --get-regexp '^(core.fsmonitor|filter|include|protocol)' && echo good >> good.txt`
 	issues := map[string]string{}
 	for i, name := range slices.Sorted(maps.Keys(traps)) {

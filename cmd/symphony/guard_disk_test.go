@@ -203,7 +203,10 @@ func TestCodexInsideADeniedFolderStillWorks(t *testing.T) {
 	p.replace(codextest.Path(t), filepath.Join(temp, "node_modules", ".bin", "codex"))
 	p.env = append(p.env, "RUNNER_TEMP="+temp)
 	m.Add(lane("A-1", call("exec_command", map[string]any{"cmd": "cat ../../token > seen; ls ../.. > listed; echo the command ran"}), handOver(), say("Done.")))
-	p.ok("--once", "--logs", "logs")
+	out := oneSpaced(p.ok("--once", "--logs", "logs").stdout)
+	if !strings.Contains(out, "the agent cannot open sockets") {
+		t.Errorf("nothing says that the agent has no loopback:\n%s", out)
+	}
 	if seen := p.read("temp/workspaces/A-1/seen"); seen != "" {
 		t.Errorf("the agent reads %q", seen)
 	}

@@ -66,7 +66,7 @@ func (p *promptCommand) Run(ctx context.Context, name string, args []string) err
 		}
 	}
 	issue, text, err := r.Prompt(ctx, repository, func(tick report.Tick) (tracker.Issue, error) {
-		verdict, err := (&explainCommand{p.app}).find(ctx, wf, name, tick, r.Log)
+		verdict, err := (&explainCommand{app: p.app}).find(ctx, wf, name, tick, r.Log)
 		return verdict.Issue, err
 	})
 	if err != nil {

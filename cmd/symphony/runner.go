@@ -73,6 +73,7 @@ func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *state
 		SessionDir:    sessionFolder(wf.Path),
 		Transcripts:   transcriptFolder(wf.Path),
 		Denied:        a.denied(wf.Path),
+		Lookup:        a.getenv,
 		Redact:        a.redactor.String,
 		Version:       version(),
 		Once:          a.actions.InActions(),

@@ -165,6 +165,8 @@ func (a *agent) handle(ctx context.Context, m message) (result object, then func
 		return a.interruptTurn(m.Params)
 	case "thread/backgroundTerminals/clean":
 		return a.cleanTerminals(m.Params)
+	case "experimentalFeature/list":
+		return a.listFeatures(m.Params)
 	case "permissionProfile/list":
 		return a.listProfiles(m.Params)
 	case "command/exec":

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -164,8 +165,19 @@ func (a *agent) startProgram(ctx context.Context, m message) *wireError {
 	return nil
 }
 
-// runProgram runs a program to its end and returns its exit code, as Codex reports it.
+// probePort is the variable of the client's probe, which looks whether a program has a network
+// of its own.
+const probePort = "SYMPHONY_PROBE_PORT"
+
+// runProgram runs a program to its end and returns its exit code, as Codex reports it. There
+// is no sandbox here, so the probe is not run: it succeeds as it does with Codex. Nor does bash
+// look at the network before a program, by BASH_ENV.
 func (a *agent) runProgram(ctx context.Context, p execParams, stdout, stderr io.Writer) (code int, refusal *wireError) {
+	if p.Env[probePort] != nil {
+		return 0, nil
+	}
+	p.Env = maps.Clone(p.Env)
+	delete(p.Env, "BASH_ENV")
 	cmd := exec.CommandContext(ctx, p.Command[0], p.Command[1:]...)
 	cmd.Dir = p.Cwd
 	cmd.Env = changeEnv(cmd.Environ(), p.Env)

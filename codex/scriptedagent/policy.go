@@ -68,7 +68,8 @@ func sandbox(mode string) (object, *wireError) {
 // settings are the configuration that a client gives a thread. The agent stores them
 // and does not follow them.
 type settings struct {
-	Profile string `json:"default_permissions"`
+	Profile      string `json:"default_permissions"`
+	NetworkProxy bool   `json:"features.network_proxy"`
 }
 
 // profile returns the permission profile that a thread starts with. A sandbox mode takes
@@ -78,6 +79,19 @@ func (s settings) profile(mode string) any {
 		return nil
 	}
 	return object{"id": s.Profile, "extends": nil}
+}
+
+// listFeatures returns the one feature of a thread that the agent knows.
+func (a *agent) listFeatures(params json.RawMessage) (object, func(), *wireError) {
+	var p struct{ ThreadID string }
+	if err := decode(params, &p); err != nil {
+		return nil, nil, err
+	}
+	t, ok := a.threads[p.ThreadID]
+	if !ok {
+		return nil, nil, invalid("thread not found: %s", p.ThreadID)
+	}
+	return object{"data": []object{{"name": "network_proxy", "stage": "experimental", "enabled": t.proxied, "defaultEnabled": false}}, "nextCursor": nil}, nil, nil
 }
 
 // checkSandboxPolicy accepts the sandbox policy of a turn, which is an object.

@@ -31,7 +31,8 @@ type thread struct {
 	memory
 	home    string // the folder of its rollout; empty if it has none
 	sandbox object
-	profile any // the permission profile of its start, or nil
+	profile any  // the permission profile of its start, or nil
+	proxied bool // whether its settings switch the feature network_proxy on
 
 	commands sync.Map // those that run, as *exec.Cmd; its turns add and remove them
 
@@ -69,7 +70,7 @@ func (a *agent) startThread(ctx context.Context, params json.RawMessage) (object
 	if p.Cwd == "" {
 		p.Cwd, _ = os.Getwd() // if that fails, so do the steps of a turn
 	}
-	t := &thread{sandbox: policy, profile: p.Config.profile(p.Sandbox), memory: memory{
+	t := &thread{sandbox: policy, profile: p.Config.profile(p.Sandbox), proxied: p.Config.NetworkProxy, memory: memory{
 		ID: newID(), Created: time.Now().Unix(), Cwd: p.Cwd, Model: cmp.Or(p.Model, "scripted"),
 		Approval: p.ApprovalPolicy, Tools: p.DynamicTools,
 	}}
@@ -112,7 +113,7 @@ func (a *agent) resumeThread(ctx context.Context, params json.RawMessage) (objec
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.active == nil {
-		t.sandbox, t.profile = policy, p.Config.profile(p.Sandbox)
+		t.sandbox, t.profile, t.proxied = policy, p.Config.profile(p.Sandbox), p.Config.NetworkProxy
 		t.Cwd = cmp.Or(p.Cwd, t.Cwd)
 		if p.ApprovalPolicy != nil {
 			t.Approval = p.ApprovalPolicy

@@ -251,6 +251,7 @@ func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err 
 	run := prompt.Run{
 		Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), LeftOut: a.Redact(cmp.Or(a.work.lost, a.LeftOut)), Delivers: a.delivers(),
 		Replies: a.Talks && a.Reply != nil, Asks: a.Talks,
+		Loopback: a.Loopback && a.Codex.UsesProfile(),
 	}
 	for _, f := range a.Feedback {
 		f.Text, f.Code = a.Redact(f.Text), a.Redact(f.Code)
@@ -304,6 +305,7 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 		Name:   a.Issue.Identifier + ": " + a.Issue.Title,
 		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
 		Key: a.Account.Key, Home: a.home, Temp: a.temp, Repository: a.isRepository,
+		Set: a.roomVariables(a.temp), Loopback: a.Loopback,
 		Deny: func(home string) []string {
 			readable := a.Denied.Readable
 			if process != nil {
@@ -311,6 +313,9 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 			}
 			return realPaths(a.deniedPaths(home), readable)
 		},
+	}
+	if a.temp != "" {
+		options.ShellStart = a.roomIn(a.temp).ShellStart()
 	}
 	if a.Repository != nil { // programs of the host run inside the agent's sandbox, if they can
 		options.NoExec = a.noExec

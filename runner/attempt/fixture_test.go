@@ -52,6 +52,7 @@ type fixture struct {
 	logs     string       // the folder of the event logs; empty for none
 	whole    bool         // they have everything
 	foreign  bool         // their folder may be a trap
+	tools    string       // a folder on PATH before all others; empty for none
 
 	updates  []Update // of the last run
 	returned bool     // whether the last run has returned
@@ -145,7 +146,7 @@ func (f *fixture) openWorkspaces() {
 	f.t.Helper()
 	if f.job.Workspaces == nil {
 		root, err := workspace.Open(workspace.Config{Root: f.path("root"), Hooks: f.hooks},
-			workspace.Env{Parent: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.path("home")}}, f.job.Log)
+			workspace.Env{Parent: []string{"PATH=" + strings.TrimPrefix(f.tools+":"+os.Getenv("PATH"), ":"), "HOME=" + f.path("home")}}, f.job.Log)
 		if err != nil {
 			f.t.Fatal(err)
 		}

@@ -29,8 +29,12 @@ type Job struct {
 	Tracker    tracker.Adapter
 	Workspaces *workspace.Root
 	Account    Account
-	SessionDir string      // folder for the files of sessions that belong to no workspace; empty for none
-	Denied     Denied      // what the agent may not read, besides the files of this program
+	SessionDir string // folder for the files of sessions that belong to no workspace; empty for none
+	Denied     Denied // what the agent may not read, besides the files of this program
+	Loopback   bool   // give the agent's commands a loopback of their own; see [codex.Options]
+	// Lookup returns a variable of this program, by which the agent's commands find tools. nil
+	// finds none.
+	Lookup     func(name string) (value string, ok bool)
 	Repository *Repository // where the work comes from and goes to; nil leaves both to the hooks
 	// Talks says that the agent can reach people: there are the tools reply and ask, and the
 	// runner brings its questions to people.

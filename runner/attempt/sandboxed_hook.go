@@ -27,13 +27,21 @@ const (
 // workspace; see execIn. doing says for people what the script does.
 func (a *attempt) shell(ctx context.Context, session *codex.Session, folder, doing, script string, timeout time.Duration, variables []string) (code int, output string, err error) {
 	var tail outputTail
+	env := []string{
+		"SYMPHONY_ISSUE_ID=" + string(a.Issue.ID),
+		"SYMPHONY_ISSUE_IDENTIFIER=" + a.Issue.Identifier,
+		"SYMPHONY_ATTEMPT=" + strconv.Itoa(a.Attempt),
+	}
+	own := a.temp
+	if folder != "" {
+		own = scratchRoom(folder)
+	}
+	for name, value := range a.roomVariables(own) {
+		env = append(env, name+"="+value)
+	}
 	result, err := session.Exec(ctx, execIn(folder, codex.Exec{
-		Argv: []string{"bash", "-lc", "exec 2>&1\n" + script}, Doing: doing,
-		Env: []string{
-			"SYMPHONY_ISSUE_ID=" + string(a.Issue.ID),
-			"SYMPHONY_ISSUE_IDENTIFIER=" + a.Issue.Identifier,
-			"SYMPHONY_ATTEMPT=" + strconv.Itoa(a.Attempt),
-		},
+		// Not a login shell: Codex was started by one, and here HOME is the agent's.
+		Argv: []string{"bash", "-c", "exec 2>&1\n" + script}, Doing: doing, Env: env,
 		Inherit: variables, Timeout: timeout, MaxOutput: maxProgramOutput, Stdout: &tail,
 	}))
 	return result.ExitCode, a.Redact(tail.text()), err

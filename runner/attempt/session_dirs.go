@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -106,6 +107,9 @@ func (a *attempt) prepareDirs() error {
 	if err := errors.Join(forceRemoveAll(a.temp), os.MkdirAll(a.temp, 0o700)); err != nil {
 		return fmt.Errorf("make the agent's temporary folder: %w", err)
 	}
+	if err := a.makeRoom(); err != nil {
+		return err
+	}
 	if a.Account.Key == "" {
 		return nil
 	}
@@ -115,12 +119,52 @@ func (a *attempt) prepareDirs() error {
 		err = cleanHome(a.home, a.Thread)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(a.home, "config.toml"), []byte(a.Account.config()), 0o600)
+		err = os.WriteFile(filepath.Join(a.home, "config.toml"), []byte(a.Account.config(a.Loopback)), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("make a Codex home: %w", err)
 	}
 	return nil
+}
+
+// roomIn returns the room of the agent's commands in a folder.
+func (a *attempt) roomIn(folder string) room.Room { return room.Room{Dir: folder, Lookup: a.Lookup} }
+
+// makeRoom makes the room of the session.
+func (a *attempt) makeRoom() error {
+	root, err := os.OpenRoot(a.temp)
+	if err != nil {
+		return fmt.Errorf("make the agent's room: %w", err)
+	}
+	defer root.Close()
+	return a.roomIn(a.temp).Make(root, codex.ShellStart())
+}
+
+// roomVariables returns the variables of the room in a folder, by their names; none if the
+// session has no folder of its own. TMPDIR is not among them: see [room.Room.Make].
+func (a *attempt) roomVariables(folder string) map[string]string {
+	set := map[string]string{}
+	if a.temp == "" {
+		return set
+	}
+	for _, v := range without(a.roomIn(folder).Variables(), a.Codex.Env) {
+		if v.Name != "TMPDIR" {
+			set[v.Name] = v.Value
+		}
+	}
+	return set
+}
+
+// RoomVariables returns the variables of the agent's commands for a session whose folder is
+// dir, with the reasons. kept are those of codex.env, and lookup returns a variable of this
+// program.
+func RoomVariables(dir string, kept []string, lookup func(name string) (string, bool)) []room.Variable {
+	return without(room.Room{Dir: dir, Lookup: lookup}.Variables(), kept)
+}
+
+// without returns the variables whose names are not kept.
+func without(variables []room.Variable, kept []string) []room.Variable {
+	return slices.DeleteFunc(variables, func(v room.Variable) bool { return slices.Contains(kept, v.Name) })
 }
 
 // writePrograms makes the folder of [codex.HideOldBubblewrap], which all sessions share, and
@@ -154,7 +198,7 @@ func writePrograms(sessionDir string) (string, error) {
 // running agent are. Codex reads the file again when it needs it.
 func (a *attempt) saveProfile(lines string) error {
 	path := filepath.Join(a.home, "config.toml")
-	err := os.WriteFile(path+".new", []byte(lines+a.Account.config()), 0o600)
+	err := os.WriteFile(path+".new", []byte(lines+a.Account.config(a.Loopback)), 0o600)
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
@@ -194,8 +238,9 @@ func (a *attempt) cleanDirs() {
 
 // config returns the config.toml of the session's Codex home. The key is not in it:
 // Codex gets it over the connection and keeps it in memory. The provider is not the
-// built-in one, because the timeouts of that one cannot be set.
-func (acc Account) config() string {
+// built-in one, because the timeouts of that one cannot be set. The feature network_proxy is the
+// server's half of the loopback.
+func (acc Account) config(loopback bool) string {
 	return madeForSessions + fmt.Sprintf(`
 cli_auth_credentials_store = "ephemeral"
 check_for_update_on_startup = false
@@ -211,9 +256,10 @@ requires_openai_auth = true
 enabled = false
 
 [features]
+network_proxy = %t
 plugins = false
 shell_snapshot = false
-`, cmp.Or(acc.BaseURL, defaultBaseURL))
+`, cmp.Or(acc.BaseURL, defaultBaseURL), loopback)
 }
 
 // madeForSessions is the first line of config.toml in each home that prepareDirs makes. The

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -171,6 +172,8 @@ func newCodexFixture(t testing.TB, lanes ...codextest.Lane) (*fixture, *codextes
 	f := newFixture(t, "")
 	f.job.Codex = codex.Config{Command: "exec " + quote(path) + " app-server", Model: "gpt-5.5"}
 	f.job.SessionDir, f.job.Account = f.path("private"), Account{Key: "sk-this-is-the-key", BaseURL: m.URL()}
+	f.job.Loopback = runtime.GOOS == "linux"
+	f.job.Lookup = func(name string) (string, bool) { return f.path("home"), name == "HOME" }
 	return f, m
 }
 

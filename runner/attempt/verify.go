@@ -147,7 +147,10 @@ func (a *attempt) checkOutScratch(ctx context.Context, folder workspace.Workspac
 		if err == nil && work != nil {
 			err = work.CopyPacks(ctx, into)
 		}
-		return errors.Join(err, into.Mkdir(scratchTemp, 0o700))
+		if err == nil {
+			err = a.makeScratchRoom(folder, into)
+		}
+		return err
 	})
 	if err == nil {
 		err = a.seal(folder)
@@ -156,6 +159,19 @@ func (a *attempt) checkOutScratch(ctx context.Context, folder workspace.Workspac
 		_, err = a.checkOut(ctx, a.work.session, folder.Path, c, a.Repository.Host.SubmodulesCommand(c.Submodules))
 	}
 	return err
+}
+
+// makeScratchRoom makes the room of a scratch folder in the new .git there.
+func (a *attempt) makeScratchRoom(folder workspace.Workspace, git *os.Root) error {
+	if err := git.Mkdir(scratchTemp, 0o700); err != nil {
+		return err
+	}
+	root, err := git.OpenRoot(scratchTemp)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return a.roomIn(scratchRoom(folder.Path)).Make(root, codex.ShellStart())
 }
 
 // prepareScratch runs the hooks that run in the sandbox. One that fails on the work is a
@@ -184,10 +200,13 @@ func hookFailure(failed *workspace.HookError) string {
 	return fmt.Sprintf("hooks.%s, which prepares it, was not done in time or was killed", failed.Hook)
 }
 
-// scratchTemp is the temporary folder of what runs in a scratch folder, below its .git,
-// where git does not see it. The agent, which may run beside the check, can write to that
+// scratchTemp is the room and the temporary folder of what runs in a scratch folder, below its
+// .git, where git does not see it. The agent, which may run beside the check, can write to that
 // of the session.
 const scratchTemp = "symphony-tmp"
+
+// scratchRoom returns the folder of the room of what runs in a scratch folder.
+func scratchRoom(folder string) string { return filepath.Join(folder, ".git", scratchTemp) }
 
 // execIn returns a program to run in a scratch folder, with a temporary folder of its own.
 // Without a folder it runs in the workspace.
@@ -195,7 +214,7 @@ func execIn(folder string, x codex.Exec) codex.Exec {
 	if folder == "" {
 		return x
 	}
-	temp := filepath.Join(folder, ".git", scratchTemp)
+	temp := scratchRoom(folder)
 	x.Dir = folder
 	// Codex's own TMPDIR stays: it makes that read-only. git in the folder finds no repository above it.
 	x.Argv = append([]string{"env", "TMPDIR=" + temp, "GIT_CEILING_DIRECTORIES=" + temp}, x.Argv...)

@@ -12,7 +12,7 @@ import (
 // of the last one, what it may rely on, and how the work of this one is taken. The
 // template need not say any of it.
 func preamble(issue tracker.Issue, run Run) string {
-	return refusal(issue, run) + leftOut(issue, run) + resumption(issue, run) + repository(run) + asking(run)
+	return refusal(issue, run) + leftOut(issue, run) + resumption(issue, run) + repository(run) + room(run) + asking(run)
 }
 
 // maxRefused bounds the reasons of a refusal, in bytes.
@@ -89,6 +89,16 @@ func repository(run Run) string {
 		text += ". What you change inside a submodule is not taken"
 	}
 	return text + ".\n\n"
+}
+
+// room returns the text about what the agent's commands can reach.
+func room(run Run) string {
+	if !run.Loopback {
+		return ""
+	}
+	return "Each command that you run has a network of its own, in which it reaches its own loopback and nothing else: no host, no DNS, no Unix socket." +
+		" A server that one command leaves running is not reached by the next one, so start a server and what talks to it in one command." +
+		" Package managers cannot fetch anything. There is no ptrace. Write temporary files to $TMPDIR: /tmp is read-only.\n\n"
 }
 
 // asking returns the text that says how the agent asks a person.

@@ -127,3 +127,12 @@ func TestATurnEndsWithTheCallThatPublishes(t *testing.T) {
 		}
 	}
 }
+
+func TestAPromptSaysWhatTheAgentsCommandsReach(t *testing.T) {
+	t.Parallel()
+	for _, loopback := range []bool{false, true} {
+		if got := mustRender(t, Run{Loopback: loopback}); strings.Contains(got, "start a server and what talks to it in one command") != loopback {
+			t.Errorf("loopback is %v: %s", loopback, got)
+		}
+	}
+}

@@ -143,6 +143,7 @@ type Run struct {
 	Feedback []Feedback // what was said about the work and nobody has answered, oldest first
 	Replies  bool       // there is the tool reply
 	Asks     bool       // there is the tool ask
+	Loopback bool       // each command has a loopback of its own and no other network
 }
 
 // Render returns the prompt for one attempt. Before the text of the template a preamble

@@ -117,6 +117,8 @@ func (d *decoder) table() []entry {
 		optional("hooks.sandboxed", "true with repository, else false", "run hooks in the agent's sandbox, where they see the variables that both hooks.env and codex.env name; false needs hooks.trusted", d.boolean(&s.SandboxHooks)),
 		optional("hooks.trusted", "false", "with repository: hooks may run outside the sandbox in a folder where an agent has worked; before_remove always does", d.boolean(&s.TrustHooks)),
 
+		optional("sandbox.loopback", "true on Linux, else false", "give each command of the agent, each hook in the sandbox and delivery.verify a loopback of its own, so that tests can start servers; nothing else can be reached; without it no command can open a socket", d.boolean(&s.Loopback)),
+
 		withDefault("agent.max_concurrent_agents", "10", "sessions at once, not counting those of a fleet", d.integer(&policy.MaxConcurrent, 1)),
 		withDefault("agent.max_turns", "20", "turns of one session", d.integer(&s.MaxTurns, 1)),
 		withDefault("agent.max_retry_backoff_ms", "300000", "longest wait between two failures", d.millis(&policy.MaxBackoff, 1)),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -120,6 +121,11 @@ func (d *decoder) applyDerivedDefaults() {
 	s.Policy.Stall = s.Codex.StallTimeout
 	if s.Workspace.Root == "" {
 		s.Workspace.Root = d.defaultRoot()
+	}
+	if v, written := d.written["sandbox.loopback"]; !written {
+		s.Loopback = runtime.GOOS == "linux" // the one system that gives each command a network of its own
+	} else if !s.Loopback {
+		d.warn(v, "%s is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key", v.key)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,6 +117,7 @@ func TestAMinimalWorkflowHasTheDefaults(t *testing.T) {
 				StallTimeout: 5 * time.Minute,
 				MaxToolCalls: 200,
 			},
+			Loopback: runtime.GOOS == "linux",
 		},
 		Prompt: "Do it.", PromptLine: 4,
 	}
@@ -203,9 +205,10 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 			Feedback:   workflow.Feedback{Bots: []string{"linter[bot]", "renovate"}, Label: "waits"},
 			TrustHooks: true,
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 109,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 111,
 		Warnings: []string{
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
+			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",
 			"delivery.kind is pull_request, which does not use delivery.folder; remove what is not used, or write another kind",
 		},
 	}

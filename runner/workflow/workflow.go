@@ -61,6 +61,8 @@ type Settings struct {
 	SandboxHooks bool
 	// TrustHooks says that hooks may run outside the sandbox in spite of a Repository.
 	TrustHooks bool
+	// Loopback gives the agent's commands a loopback of their own.
+	Loopback bool
 }
 
 // Tracker selects an adapter and holds its settings.

@@ -1,0 +1,166 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// With Options.Loopback each command of the agent has a network namespace of its own, in
+// which it reaches its own loopback and nothing else, so that tests can start servers. It
+// takes two settings, and Codex says nothing if one of them is missing: the profile allows
+// the network, and the feature network_proxy puts the command into a namespace whose only
+// way out is a proxy of Codex. No host is allowed, so that proxy refuses everything. Without
+// the feature a command has the whole network of the machine.
+//
+// So what counts is the effect. verifyLoopback tries it with a program of ours, and asks
+// for the features of the thread, which can differ from those of the server. ShellStart
+// looks again in each command of the agent that bash runs.
+
+// networkFeature is the setting of the feature that separates networks.
+const networkFeature = "features.network_proxy"
+
+// loopbackAdvice says what to do if the loopback is not closed or cannot be tested.
+const loopbackAdvice = "install Codex 0.169 or later without settings of its own for the network, or set sandbox.loopback: false"
+
+// proxyVariables are the variables that name proxies. Codex sets them in each command, also
+// where its proxy refuses everything. A request that it refuses ends the whole command, so
+// that the tests of a project would die of an update check.
+var proxyVariables = []string{
+	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "WS_PROXY", "WSS_PROXY", "NO_PROXY",
+	"http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "ws_proxy", "wss_proxy", "no_proxy",
+	"npm_config_proxy", "npm_config_http_proxy", "npm_config_https_proxy", "npm_config_noproxy",
+	"NPM_CONFIG_PROXY", "NPM_CONFIG_HTTP_PROXY", "NPM_CONFIG_HTTPS_PROXY", "NPM_CONFIG_NOPROXY",
+	"YARN_HTTP_PROXY", "YARN_HTTPS_PROXY", "BUNDLE_HTTP_PROXY", "BUNDLE_HTTPS_PROXY", "BUNDLE_NO_PROXY",
+	"PIP_PROXY", "DOCKER_HTTP_PROXY", "DOCKER_HTTPS_PROXY", "ELECTRON_GET_USE_PROXY", "NODE_USE_ENV_PROXY",
+}
+
+// onlyLoopback is a piece of bash that runs `refuse INTERFACE` if there is any other network
+// than loopback.
+const onlyLoopback = `while read -r interface _; do
+  case $interface in Inter-* | face | lo:*) ;; *) refuse "${interface%%:*}" ;; esac
+done </proc/net/dev || refuse "a network that cannot be read"
+`
+
+// ShellStart returns the text of the file that bash reads before each command of the agent,
+// named by BASH_ENV. On Linux it ends a command that has another network than its own
+// loopback. It unsets the proxies.
+func ShellStart() string {
+	text := "# Read by bash before each command.\nunset " + strings.Join(proxyVariables, " ") + "\n"
+	if runtime.GOOS != "linux" {
+		return text
+	}
+	return text + `refuse() { echo "symphony: the command was not run: it would have the network of this machine ($1)" >&2; exit 126; }
+` + onlyLoopback + `unset -f refuse
+unset interface
+`
+}
+
+// probePort is the variable that names the probe's port, on which this program listens.
+const probePort = "SYMPHONY_PROBE_PORT"
+
+// probe tries the network of a command. The port belongs to this program, and in the
+// command's own network nobody listens there: a refused connection shows that the command
+// has a loopback, and that it is not that of the machine.
+const probe = `refuse() { echo "it reaches $1" >&2; exit 3; }
+` + onlyLoopback + `[ "$CODEX_NETWORK_PROXY_ACTIVE" = 1 ] || refuse "a network without the proxy of Codex"
+said=$( (exec 3<>"/dev/tcp/127.0.0.1/$` + probePort + `") 2>&1 ) && refuse "this machine by loopback"
+case $said in *refused*) ;; *) echo "no socket can be opened: $said" >&2; exit 4 ;; esac
+`
+
+// closeLoopback leaves the agent without a loopback, with a warning, if no program of ours can
+// try it: it runs with the rules of the server's configuration, which are others.
+func (s *Session) closeLoopback(ctx context.Context) error {
+	if !s.o.Loopback || s.posture.sandbox != nil || s.o.SaveProfile != nil {
+		return nil
+	}
+	why := "make codex.command one simple command like `codex app-server` that does not set permissions, or set an API key"
+	if s.o.ProfileGiven {
+		err := s.verifyProfile(ctx, s.o.Cwd)
+		if !errors.Is(err, ErrPosture) {
+			return err
+		}
+		why = err.Error()
+	}
+	s.o.Loopback = false
+	s.rules = permissions(s.o, s.server.home)
+	s.warn("the agent cannot open sockets, not even to its own loopback: " + why)
+	return nil
+}
+
+// tryLoopback runs the probe with the permission profile. The error is [ErrNoSandbox], or
+// that of a call.
+func (s *Session) tryLoopback(ctx context.Context) error {
+	if runtime.GOOS != "linux" {
+		return notClosed("only Linux gives each command a loopback of its own")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("try the sandbox's loopback: %w", err)
+	}
+	defer listener.Close()
+	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	return s.tryProgram(ctx, Exec{Argv: []string{"bash", "-c", probe}, Env: []string{probePort + "=" + port, "LC_ALL=C", "BASH_ENV="}}, notClosed)
+}
+
+// notClosed returns the error for a loopback that is not closed, or cannot be tested.
+func notClosed(why string) error {
+	return fmt.Errorf("%w: the sandbox does not separate the agent's network: %s: %s", ErrNoSandbox, untrusted.OneLine(why, messageRunes), loopbackAdvice)
+}
+
+// verifyLoopback tests, when the thread is open, that its commands will have their own
+// loopback and nothing else. Older servers without the permission profile give no network
+// at all, and are not tested.
+func (s *Session) verifyLoopback(ctx context.Context) error {
+	s.mu.Lock()
+	profile := s.posture.sandbox == nil
+	s.mu.Unlock()
+	if !s.o.Loopback || !profile {
+		return nil
+	}
+	err := s.CanExec(ctx)
+	if errors.Is(err, ErrNoExec) {
+		return notClosed(err.Error())
+	}
+	if err == nil && !s.loopbackTried {
+		err = s.tryLoopback(ctx)
+	}
+	if err == nil {
+		s.loopbackTried = true
+		err = s.verifyFeature(ctx)
+	}
+	return err
+}
+
+// verifyFeature checks that the thread separates networks: its features count for turns.
+func (s *Session) verifyFeature(ctx context.Context) error {
+	on := false
+	params := map[string]any{"threadId": s.ThreadID(), "limit": 1000}
+	err := s.conn.call(ctx, s.o.Config.ReadTimeout, "experimentalFeature/list", params, func(result json.RawMessage) error {
+		var r struct {
+			Data []struct {
+				Name    string
+				Enabled bool
+			}
+		}
+		decodeLenient(result, &r)
+		for _, feature := range r.Data {
+			on = on || feature.Enabled && feature.Name == strings.TrimPrefix(networkFeature, "features.")
+		}
+		return nil
+	})
+	if refused, isRefusal := errors.AsType[*ResponseError](err); isRefusal {
+		return notClosed(refused.Error())
+	}
+	if err == nil && !on {
+		return notClosed("the thread does not have the feature network_proxy")
+	}
+	return err
+}

@@ -1,0 +1,85 @@
+package attempt
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// ordinary holds what any project's build and tests may do, as shell code that fails where it
+// does not work, by what it tries. A first word that is no program here is skipped.
+var ordinary = map[string]string{
+	"a server and its client": `node -e 'const s = require("http").createServer((q, a) => a.end("hello")).listen(0, "127.0.0.1", () =>
+  fetch("http://127.0.0.1:" + s.address().port).then(a => a.text()).then(t => process.exit(t == "hello" ? 0 : 1)))'`,
+	"no proxies":             `test -z "$(env | grep -i '_proxy=')"`,
+	"settings in the home":   `mkdir -p ~/.config/tool`,
+	"a cache":                `mkdir -p "$XDG_CACHE_HOME/tool"`,
+	"a temporary repository": `git init -q "$TMPDIR/."`,
+	"a temporary folder":     `git init -q "$(mktemp -d)"`,
+	"the settings of git":    `git config --global room.own yes`,
+	"the git of the person":  `test "$(git config user.nickname)" = kim`,
+	"the tools of the job":   `the-tool-of-the-job`,
+	"a package manager":      `npm cache verify >/dev/null`,
+	"the home is not mine":   `test ! -w "$PERSON"`,
+	"the shared folder":      `test ! -w /tmp`,
+	"what bash reads":        `test -r "$BASH_ENV" -a ! -w "$BASH_ENV"`,
+}
+
+// tryOrdinary returns shell code that tries everything ordinary and prints what does not work.
+func tryOrdinary() string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(ordinary)) {
+		program, _, _ := strings.Cut(ordinary[name], " ")
+		if _, err := exec.LookPath(program); err != nil && program != "the-tool-of-the-job" {
+			continue
+		}
+		b.WriteString("( " + ordinary[name] + " ) || echo does not work: '" + name + "'\n")
+	}
+	return b.String()
+}
+
+// TestTheRoomIsFitForWork tries what is ordinary where the agent's commands, hooks and the
+// check of the work run, with the real Codex.
+func TestTheRoomIsFitForWork(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux gives each command a loopback of its own")
+	}
+	of, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{
+		calls(t, "exec_command", map[string]string{"cmd": "bash try; touch ~/of-the-agent; echo done > a.txt; echo the command ran"}),
+		{Items: []codextest.Item{codextest.Message{Text: "Done."}}},
+	}})
+	f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }}
+	f.dir = realPath(t, f.dir)
+	writeFile(t, f.path("seed/try"), "PERSON='"+f.path("home")+"'\n"+tryOrdinary())
+	account := f.job.Account
+	f.inRepository()
+	f.job.Account = account
+	writeFile(t, f.path("home/.gitconfig"), "[user]\n\tnickname = kim\n")
+	f.tools = f.path("tools")
+	writeFile(t, f.path("tools/the-tool-of-the-job"), "#!/bin/sh\n")
+	f.check(os.Chmod(f.path("tools/the-tool-of-the-job"), 0o700))
+	const script = `failed=$(bash try); echo "$failed"; test -z "$failed" && test ! -e ~/of-the-agent`
+	f.job.Repository.Hooks.AfterCreate, f.job.Repository.Verify = script, script
+	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
+		t.Fatalf("%+v", got)
+	}
+	if log := f.readLog(); strings.Contains(log, "does not work: '") || !strings.Contains(log, "the command ran") {
+		for line := range strings.Lines(log) {
+			if strings.Contains(line, "does not work") {
+				t.Errorf("%.2000s", line)
+			}
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(f.job.SessionDir, "tmp", "*")); len(left) > 0 {
+		t.Errorf("the session left %q", left)
+	}
+}

@@ -1,0 +1,40 @@
+package report
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/symphony-runner/symphony/runner/room"
+)
+
+// Environment is the variables of the agent's commands, as `symphony explain --environment`
+// prints them.
+type Environment struct{ Variables []room.Variable }
+
+// Text returns one variable in each line, with its reason on the lines below it.
+func (e Environment) Text(width int) string {
+	var b strings.Builder
+	for _, v := range e.Variables {
+		b.WriteString(v.Name + "=" + v.Value + "\n")
+		for _, line := range wrap(v.Why, max(width-4, minWidth), maxItem) {
+			b.WriteString("    " + line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// MarshalJSON returns a list of objects with name, value and why.
+func (e Environment) MarshalJSON() ([]byte, error) {
+	type variable struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+		Why   string `json:"why"`
+	}
+	list := make([]variable, 0, len(e.Variables))
+	for _, v := range e.Variables {
+		list = append(list, variable(v))
+	}
+	return json.Marshal(struct {
+		Variables []variable `json:"variables"`
+	}{list})
+}

@@ -1,0 +1,93 @@
+// Package room is what the commands of an agent take for their machine: a home, a folder for
+// temporary files, and the variables by which tools find their caches, their toolchains and
+// the fact that there is no network.
+//
+// A room is a folder of one session. The agent may write it, and it is removed with the
+// session, so nothing that one agent leaves there reaches another. What a person's own home
+// holds stays where it is: toolchains there are named by variables and can be read, and what
+// keeps secrets is denied by package attempt.
+//
+// The table is Variables: one line for each variable, with the reason.
+package room
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Room is the folder of a session, and the environment of the program that it is made in.
+type Room struct {
+	Dir    string                                    // absolute
+	Lookup func(name string) (value string, ok bool) // a variable of this program; nil finds none
+}
+
+// Variable is a variable of the commands of an agent.
+type Variable struct{ Name, Value, Why string }
+
+// Home returns the folder that is HOME for the agent's commands.
+func (r Room) Home() string { return filepath.Join(r.Dir, "home") }
+
+// Temp returns the folder for temporary files.
+func (r Room) Temp() string { return filepath.Join(r.Dir, "tmp") }
+
+// ShellStart returns the path of the file that bash reads before each command. The agent may
+// read it and not write it.
+func (r Room) ShellStart() string { return filepath.Join(r.Dir, "start.sh") }
+
+// Make makes the folders and files of the room below its folder, which is root. start is the beginning of what bash reads before each command.
+func (r Room) Make(root *os.Root, start string) error {
+	// bash sets TMPDIR, and not Codex, because what Codex has for it is read-only at its top.
+	start += "export TMPDIR='" + strings.ReplaceAll(r.Temp(), "'", `'\''`) + "'\n"
+	err := errors.Join(root.MkdirAll("home", 0o700), root.MkdirAll("tmp", 0o700), root.WriteFile("start.sh", []byte(start), 0o600))
+	if settings := r.gitSettings(); err == nil && settings != "" {
+		err = root.WriteFile("home/.gitconfig", []byte(settings), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("make the agent's room: %w", err)
+	}
+	return nil
+}
+
+// gitSettings returns the settings of git in the room: those of the person's home, which the
+// agent may add to and not change; empty if there are none.
+func (r Room) gitSettings() string {
+	var b strings.Builder
+	for _, path := range []string{r.personal("XDG_CONFIG_HOME", ".config", "git/config"), r.personal("", "", ".gitconfig")} {
+		if isThere(path) {
+			fmt.Fprintf(&b, "[include]\n\tpath = %q\n", path)
+		}
+	}
+	return b.String()
+}
+
+// personal returns a path in the person's home: rest, below the folder that a variable names
+// or else a folder of the home has; empty if there is no home.
+func (r Room) personal(variable, folder, rest string) string {
+	if value := r.lookup(variable); filepath.IsAbs(value) {
+		return filepath.Join(value, rest)
+	}
+	if home := r.lookup("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, folder, rest)
+	}
+	return ""
+}
+
+func (r Room) lookup(name string) string {
+	if r.Lookup == nil || name == "" {
+		return ""
+	}
+	value, _ := r.Lookup(name)
+	return value
+}
+
+// isThere reports whether anything is at a path. Nothing is at an empty one.
+func isThere(path string) bool {
+	if path == "" {
+		return false
+	}
+	_, err := os.Stat(path)
+	return err == nil
+}
