@@ -75,7 +75,7 @@ type canvas struct {
 const textSize, lineHeight, pictureWidth = 13.0, 20.0, 1200.0
 
 // draw renders the Markdown that a report consists of: headings, paragraphs,
-// lists and tables, with links, code and bold words in them. widest is what the widest
+// quotations, lists and tables, with links, code and bold words in them. widest is what the widest
 // table needs.
 func draw(markdown string) (picture string, widest float64) {
 	c := &canvas{width: pictureWidth, margin: 24, y: 14}
@@ -94,6 +94,8 @@ func draw(markdown string) (picture string, widest float64) {
 			}
 			c.table(lines[i : i+rows])
 			i += rows - 1
+		case strings.HasPrefix(line, ">"):
+			c.item(0, "▏", strings.TrimPrefix(strings.TrimPrefix(line, ">"), " "))
 		case strings.HasPrefix(line, "- "):
 			c.item(0, "•", line[2:])
 		case strings.HasPrefix(line, "  - "):
