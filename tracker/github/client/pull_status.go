@@ -29,6 +29,9 @@ type PullStatus struct {
 	Updated   time.Time // when GitHub says that it changed last
 	Mergeable string    // MERGEABLE, CONFLICTING, or UNKNOWN as long as GitHub has not tried it
 	Checks    string    // of Head: SUCCESS, FAILURE, ERROR, PENDING or EXPECTED; empty for none, and if they cannot be read
+	// Failed is the number of checks of Head that failed. Checks stays the same when one more
+	// fails, or when one is cancelled first and fails when it runs again.
+	Failed int
 
 	// What moves when somebody says something, whether Updated does or not.
 	Comments, Reviews, Threads int
@@ -84,8 +87,32 @@ type conversionNode struct {
 type commitNode struct {
 	Commit struct {
 		Oid               string
-		StatusCheckRollup *struct{ State string }
+		StatusCheckRollup *rollupNode
 	}
+}
+
+// rollupNode is the sum of all checks of a commit in GraphQL.
+type rollupNode struct {
+	State    string
+	Contexts struct {
+		Runs     []stateCount `graphql:"checkRunCountsByState"`
+		Statuses []stateCount `graphql:"statusContextCountsByState"`
+	}
+}
+
+type stateCount struct {
+	State string
+	Count int
+}
+
+// failed returns the number of checks that failed.
+func (r *rollupNode) failed() (n int) {
+	for _, c := range slices.Concat(r.Contexts.Runs, r.Contexts.Statuses) {
+		if slices.Contains(failures, c.State) {
+			n += c.Count
+		}
+	}
+	return n
 }
 
 // actorNode is an account in GraphQL; nil for a deleted one.
@@ -207,7 +234,7 @@ func (p *pullNode) status() PullStatus {
 	for _, n := range p.Commits.Nodes {
 		// Right after a push this may be a commit before the head.
 		if n != nil && n.Commit.Oid == p.HeadRefOid && n.Commit.StatusCheckRollup != nil {
-			s.Checks = n.Commit.StatusCheckRollup.State
+			s.Checks, s.Failed = n.Commit.StatusCheckRollup.State, n.Commit.StatusCheckRollup.failed()
 		}
 	}
 	return s

@@ -3,6 +3,7 @@ package githubtest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -183,9 +184,26 @@ func (g *GitHub) rollup(commit string) any {
 			for _, c := range list {
 				nodes = append(nodes, g.checkNode(c))
 			}
-			return connection(nodes, asItIs, arguments)
+			all := connection(nodes, asItIs, arguments)
+			all["checkRunCountsByState"], all["statusContextCountsByState"] = countStates(list, false), countStates(list, true)
+			return all
 		}),
 	}
+}
+
+// countStates returns how many check runs, or commit statuses, are in each state.
+func countStates(list []*check, statuses bool) []trackertest.Object {
+	counts := map[string]int{}
+	for _, c := range list {
+		if c.Status == statuses {
+			counts[c.State]++
+		}
+	}
+	answer := []trackertest.Object{}
+	for _, state := range slices.Sorted(maps.Keys(counts)) {
+		answer = append(answer, trackertest.Object{"state": state, "count": counts[state]})
+	}
+	return answer
 }
 
 // forbidden is what GraphQL answers in place of what the token may not see.
