@@ -110,7 +110,7 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
 		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
 		Loopback: l.wf.Settings.Loopback, Lookup: l.Lookup,
-		Talks: l.conn.Discussion != nil, Test: l.causes.of(l.wf),
+		Talks: l.conn.Discussion != nil, StopAt: l.deadline.stopAt, Test: l.causes.of(l.wf),
 	}
 	job.Feedback, job.Reply = l.itemsFor(d)
 	if claim.Feedback {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/symphony-runner/symphony/runner/store/storetest"
 	"github.com/symphony-runner/symphony/tracker/github/githubtest"
@@ -248,5 +249,20 @@ func TestAStateOfTheHandOverThatDoesNotExistIsFoundBeforeAnythingStarts(t *testi
 	s.tick()
 	if i := s.hub.Issue(1); !slices.Contains(i.Labels, "status:In Review") || len(s.hub.Pulls()) != 1 {
 		t.Errorf("the issue was not handed over: %+v, %+v", i, s.hub.Pulls())
+	}
+}
+
+func TestAPullRequestThatGitHubTakesAfterTheDeadlineIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, sameWork)
+	s.hub.AddIssue(githubtest.Issue{Title: "Carts squeak", Body: s.hub.Issue(1).Body, Labels: []string{"symphony"}})
+	s.hub.LimitContent(1, 5*time.Minute, false)
+	s.tick("--deadline=10s")
+	out := oneSpaced(s.out)
+	if !strings.Contains(out, "1 completed, 1 failed") || !strings.Contains(out, "GitHub takes no more comments and pull requests of this account for 5m") {
+		t.Error(s.out)
+	}
+	if pulls := s.hub.Pulls(); len(pulls) != 1 {
+		t.Errorf("pull requests: %+v", pulls)
 	}
 }

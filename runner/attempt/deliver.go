@@ -102,7 +102,18 @@ func (a *attempt) proveAndDeliver(ctx context.Context, incoming *git.Incoming, p
 	if d.Tested, d.Unproven, err = a.prove(ctx, incoming, proof); err != nil {
 		return Delivered{}, err
 	}
+	ctx, cancel := a.withDeadline(ctx)
+	defer cancel()
 	return a.answer(a.Repository.Deliver(ctx, d))
+}
+
+// withDeadline returns a context that ends when the run leaves a stopped session no more time,
+// so that a publication does not wait for what comes later.
+func (a *attempt) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.StopAt.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, a.StopAt.Add(a.stoppedTime), errStopped)
 }
 
 // settle publishes what an earlier session has left half published, after a session that
@@ -112,6 +123,8 @@ func (a *attempt) settle(ctx context.Context) error {
 		return nil
 	}
 	return a.work.hold(ctx, func() error {
+		ctx, cancel := a.withDeadline(ctx)
+		defer cancel()
 		got, err := a.answer(a.Repository.Settle(ctx))
 		a.work.record(err == nil && (!got.Head.IsZero() || got.URL != ""), err)
 		return err

@@ -39,6 +39,8 @@ type Job struct {
 	// Talks says that the agent can reach people: there are the tools reply and ask, and the
 	// runner brings its questions to people.
 	Talks bool
+	// StopAt is when the run stops its sessions; the zero time for never.
+	StopAt time.Time
 	// Reply answers an item of Feedback for the agent, by its ID, and closes its thread if
 	// resolve is set. The text is as the agent wrote it. Its errors are shown to the agent.
 	// nil if there is no Feedback.
