@@ -68,7 +68,7 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 			note(&warnings, called+": "+v.next(row), why)
 		}
 		for _, warning := range row.Warnings {
-			note(&warnings, called+", but not all of it worked", warning)
+			note(&warnings, called+", with a warning", warning)
 		}
 	}
 	for _, row := range v.refused() {
