@@ -71,8 +71,8 @@ func (a *attempt) publishHeld(ctx context.Context, proof proof) (err error) {
 			w.warnings = append(w.warnings, a.brief(err.Error()))
 		}
 	}()
-	tip := incoming.Tip
-	if tip == w.published {
+	work := publishedWork{incoming.Tip, w.words}
+	if work == w.published {
 		return nil
 	}
 	got, err := a.proveAndDeliver(ctx, incoming, proof)
@@ -82,7 +82,7 @@ func (a *attempt) publishHeld(ctx context.Context, proof proof) (err error) {
 	if err != nil {
 		return err
 	}
-	w.published, w.latest, w.changed = tip, got, w.changed || !got.Unchanged
+	w.published, w.latest, w.changed = work, got, w.changed || !got.Unchanged
 	if err := a.saveStart(got.Head, filesOf(a.work.tree)); err != nil { // another run would deliver it again, which changes nothing
 		w.warnings = append(w.warnings, a.brief(err.Error()))
 	}
@@ -97,7 +97,7 @@ const maxRenewals = 3
 
 // proveAndDeliver checks work and has it published. a.work must be held.
 func (a *attempt) proveAndDeliver(ctx context.Context, incoming *git.Incoming, proof proof) (Delivered, error) {
-	d := Delivery{Incoming: incoming, Title: a.work.title, Text: a.work.text}
+	d := Delivery{Incoming: incoming, Title: a.work.words.title, Text: a.work.words.text}
 	var err error
 	if d.Tested, d.Unproven, err = a.prove(ctx, incoming, proof); err != nil {
 		return Delivered{}, err

@@ -45,15 +45,24 @@ type work struct {
 	tree   git.WorkTree // the files that the checkout made
 	hooked bool         // after_run has been started since the latest turn
 
-	done        atomic.Bool   // the agent has said in the latest turn, by the tool, that it needs no more of them
-	publishing  chan struct{} // has room for one
-	title, text string        // by the agent, from its latest call of deliver
-	published   git.ObjectID  // the tip of the work that was published last, in this session; zero for none
-	delivered   bool          // what there is of the work is published, by this session or an earlier one
-	refused     string        // why it is not, if it was refused
-	latest      Delivered     // the answer to it
-	changed     bool          // what is published was changed by this session
-	warnings    []string      // failures that do not change the outcome
+	done       atomic.Bool   // the agent has said in the latest turn, by the tool, that it needs no more of them
+	publishing chan struct{} // has room for one
+	words      words         // by the agent, from its latest call of deliver
+	published  publishedWork // in this session
+	delivered  bool          // what there is of the work is published, by this session or an earlier one
+	refused    string        // why it is not, if it was refused
+	latest     Delivered     // the answer to it
+	changed    bool          // what is published was changed by this session
+	warnings   []string      // failures that do not change the outcome
+}
+
+// words are the title and the text that the agent gives to its work; empty for none.
+type words struct{ title, text string }
+
+// publishedWork is the work that was published last; zero for none.
+type publishedWork struct {
+	tip   git.ObjectID
+	words words
 }
 
 // savedWork is work that is saved beside the workspace.

@@ -57,6 +57,10 @@ func TestWorkIsPublishedDuringTheSession(t *testing.T) {
 		"once": {"- [ ] Create `a.txt` containing `one`\n" + strings.ReplaceAll(call, "%s", "a"), "1", []string{"a.txt"}, []string{"Add a"}},
 		"twice": {"- [ ] Create `a.txt` containing `one`\n" + strings.ReplaceAll(call, "%s", "a") +
 			"- [ ] Create `b.txt` containing `two`\n" + strings.ReplaceAll(call, "%s", "b"), "2", []string{"a.txt", "b.txt"}, []string{"Add a", "Add b"}},
+		"twice with the same work": {"- [ ] Create `a.txt` containing `one`\n" + strings.ReplaceAll(call, "%s", "a") + strings.ReplaceAll(call, "%s", "one"),
+			"1", []string{"a.txt"}, []string{"Add a", "Add one"}},
+		"twice in the same words": {"- [ ] Create `a.txt` containing `one`\n" + strings.ReplaceAll(call, "%s", "a") + strings.ReplaceAll(call, "%s", "a"),
+			"1", []string{"a.txt"}, []string{"Add a"}},
 		"and what follows at the end": {"- [ ] Create `a.txt` containing `one`\n" + strings.ReplaceAll(call, "%s", "a") +
 			"- [ ] Create `b.txt` containing `two`\n", "2", []string{"a.txt", "b.txt"}, []string{"Add a", "Add a"}},
 		"after it was refused": {"- [ ] Create `.github/x` containing `one`\n- [ ] Create `a.txt` containing `one`\n" + strings.ReplaceAll(call, "%s", "a") +

@@ -107,7 +107,7 @@ func (a *attempt) callDeliver(ctx context.Context, arguments json.RawMessage) (a
 	var got Delivered
 	var left string
 	err := a.work.hold(ctx, func() error {
-		a.work.title, a.work.text = *input.Title, *input.Body
+		a.work.words = words{*input.Title, *input.Body}
 		err := a.publishHeld(ctx, mustPass)
 		got, left = a.work.latest, a.work.leftInside()
 		if list := a.work.leftOut(); list != "" {

@@ -22,9 +22,7 @@ func draftMark(w Work, v delivery.Verdict) string {
 
 // hasDraftMark reports whether a body that the host wrote has the mark.
 func hasDraftMark(body string) bool {
-	body = withoutReturns(body)
-	m := marker().FindStringSubmatch(body)
-	return m != nil && m[2] != "" && isOurs(body)
+	return inMarker(withoutReturns(body), "draft") != "" && isOurs(body)
 }
 
 // endDraft marks a draft as ready for review if it was a draft because of the work, and

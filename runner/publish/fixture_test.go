@@ -264,10 +264,16 @@ func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var body struct{ Title, Body *string }
 		_ = json.NewDecoder(r.Body).Decode(&body)
 		for _, p := range h.pulls {
-			if path == fmt.Sprintf("/pulls/%d", p.Number) && body.Body != nil {
-				p.Body = *body.Body
-				answer = p
+			if path != fmt.Sprintf("/pulls/%d", p.Number) {
+				continue
 			}
+			if body.Title != nil {
+				p.Title = *body.Title
+			}
+			if body.Body != nil {
+				p.Body = *body.Body
+			}
+			answer = p
 		}
 	}
 	_ = json.NewEncoder(w).Encode(answer)

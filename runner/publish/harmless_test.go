@@ -16,7 +16,7 @@ func TestASecretThatBecomesOneWhenTheTextIsHarmlessIsHidden(t *testing.T) {
 	p := &Publisher{Secrets: redact.New(ourSecret)}
 	for _, split := range []string{"<!-- -->", "\u200b", "\u00ad"} {
 		w := Work{Incoming: &git.Incoming{}, Title: "hunter2" + strings.ReplaceAll(split, "<!-- -->", "\x00") + "-hunter2", Text: "a hunter2" + split + "-hunter2 b"}
-		published := p.title(w) + p.body(w, delivery.Verdict{}, git.ObjectID{})
+		published := p.title(w) + p.body(w, delivery.Verdict{}, git.ObjectID{}, "")
 		if split != "<!-- -->" { // in a message of git that is not a comment
 			published += p.message(w, "title")
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestWorkBecomesOneCommitAndAPullRequest(t *testing.T) {
 	pull := f.hub.pulls[0]
 	body := strings.ReplaceAll(pull.Body, "\r\n", "\n")
 	first, rest, _ := strings.Cut(body, "\n")
-	if want := "<!-- symphony: issue=GH-7 head=" + r.Record.Head.String() + " text="; !strings.HasPrefix(first, want) {
+	if want := "<!-- symphony: issue=GH-7 head=" + r.Record.Head.String() + " title=" + digest("Add a cart") + " text="; !strings.HasPrefix(first, want) {
 		t.Errorf("the body begins with %q, want %q", first, want)
 	}
 	want := "Fixes #7\n\nAn agent wrote this.\n\nLook at these files with care:\n\n- `go.mod`\n\n<!-- symphony: by the agent -->\n\nIt has wheels. F\u200bixes #8, thanks @\u200badmin. The password is ***\n"
@@ -216,8 +217,8 @@ func TestATextThatAPersonWroteStays(t *testing.T) {
 	first := f.publish(f.session(f.adds("a", "1\n")))
 	f.hub.pulls[0].Body += "\r\nReviewed by hand."
 	w := f.session(f.adds("b", "2\n"))
-	w.Last = first.Record
-	if second := f.publish(w); second.State != PullUnchanged || !strings.HasSuffix(f.hub.pulls[0].Body, "Reviewed by hand.") {
+	w.Last, w.Title = first.Record, "Another title"
+	if second := f.publish(w); second.State != PullUnchanged || f.hub.pulls[0].Title != "Add a cart" || !strings.HasSuffix(f.hub.pulls[0].Body, "Reviewed by hand.") {
 		t.Errorf("got %+v, %q", second, f.hub.pulls[0].Body)
 	}
 }
@@ -306,6 +307,48 @@ func TestThePullRequestKeepsTheAgentsTextUntilThereIsAnother(t *testing.T) {
 		if want := "Fixes #7\n\nAn agent wrote this.\n\n" + w.Tested + "\n\n<!-- symphony: by the agent -->\n\n" + step.want + "\n"; withoutReturns(got) != want || r.State != PullUpdated {
 			t.Errorf("%s: the body is %q, want %q", r.State, got, want)
 		}
+	}
+}
+
+// A title of the agent replaces an earlier one of this program, and no title of a person.
+func TestThePullRequestKeepsTheAgentsTitleUntilThereIsAnother(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	last := f.publish(f.session(f.adds("a", "1\n"))).Record
+	w := f.session(f.adds("b", "2\n"))
+	for _, step := range []struct {
+		name, title, text, byPerson, want string
+		state                             PullState
+	}{
+		{name: "a title alone", title: "Add a door", text: "It has wheels.", want: "Add a door", state: PullUpdated},
+		{name: "the same again", title: "Add a door", text: "It has wheels.", want: "Add a door", state: PullUnchanged},
+		{name: "none", text: "It has doors.", want: "Add a door", state: PullUpdated},
+		{name: "a title and a text", title: "Add two doors", text: "It has two.", want: "Add two doors", state: PullUpdated},
+		{name: "after a person's title", byPerson: "feat: doors", title: "Add a roof", text: "It has a roof.", want: "feat: doors", state: PullUpdated},
+		{name: "still after it", title: "Add a roof", text: "It has a roof.", want: "feat: doors", state: PullUnchanged},
+	} {
+		if step.byPerson != "" {
+			f.hub.pulls[0].Title = step.byPerson
+		}
+		w.Last, w.There, w.Title, w.Text = last, last.Head, step.title, step.text
+		r := f.publish(w)
+		last = r.Record
+		if pull := f.hub.pulls[0]; pull.Title != step.want || r.State != step.state || !strings.Contains(pull.Body, step.text) {
+			t.Errorf("%s: %s, the title is %q, want %s and %q; the body is\n%s", step.name, r.State, pull.Title, step.state, step.want, pull.Body)
+		}
+	}
+}
+
+// An earlier release wrote no digest of the title, so who wrote the title is not known.
+func TestATitleOfUnknownOriginStays(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first := f.publish(f.session(f.adds("a", "1\n")))
+	f.hub.pulls[0].Body = regexp.MustCompile(` title=[0-9a-f]{64}`).ReplaceAllString(f.hub.pulls[0].Body, "")
+	w := f.session(f.adds("b", "2\n"))
+	w.Last, w.Title, w.Text = first.Record, "Add a door", "It has doors."
+	if r := f.publish(w); r.State != PullUpdated || f.hub.pulls[0].Title != "Add a cart" || !strings.Contains(f.hub.pulls[0].Body, "It has doors.") {
+		t.Errorf("%s, %+v", r.State, f.hub.pulls[0])
 	}
 }
 
@@ -615,7 +658,7 @@ func TestDraftsHaveTheirReasons(t *testing.T) {
 func TestNoIdentifierEndsTheMarker(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	body := f.body(Work{Issue: "X --> @admin\n<b>", Incoming: &git.Incoming{}}, delivery.Verdict{}, git.ObjectID{})
+	body := f.body(Work{Issue: "X --> @admin\n<b>", Incoming: &git.Incoming{}}, delivery.Verdict{}, git.ObjectID{}, digest("A title"))
 	if strings.Count(body, "-->") != 1 || !isOurs(body) || !isOurs(strings.ReplaceAll(body, "\n", "\r\n")) || isOurs(body+"x") {
 		t.Errorf("the body is %q", body)
 	}

@@ -78,10 +78,9 @@ func (p *Publisher) proposePullRequest(ctx context.Context, w Work, r *Result, p
 	if pull != nil && w.Text == "" {
 		w.Text = agentText(pull.GetBody())
 	}
-	body := p.body(w, r.Verdict, r.Record.Head)
 	if pull != nil {
 		p.endDraft(ctx, w, r, pull)
-		state, err := p.updatePullRequest(ctx, w, pull, body)
+		state, err := p.updatePullRequest(ctx, w, *r, pull, title)
 		if !errors.Is(err, errMerged) {
 			r.report(state, pull)
 			if err == nil && !isKnown(w, pull) {
@@ -90,7 +89,7 @@ func (p *Publisher) proposePullRequest(ctx context.Context, w Work, r *Result, p
 			return err
 		}
 	}
-	pull, err := p.openPullRequest(ctx, w, *r, title, body)
+	pull, err := p.openPullRequest(ctx, w, *r, title)
 	if err != nil {
 		return err
 	}
@@ -105,8 +104,8 @@ func isKnown(w Work, pull *client.PullRequest) bool { return pull.GetNumber() ==
 
 // openPullRequest opens a pull request. If somebody opened one in the meantime, that one
 // is used.
-func (p *Publisher) openPullRequest(ctx context.Context, w Work, r Result, title, body string) (*client.PullRequest, error) {
-	draft := p.Pull.Draft || isDraft(w, r.Verdict)
+func (p *Publisher) openPullRequest(ctx context.Context, w Work, r Result, title string) (*client.PullRequest, error) {
+	draft, body := p.Pull.Draft || isDraft(w, r.Verdict), p.body(w, r.Verdict, r.Record.Head, digest(title))
 	head, base := w.Branch.String(), w.Incoming.Base.String()
 	wanted := client.NewPullRequest{
 		Title: &title, Body: &body, Draft: &draft,
@@ -143,15 +142,23 @@ func unknownHead(err error) bool {
 // errMerged: the pull request was merged in the meantime.
 var errMerged = errors.New("pull_request_merged")
 
-// updatePullRequest replaces the body of a pull request, unless a person edited it. It
-// fails with errMerged or [ErrClosed] if the pull request is no longer open: what was
-// pushed is not part of it.
-func (p *Publisher) updatePullRequest(ctx context.Context, w Work, pull *client.PullRequest, body string) (PullState, error) {
+// updatePullRequest replaces the body of a pull request, unless a person edited it, and its
+// title, if the agent gave one and no person did. It fails with errMerged or [ErrClosed] if
+// the pull request is no longer open: what was pushed is not part of it.
+func (p *Publisher) updatePullRequest(ctx context.Context, w Work, r Result, pull *client.PullRequest, title string) (PullState, error) {
 	now := withoutReturns(pull.GetBody())
-	if sameText(now, body) || !isOurs(now) {
+	if !isOurs(now) {
 		return PullUnchanged, nil
 	}
-	got, err := p.GitHub.EditPullRequest(ctx, pull.GetNumber(), nil, &body)
+	change, titled := &title, digest(title)
+	if ours := inMarker(now, "title"); w.Title == "" || ours != digest(pull.GetTitle()) || ours == titled {
+		change, titled = nil, ours
+	}
+	body := p.body(w, r.Verdict, r.Record.Head, titled)
+	if change == nil && sameText(now, body) {
+		return PullUnchanged, nil
+	}
+	got, err := p.GitHub.EditPullRequest(ctx, pull.GetNumber(), change, &body)
 	switch {
 	case err != nil:
 		return PullUnchanged, fmt.Errorf("publish %s: the branch was pushed: update %s: %w", w.Issue, pull.GetHTMLURL(), hubError(err))
@@ -167,30 +174,34 @@ func (p *Publisher) updatePullRequest(ctx context.Context, w Work, pull *client.
 // a later run that has nothing new writes nothing.
 func sameText(a, b string) bool {
 	told := func(body string) string {
-		return strings.TrimSpace(digestOfText().ReplaceAllString(ofRun().ReplaceAllString(body, ""), ""))
+		return strings.TrimSpace(textDigest().ReplaceAllString(ofRun().ReplaceAllString(body, ""), ""))
 	}
 	return told(a) == told(b)
 }
 
-// ofRun matches what origin says of a run. digestOfText matches the digest in a marker.
+// ofRun matches what origin says of a run. textDigest matches the digest of the text in a marker.
 var (
 	ofRun = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?m)^(An agent wrote this) in \[run [0-9]+[^]\n]*\]\([^)\s]*\)`)
 	})
-	digestOfText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` text=[0-9a-f]{64}`) })
+	textDigest = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` text=[0-9a-f]{64}`) })
 )
 
 // byAgent stands before the agent's text, in which there are no comments.
 const byAgent = "<!-- symphony: by the agent -->"
 
 // body returns the body of the pull request. What the host says comes first, so that
-// nothing in the agent's text can hide it. The marker holds a digest of the rest.
-func (p *Publisher) body(w Work, v delivery.Verdict, head git.ObjectID) string {
+// nothing in the agent's text can hide it. The marker holds a digest of the rest, and titled,
+// the digest of the title that the host wrote last; empty if it is not known.
+func (p *Publisher) body(w Work, v delivery.Verdict, head git.ObjectID, titled string) string {
 	text := paragraphs(w.Closing, p.origin(), w.Tested, reviewParagraph(v.Review), marksParagraph(v.Marks), p.untakenParagraph(w.Incoming.Untaken))
 	if agent := p.Secrets.String(defuse.Body(p.Secrets.String(w.Text))); strings.TrimSpace(agent) != "" {
 		text = paragraphs(text, byAgent, agent)
 	}
-	return fmt.Sprintf("<!-- symphony: issue=%s head=%s text=%s%s -->\n%s\n", markerText(w.Issue), head, digest(text), draftMark(w, v), text)
+	if titled != "" {
+		titled = " title=" + titled
+	}
+	return fmt.Sprintf("<!-- symphony: issue=%s head=%s%s text=%s%s -->\n%s\n", markerText(w.Issue), head, titled, digest(text), draftMark(w, v), text)
 }
 
 // origin returns the sentence on the author of the work, its run, and how people ask for more.
@@ -216,13 +227,14 @@ func markerText(s string) string {
 	}, strings.ReplaceAll(s, "--", "__"))
 }
 
-// marker matches the first line of a body that the host wrote; see [draftMark]. Its digest has
+// marker matches the first line of a body that the host wrote; see [draftMark]. Its digests have
 // no key: a run has none that later runs know and the agent's shell does not, except tokens,
-// which are renewed. It only tells whether somebody edited the body. Who forges it gains nothing:
-// a person who may edit the body may do by hand all that the program then does to it, which is
-// to replace it and to end a draft, and in what the agent writes there are no comments.
+// which are renewed. They only tell whether somebody edited the title or the body. Who forges
+// them gains nothing: a person who may edit the body may do by hand all that the program then
+// does, which is to replace body and title and to end a draft, and in what the agent writes
+// there are no comments.
 var marker = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^<!-- symphony: issue=\S+ head=[0-9a-f]{40} text=([0-9a-f]{64})( draft)? -->\n`)
+	return regexp.MustCompile(`^<!-- symphony: issue=\S+ head=[0-9a-f]{40}(?: title=(?P<title>[0-9a-f]{64}))? text=(?P<text>[0-9a-f]{64})(?P<draft> draft)? -->\n`)
 })
 
 // withoutReturns returns a body with the ends of lines that it was written with: GitHub
@@ -232,8 +244,16 @@ func withoutReturns(body string) string { return strings.ReplaceAll(body, "\r\n"
 // isOurs reports whether a body is as the host wrote it.
 func isOurs(body string) bool {
 	body = withoutReturns(body)
+	return inMarker(body, "text") == digest(strings.TrimSpace(marker().ReplaceAllLiteralString(body, "")))
+}
+
+// inMarker returns a part of the marker of a body without returns; empty if it has none.
+func inMarker(body, part string) string {
 	m := marker().FindStringSubmatch(body)
-	return m != nil && m[1] == digest(strings.TrimSpace(body[len(m[0]):]))
+	if m == nil {
+		return ""
+	}
+	return m[marker().SubexpIndex(part)]
 }
 
 // agentText returns what the agent says in a body that the host wrote; empty if it says
