@@ -63,7 +63,7 @@ func (l *loop) show(now time.Time) {
 	p := progress.Progress{
 		At: now, Started: l.tick.Started, Workflow: l.wf.Path, Tracker: l.wf.Settings.Tracker.Kind,
 		Slots: policy.MaxConcurrent, NextPoll: l.nextPoll, Deadline: l.deadline.stopAt, Pause: l.state.Pause,
-		Root: l.conn.Workspaces.Path(), Logs: l.readableLogs(), Talks: l.conn.Discussion != nil,
+		Root: l.conn.Workspaces.Path(), Logs: l.readableLogs(), Comments: l.comments(),
 		Asked: map[tracker.ID]string{}, Deliveries: maps.Clone(l.state.Deliveries),
 		Spent: l.spent(), Today: l.state.SpentToday(now), Limits: l.state.RateLimits, Completed: l.state.Completed,
 		NoRoom: schedule.NoRoom(l.state, schedule.Snapshot{Hold: l.hold(now)}, policy, now),

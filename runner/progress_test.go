@@ -135,7 +135,7 @@ func TestTheFirstThingThatIsShownIsWhatEarlierRunsLeft(t *testing.T) {
 			s.Claims["2"] = schedule.Claim{ID: "2", Identifier: "A-2", Phase: schedule.Parked, Why: "which bank?"}
 		})
 		first := f.watch()[0]
-		if len(first.Waiting) != 1 || len(first.Parked) != 1 || !first.NextPoll.IsZero() || first.Root != f.root.Path() || first.Talks {
+		if len(first.Waiting) != 1 || len(first.Parked) != 1 || !first.NextPoll.IsZero() || first.Root != f.root.Path() || first.Comments != (schedule.Comments{}) {
 			t.Errorf("shown first: %+v", first)
 		}
 	})

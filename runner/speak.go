@@ -133,7 +133,7 @@ func (l *loop) answerOrders(ctx context.Context) {
 
 // statusOf returns how an issue stands, for its people.
 func (l *loop) statusOf(id tracker.ID) string {
-	s := feedback.Standing{Why: "no session works on it, and nothing is due"}
+	s := feedback.Standing{Why: "no session works on it, and nothing is due", GoOn: l.comments().GoOn()}
 	if c, claimed := l.state.Claims[id]; claimed {
 		s.Phase, s.Why, s.Owner, s.Due, s.Sessions, s.Tokens = c.Phase, l.redact(c.Why), c.Owner, c.Due, c.Sessions, c.Tokens
 	} else {
@@ -144,6 +144,14 @@ func (l *loop) statusOf(id tracker.ID) string {
 		s.URL = d.URL
 	}
 	return l.redact(s.Text(time.Now()))
+}
+
+// comments returns where people write the comments that the run reads.
+func (l *loop) comments() schedule.Comments {
+	if l.conn.Discussion == nil {
+		return schedule.Comments{}
+	}
+	return l.conn.Discussion.Where
 }
 
 // speakOfParked posts, where the people of an issue look, that a parked issue waits for
@@ -159,7 +167,7 @@ func (l *loop) speakOfParked(ctx context.Context) {
 		c := l.state.Claims[id]
 		waits, text := c.Phase == schedule.Parked, ""
 		if waits {
-			text = l.redact(feedback.Waiting(l.redact(c.Why), l.redact(talk.Asked)))
+			text = l.redact(feedback.Waiting(l.redact(c.Why), l.redact(talk.Asked), l.comments().GoOn()))
 		}
 		mark := waitMark(c, talk.Asked, text)
 		if talk.Posted == mark {

@@ -32,7 +32,7 @@ func (l *loop) finish(now time.Time) {
 	if l.state == nil {
 		return // the tick failed before it had a state
 	}
-	t.Service, t.Talks = !l.Once && !t.DryRun, l.conn.Discussion != nil
+	t.Service, t.Comments = !l.Once && !t.DryRun, l.comments()
 	t.Claims = maps.Clone(l.state.Claims)
 	t.Delivers, t.Deliveries = l.delivers(), maps.Clone(l.state.Deliveries)
 	t.Checks = make(map[tracker.ID]schedule.Checks, len(l.state.Conversations))

@@ -12,6 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/discussion"
 	"github.com/symphony-runner/symphony/runner/publish"
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/file"
@@ -143,7 +144,7 @@ func projectOf(wf workflow.Workflow) string {
 // discussion returns what reaches the people of a workflow's issues and pull requests;
 // nil if nobody can be reached.
 func (a *app) discussion(wf workflow.Workflow, adapter tracker.Adapter, publisher *publish.Publisher) *discussion.Discussion {
-	d := &discussion.Discussion{Issues: adapter.Conversation, Writer: adapter.Writer, Redact: a.redactor.String}
+	d := &discussion.Discussion{Issues: adapter.Conversation, Writer: adapter.Writer, Redact: a.redactor.String, Where: commentsOf(wf)}
 	if publisher != nil && publisher.GitHub != nil {
 		// For half a polling interval, so that an answer never serves for longer than one.
 		d.GitHub, d.Access = publisher.GitHub, client.NewAccess(publisher.GitHub, wf.Settings.Poll/2, tracker.IsMarked)
@@ -155,4 +156,19 @@ func (a *app) discussion(wf workflow.Workflow, adapter tracker.Adapter, publishe
 		return nil
 	}
 	return d
+}
+
+// commentsOf returns where people write the comments that a run of a workflow reads; zero for
+// a workflow that is not valid.
+func commentsOf(wf workflow.Workflow) schedule.Comments {
+	c := schedule.Comments{Issues: schedule.OnTheIssue, Pulls: wf.Settings.Delivery.Kind == workflow.KindPullRequest}
+	switch wf.Settings.Tracker.Config.(type) {
+	case nil:
+		return schedule.Comments{}
+	case *github.Config:
+		c.Issues = schedule.OnGitHub
+	case *file.Config:
+		c.Issues = schedule.InTheFile
+	}
+	return c
 }

@@ -163,7 +163,7 @@ func (s *shop) checkWaits(number int, why string) {
 		s.t.Errorf("the issue is not parked with the label: %+v\n%s", s.hub.Issue(1), s.out)
 	}
 	said := strings.Join(s.ourComments(number), "\n")
-	if !strings.Contains(said, "This issue waits for a person: "+why) || !strings.Contains(said, schedule.GoOn) {
+	if !strings.Contains(said, "This issue waits for a person: "+why) || !strings.Contains(said, schedule.AnyComments.GoOn()) {
 		s.t.Errorf("the comments do not say that it waits since %q:\n%s", why, said)
 	}
 }

@@ -227,8 +227,8 @@ func anchors(text string) map[string]bool {
 func TestTheDocumentsSayInOneSentenceHowAParkedIssueGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"README.md", "runner/schedule/README.md"} {
-		if text := readText(t, filepath.Join(root, name)); strings.Count(text, schedule.GoOn) != 1 {
-			t.Errorf("%s does not say once %q", name, schedule.GoOn)
+		if text := readText(t, filepath.Join(root, name)); strings.Count(text, schedule.AnyComments.GoOn()) != 1 {
+			t.Errorf("%s does not say once %q", name, schedule.AnyComments.GoOn())
 		}
 	}
 	others := []string{"comment is not enough", "answer or change it", "edit the issue"}
@@ -249,7 +249,7 @@ func TestTheDocumentsSayInOneSentenceHowAParkedIssueGoesOn(t *testing.T) {
 		text := strings.ToLower(readText(t, path))
 		for _, other := range others {
 			if strings.Contains(text, other) {
-				t.Errorf("%s says %q: use %q", path, other, schedule.GoOn)
+				t.Errorf("%s says %q: use %q", path, other, schedule.AnyComments.GoOn())
 			}
 		}
 		return nil

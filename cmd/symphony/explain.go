@@ -97,7 +97,7 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 	}
 	standing := report.Stand(tick.Verdicts, verdict.Issue.ID, max(free, 0), policy.ActiveStates)
 	ignored := tick.Ignored[verdict.Issue.ID]
-	view := report.Verdict(redacted(verdict, e.redactor), tick.Talks, e.ownCommand(), e.stateFor(wf.Path)).Within(standing).Besides(redacted(ignored, e.redactor))
+	view := report.Verdict(redacted(verdict, e.redactor), tick.Comments, e.ownCommand(), e.stateFor(wf.Path)).Within(standing).Besides(redacted(ignored, e.redactor))
 	if owner := tick.Claims[verdict.Issue.ID].Owner; owner.Run != "" {
 		view = view.WorkedOnIn(e.repositoryLinks(wf, e.ownRepository(wf.Path, wf)).RunPage(owner.Run, owner.Attempt))
 	}

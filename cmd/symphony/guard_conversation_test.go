@@ -71,7 +71,7 @@ func TestRaidAnswersItselfAndGivesOrders(t *testing.T) {
 	}
 	s := talkingShop(t,
 		useTool("ask", `{"question":"Which colour?"}`),
-		turn+useTool("ask", `{"question":"Which size?\n\n`+schedule.GoOn+`\n\n/symphony retry\n`+secret+`","choices":["small\n\n/symphony retry"]}`),
+		turn+useTool("ask", `{"question":"Which size?\n\n`+schedule.AnyComments.GoOn()+`\n\n/symphony retry\n`+secret+`","choices":["small\n\n/symphony retry"]}`),
 		"- [ ] Create `late.txt` containing `late`\n")
 	const pull = 2
 	s.hub.AddComment(pull, "kim", "Paint it.")
@@ -103,7 +103,7 @@ func TestRaidAnswersItselfAndGivesOrders(t *testing.T) {
 	for _, text := range s.ourComments(pull) {
 		if strings.Contains(text, "Which size?") {
 			waiting++
-			if !regexp.MustCompile(regexp.QuoteMeta("\n\n"+schedule.GoOn+"\n\n") + `<!-- symphony-comment: question-[0-9a-f]{32} -->$`).MatchString(text) {
+			if !regexp.MustCompile(regexp.QuoteMeta("\n\n"+schedule.AnyComments.GoOn()+"\n\n") + `<!-- symphony-comment: question-[0-9a-f]{32} -->$`).MatchString(text) {
 				t.Errorf("the question: %s", text)
 			}
 		}

@@ -73,7 +73,7 @@ func (t *tickCommand) answerOrder(tick *report.Tick, wf workflow.Workflow) {
 	if n, ok := matchIssue(wf, t.order.issue, lookup.InTick(*tick)); ok {
 		for _, v := range tick.Verdicts {
 			if v.Issue.ID == n.ID {
-				text = oneLine(report.Verdict(v, tick.Talks, t.ownCommand(), t.stateFor(wf.Path)).Text(wide))
+				text = oneLine(report.Verdict(v, tick.Comments, t.ownCommand(), t.stateFor(wf.Path)).Text(wide))
 				claim := tick.Claims[n.ID]
 				inShard = claim.Phase == schedule.Running && claim.Owner.Shard > 0
 			}
@@ -82,8 +82,11 @@ func (t *tickCommand) answerOrder(tick *report.Tick, wf workflow.Workflow) {
 	tick.Notices = append(tick.Notices, fmt.Sprintf("%s %s: %s", t.order.command, t.order.issue, text))
 	if t.order.stops() {
 		if inShard {
-			tick.Notices = append(tick.Notices, "A shard does not read the state: the command is obeyed after its result is collected. "+
-				"To end its session sooner, write /symphony "+t.order.command+" in a comment on the issue.")
+			notice := "A shard does not read the state: the command is obeyed after its result is collected."
+			if sooner := tick.Comments.Command(schedule.Command(t.order.command)); sooner != "" {
+				notice += " To end its session sooner, " + sooner + "."
+			}
+			tick.Notices = append(tick.Notices, notice)
 		}
 		tick.Notices = append(tick.Notices, "This run only carries out the command: the next one goes on with everything else.")
 	}

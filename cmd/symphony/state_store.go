@@ -189,7 +189,7 @@ func (a *app) branchState(wf workflow.Workflow, name string) (*stateStore, error
 	}
 	links := a.repositoryLinks(wf, repo)
 	links.Branch = name
-	b, err := store.OpenBranch(store.BranchConfig{Repo: repo, Branch: name, APIURL: api, Token: token, Page: a.statusPage(links)}, http.DefaultClient)
+	b, err := store.OpenBranch(store.BranchConfig{Repo: repo, Branch: name, APIURL: api, Token: token, Page: a.statusPage(links, commentsOf(wf))}, http.DefaultClient)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errUsage, a.stateOption(), err)
 	}
@@ -212,9 +212,9 @@ func (a *app) repositoryLinks(wf workflow.Workflow, repo string) report.Links {
 }
 
 // statusPage returns the function that writes the README.md of the state branch.
-func (a *app) statusPage(l report.Links) func(*schedule.State, time.Time) string {
+func (a *app) statusPage(l report.Links, comments schedule.Comments) func(*schedule.State, time.Time) string {
 	return func(s *schedule.State, now time.Time) string {
-		return a.redactor.String(report.State(s, now).Markdown(l))
+		return a.redactor.String(report.State(s, now).HeardIn(comments).Markdown(l))
 	}
 }
 

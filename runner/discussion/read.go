@@ -23,8 +23,9 @@ import (
 type Discussion struct {
 	Issues tracker.Conversation // nil if the tracker cannot be listened to
 	Writer tracker.Writer
-	GitHub *client.Client // where the pull requests are; nil for none
-	Access *client.Access // to the repository of the pull requests; nil without GitHub
+	Where  schedule.Comments // the place of the comments, for people
+	GitHub *client.Client    // where the pull requests are; nil for none
+	Access *client.Access    // to the repository of the pull requests; nil without GitHub
 	// OwnWorkflow is the name of the workflow file that runs the program where the pull
 	// requests are, whose jobs are no checks of the agent's work; empty if none does.
 	OwnWorkflow string

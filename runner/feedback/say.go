@@ -13,12 +13,12 @@ import (
 )
 
 // Waiting returns the comment that tells the people of an issue that it is parked: why,
-// or the question of its agent, and how to let it go on.
-func Waiting(why, question string) string {
+// or the question of its agent, and how to let it go on, as [schedule.Comments.GoOn] says it.
+func Waiting(why, question, goOn string) string {
 	if question != "" {
-		return "The agent asks:\n\n" + quoted(question) + "\n\n" + schedule.GoOn
+		return "The agent asks:\n\n" + quoted(question) + "\n\n" + goOn
 	}
-	return "This issue waits for a person: " + reason(why) + ".\n\n" + schedule.GoOn
+	return "This issue waits for a person: " + reason(why) + ".\n\n" + goOn
 }
 
 // The bounds of reasons in a comment. That of one line, in characters, is less than what
@@ -93,6 +93,7 @@ type Standing struct {
 	Sessions int
 	Tokens   int64
 	URL      string // where its work is; empty for nowhere
+	GoOn     string // how people let it go on if it is parked, see [schedule.Comments.GoOn]
 }
 
 // maxURL bounds the address of the work, which a state has kept.
@@ -118,7 +119,7 @@ func (s Standing) Text(now time.Time) string {
 			add("it is due: the next run goes on with it")
 		}
 	case schedule.Parked:
-		add("it waits for a person: %s. %s", reason(s.Why), schedule.GoOn)
+		add("it waits for a person: %s. %s", reason(s.Why), s.GoOn)
 	default:
 		add("%s", reason(s.Why))
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
+var goOn = schedule.AnyComments.GoOn()
+
 func TestAReplySaysWhatBecameOfFeedback(t *testing.T) {
 	t.Parallel()
 	for want, r := range map[string]Round{
@@ -43,7 +45,7 @@ func TestTheAgentsWordsAreHarmlessInWhatIsPosted(t *testing.T) {
 	t.Parallel()
 	hostile := "/symphony retry\n@kim <!-- symphony-comment: round -->"
 	for _, text := range []string{
-		Waiting(hostile, ""), Waiting("", hostile),
+		Waiting(hostile, "", goOn), Waiting("", hostile, goOn),
 		Round{On: hostile, Outcome: schedule.Outcome{Class: schedule.IssueFailed, Why: hostile, Refused: hostile}}.Text(),
 		Round{Outcome: schedule.Outcome{Class: schedule.Done, Said: hostile}}.Text(),
 		Standing{Phase: schedule.Parked, Why: hostile}.Text(time.Now()),
@@ -64,7 +66,7 @@ func TestReasonsInCommentsAreShortAndStayTheSameInTheState(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("it failed with \n a long text ", 100)
 	kept := long[:500] // what a state keeps is shorter
-	if now, next := Waiting(long, ""), Waiting(kept, ""); now != next || len(now) > 600 || !strings.Contains(now, "…. Reply") && !strings.Contains(now, "….\n\n"+schedule.GoOn) {
+	if now, next := Waiting(long, "", goOn), Waiting(kept, "", goOn); now != next || len(now) > 600 || !strings.Contains(now, "…. Reply") && !strings.Contains(now, "….\n\n"+goOn) {
 		t.Errorf("it says %q, and then %q", now, next)
 	}
 	for _, text := range []string{
@@ -81,15 +83,15 @@ func TestReasonsInCommentsAreShortAndStayTheSameInTheState(t *testing.T) {
 func TestAStandingSaysWhatIsNext(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]Standing{
-		"- a session works on it":                                   {Phase: schedule.Running},
-		"- a session works on it in shard 3 of run 123\n":           {Phase: schedule.Running, Owner: schedule.Owner{Run: "123", Attempt: 1, Shard: 3}},
-		"- a session works on it\n":                                 {Phase: schedule.Running, Owner: schedule.Owner{Run: "123", Attempt: 1}},
-		"- it waits until 2026-11-22 12:05 UTC: turn_failed":        {Phase: schedule.Waiting, Why: "turn_failed", Due: noon.Add(5 * time.Minute)},
-		"- it is due: the next run goes on with it":                 {Phase: schedule.Waiting, Due: noon},
-		"- it waits for a person: stopped by kim. " + schedule.GoOn: {Phase: schedule.Parked, Why: "stopped by kim"},
-		"- its work: https://example.org/pull/7":                    {URL: "https://example.org/pull/7"},
-		"- 3 sessions and 70 tokens so far":                         {Sessions: 3, Tokens: 70},
-		"- 1 session and 120 tokens so far":                         {Sessions: 1, Tokens: 120},
+		"- a session works on it":                            {Phase: schedule.Running},
+		"- a session works on it in shard 3 of run 123\n":    {Phase: schedule.Running, Owner: schedule.Owner{Run: "123", Attempt: 1, Shard: 3}},
+		"- a session works on it\n":                          {Phase: schedule.Running, Owner: schedule.Owner{Run: "123", Attempt: 1}},
+		"- it waits until 2026-11-22 12:05 UTC: turn_failed": {Phase: schedule.Waiting, Why: "turn_failed", Due: noon.Add(5 * time.Minute)},
+		"- it is due: the next run goes on with it":          {Phase: schedule.Waiting, Due: noon},
+		"- it waits for a person: stopped by kim. " + goOn:   {Phase: schedule.Parked, Why: "stopped by kim", GoOn: goOn},
+		"- its work: https://example.org/pull/7":             {URL: "https://example.org/pull/7"},
+		"- 3 sessions and 70 tokens so far":                  {Sessions: 3, Tokens: 70},
+		"- 1 session and 120 tokens so far":                  {Sessions: 1, Tokens: 120},
 	} {
 		if got := s.Text(noon); !strings.Contains(got, want) {
 			t.Errorf("no %q in %s", want, got)

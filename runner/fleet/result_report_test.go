@@ -19,7 +19,7 @@ var stays = map[string]string{
 	"Tick.Started": "the collector has its own", "Tick.Ended": "the collector has its own", "Tick.Workflow": "the collector has its own",
 	"Tick.Program": "the collector has its own", "Tick.Tracker": "the collector has its own", "Tick.DryRun": "no shard makes a dry run", "Tick.Service": "no shard is a service",
 	"Tick.Earlier": "no shard is a service", "Row.Ended": "no shard is a service",
-	"Tick.Talks": "the collector has its own", "Tick.Scheduled": "the collector has its own", "Tick.State": "a shard has none",
+	"Tick.Comments": "the collector has its own", "Tick.Scheduled": "the collector has its own", "Tick.State": "a shard has none",
 	"Tick.Ordered": "the plan takes commands", "Tick.Noted": "the collector saves what it settles, and that is work", "Tick.StartedBy": "the collector has its own", "Tick.Verdicts": "the collector explains the whole state",
 	"Tick.Listed": "a shard lists no candidates", "Tick.Unread": "the warnings and errors say it", "Tick.Pause": "it is in the state",
 	"Tick.Today": "the collector counts the days of all", "Tick.Budget": "the collector has its own", "Tick.Reserved": "the collector knows all shards", "Tick.NextDue": "the collector knows all claims",

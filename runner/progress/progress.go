@@ -40,7 +40,7 @@ type Progress struct {
 	Queue      Queue
 	Parked     []schedule.Claim
 	Asked      map[tracker.ID]string // questions of the agent that nobody has answered
-	Talks      bool                  // comments are read, so people can answer in one
+	Comments   schedule.Comments     // where people write what the run reads
 	Deliveries map[tracker.ID]schedule.Delivery
 
 	Spent  schedule.Spent // by this run

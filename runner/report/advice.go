@@ -12,43 +12,35 @@ import (
 // plainPlace matches the names of files and branches that a shell reads as they are.
 var plainPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,199}$`) })
 
-// goOn returns what a person does to let a parked issue go on. talks says that the
-// program reads comments.
-func goOn(talks bool) string {
-	if talks {
-		return schedule.GoOn
-	}
-	return schedule.GoOnByEdit
-}
-
-// goOnOr returns the text of goOn and the command that does the same; program and
-// state are Program and State of [Tick].
-func goOnOr(talks bool, program, state, id string) block {
+// goOnOr returns how a person lets a parked issue go on, and the command that does the same;
+// program and state are Program and State of [Tick].
+func goOnOr(comments schedule.Comments, program, state, id string) block {
 	line := StateCommand(program, state, "retry "+id)
 	if line == "" {
-		return paragraph{own(goOn(talks))}
+		return paragraph{own(comments.GoOn())}
 	}
-	return command{goOn(talks) + " Or run", line}
+	return command{comments.GoOn() + " Or run", line}
 }
 
 // inText returns [goOnOr] as running text.
-func inText(talks bool, program, state, id string) string {
+func inText(comments schedule.Comments, program, state, id string) string {
 	if line := StateCommand(program, state, "retry "+id); line != "" {
-		return goOn(talks) + " Or run: " + line
+		return comments.GoOn() + " Or run: " + line
 	}
-	return goOn(talks)
+	return comments.GoOn()
 }
 
 // EndPause returns the advice to end a pause before its time, and the command that
-// completes the sentence; empty if none reaches the state. The parameters are Talks, Program
-// and State of [Tick].
-func EndPause(talks bool, program, state string) (sentence, line string) {
+// completes the sentence; empty if none reaches the state. The parameters are Comments,
+// Program and State of [Tick].
+func EndPause(comments schedule.Comments, program, state string) (sentence, line string) {
 	line = StateCommand(program, state, "resume")
+	byComment := comments.Resume()
 	switch {
-	case talks && line != "":
-		return schedule.ResumeByComment + ". Or run", line
-	case talks:
-		return schedule.ResumeByComment + ".", ""
+	case byComment != "" && line != "":
+		return byComment + ". Or run", line
+	case byComment != "":
+		return byComment + ".", ""
 	case line != "":
 		return "To try at once, run", line
 	}
@@ -56,8 +48,8 @@ func EndPause(talks bool, program, state string) (sentence, line string) {
 }
 
 // endPause returns [EndPause] as a part of a document.
-func endPause(talks bool, program, state string) block {
-	sentence, line := EndPause(talks, program, state)
+func endPause(comments schedule.Comments, program, state string) block {
+	sentence, line := EndPause(comments, program, state)
 	if line == "" {
 		return paragraph{own(sentence)}
 	}
@@ -65,8 +57,8 @@ func endPause(talks bool, program, state string) block {
 }
 
 // endPauseText returns [EndPause] as running text.
-func endPauseText(talks bool, program, state string) string {
-	sentence, line := EndPause(talks, program, state)
+func endPauseText(comments schedule.Comments, program, state string) string {
+	sentence, line := EndPause(comments, program, state)
 	if line == "" {
 		return sentence
 	}

@@ -46,10 +46,10 @@ func (v view) attention(d *document) {
 		body.add(l)
 	}
 	if len(parked) > 0 {
-		body.add(goOnOr(v.Talks, v.Program, v.State, retryName(parked)))
+		body.add(goOnOr(v.Comments, v.Program, v.State, retryName(parked)))
 	}
 	if v.pausing() {
-		body.add(endPause(v.Talks, v.Program, v.State))
+		body.add(endPause(v.Comments, v.Program, v.State))
 	}
 	v.keptWork(&body)
 	if len(body) == 0 {

@@ -10,44 +10,42 @@ import (
 )
 
 // parkedEverywhere returns everything that tells people of one parked issue.
-func parkedEverywhere(talks bool) map[string]string {
+func parkedEverywhere(comments schedule.Comments) map[string]string {
 	claim := schedule.Claim{Identifier: "ABC-9", Phase: schedule.Parked, Why: question}
 	t := tick(func(t *report.Tick) {
-		t.Talks, t.Parked = talks, []tracker.ID{"ABC-9"}
+		t.Comments, t.Parked = comments, []tracker.ID{"ABC-9"}
 		addClaim(t, claim, schedule.IsParked, question)
 	})
 	s := schedule.New(schedule.Owner{})
 	claim.ID = "ABC-9"
 	s.Claims[claim.ID] = claim
-	if talks {
-		s.Conversations = map[tracker.ID]schedule.Conversation{claim.ID: {Posted: "5f"}}
-	}
 	errors, _, _ := report.Of(t).Notes()
 	v := verdict("ABC-9", "", schedule.Parked, "", schedule.IsParked, question)
 	spent := verdict("ABC-9", "", schedule.Parked, "", schedule.RoundsSpent, "spent 5 sessions of feedback.max_rounds 5")
 	stopped := verdict("ABC-9", "", schedule.Parked, schedule.Park, schedule.Commanded, "kim wrote /symphony stop")
 	return map[string]string{
 		"summary": report.Of(t).Markdown(links), "text": report.Of(t).Text(80), "annotation": errors[0].Text,
-		"state page": report.State(s, end).Markdown(links), "state show": report.State(s, end).Text(80),
-		"explain": report.Verdict(v, talks, "", "").Text(80), "explain spent rounds": report.Verdict(spent, talks, "", "").Text(80),
-		"explain a stop": report.Verdict(stopped, talks, "", "").Text(80),
+		"state page": report.State(s, end).HeardIn(comments).Markdown(links), "state show": report.State(s, end).HeardIn(comments).Text(80),
+		"explain": report.Verdict(v, comments, "", "").Text(80), "explain spent rounds": report.Verdict(spent, comments, "", "").Text(80),
+		"explain a stop": report.Verdict(stopped, comments, "", "").Text(80),
 	}
 }
 
 func TestOneSentenceSaysEverywhereHowAParkedIssueGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		talks       bool
+		comments    schedule.Comments
 		want, never string
 	}{
-		{true, schedule.GoOn, schedule.GoOnByEdit},
-		{false, schedule.GoOnByEdit, schedule.GoOn}, // nobody reads a comment there
+		{schedule.AnyComments, schedule.AnyComments.GoOn(), schedule.GoOnByEdit},
+		{schedule.Comments{Issues: schedule.InTheFile}, "Reply in a comment in the file of the issue, or write /symphony retry there.", "GitHub"},
+		{schedule.Comments{}, schedule.GoOnByEdit, "comment"}, // nobody reads one there
 	} {
-		for place, text := range parkedEverywhere(row.talks) {
+		for place, text := range parkedEverywhere(row.comments) {
 			text = strings.Join(strings.Fields(text), " ")
 			before, after, said := strings.Cut(text, row.want)
 			if !said || strings.Contains(after, row.want) || strings.Contains(text, row.never) {
-				t.Errorf("%s (talks: %t) says\n%s\nnot once %q", place, row.talks, text, row.want)
+				t.Errorf("%s (%+v) says\n%s\nnot once %q", place, row.comments, text, row.want)
 			}
 			after = strings.NewReplacer("`", "", ":", "").Replace(after)
 			if !strings.HasPrefix(after, " Or run symphony state retry ABC-9") || strings.Contains(before, "symphony state retry") {
@@ -65,7 +63,7 @@ func TestAnAnnotationSaysHowToGoOnHoweverLongTheReasonIs(t *testing.T) {
 		addClaim(t, schedule.Claim{Identifier: "ABC-9", Phase: schedule.Parked, Why: long}, schedule.IsParked, long)
 	})
 	errors, _, _ := report.Of(parked).Notes()
-	if !strings.HasSuffix(errors[0].Text, "symphony state retry ABC-9") || !strings.Contains(errors[0].Text, schedule.GoOn) {
+	if !strings.HasSuffix(errors[0].Text, "symphony state retry ABC-9") || !strings.Contains(errors[0].Text, schedule.AnyComments.GoOn()) {
 		t.Errorf("the annotation is\n%s", errors[0].Text)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -96,7 +97,7 @@ func TestJSONReadsAsInTheGoldenFiles(t *testing.T) {
 		"tick-fleet":      report.Of(fleet()),
 		"state-full":      report.State(states()["full"], end),
 		"state-empty":     report.State(states()["empty"], end),
-		"verdict":         report.Verdict(verdicts()[3], true, "", ""),
+		"verdict":         report.Verdict(verdicts()[3], schedule.AnyComments, "", ""),
 	} {
 		text, err := json.MarshalIndent(document, "", "  ")
 		if err != nil {
@@ -110,7 +111,7 @@ func TestVerdictsReadAsInTheGoldenFile(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for _, v := range verdicts() {
-		fmt.Fprintf(&b, "-- %s %s %s\n%s", v.Phase, v.Action, v.Why.Reason, report.Verdict(v, true, "", "").Text(80))
+		fmt.Fprintf(&b, "-- %s %s %s\n%s", v.Phase, v.Action, v.Why.Reason, report.Verdict(v, schedule.AnyComments, "", "").Text(80))
 	}
 	compare(t, filepath.Join("testdata", "verdicts.txt"), b.String())
 }

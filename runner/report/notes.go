@@ -28,7 +28,7 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 		}
 	}
 	pause := func(to *[]Note, title, text string) {
-		advice := " " + endPauseText(v.Talks, v.Program, v.State)
+		advice := " " + endPauseText(v.Comments, v.Program, v.State)
 		note(to, title, sentence(Fit(text, 2*itemWidth-Columns(advice)-1))+advice)
 	}
 	lead, detail := v.headlineText()
@@ -59,7 +59,7 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 		if list != "" {
 			text += ": " + inOneLine(list)
 		}
-		advice := " " + inText(v.Talks, v.Program, v.State, retryName([]schedule.Verdict{verdict}))
+		advice := " " + inText(v.Comments, v.Program, v.State, retryName([]schedule.Verdict{verdict}))
 		note(&errors, called+" is parked", sentence(Fit(text, 2*itemWidth-Columns(advice)-1))+advice)
 	}
 	for _, row := range v.Rows {

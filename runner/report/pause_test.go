@@ -18,22 +18,23 @@ func TestEveryTextAboutAPauseSaysHowToEndIt(t *testing.T) {
 	waits := schedule.Verdict{Issue: tracker.Issue{ID: "1", Identifier: "ABC-1"}, Why: schedule.Why{Reason: schedule.Paused, Detail: "paused"}}
 	worked := report.Row{ID: "1", Identifier: "ABC-1", Class: schedule.Systemic, Why: "codex_not_found", Sessions: 1}
 	for name, test := range map[string]struct {
-		talks bool
-		state string
-		want  []string
+		comments schedule.Comments
+		state    string
+		want     []string
 	}{
-		"comments and a file":   {true, "", []string{comment, command}},
-		"comments and a branch": {true, "branch:symphony-state", []string{comment, command + " --state branch:symphony-state"}},
-		"comments alone":        {true, "cache:symphony", []string{comment}},
-		"a command alone":       {false, "file:/srv/state.json", []string{command + " --state file:/srv/state.json"}},
-		"neither":               {false, "cache:symphony", []string{"One session tries first when the pause ends"}},
+		"comments and a file":   {schedule.AnyComments, "", []string{comment, command}},
+		"comments in files":     {schedule.Comments{Issues: schedule.InTheFile}, "", []string{comment + " in a comment in the file of an issue that waits", command}},
+		"comments and a branch": {schedule.AnyComments, "branch:symphony-state", []string{comment, command + " --state branch:symphony-state"}},
+		"comments alone":        {schedule.AnyComments, "cache:symphony", []string{comment}},
+		"a command alone":       {schedule.Comments{}, "file:/srv/state.json", []string{command + " --state file:/srv/state.json"}},
+		"neither":               {schedule.Comments{}, "cache:symphony", []string{"One session tries first when the pause ends"}},
 	} {
-		tick := report.Tick{Listed: true, Ended: end, Pause: pause, Talks: test.talks, State: test.state, Verdicts: []schedule.Verdict{waits}}
+		tick := report.Tick{Listed: true, Ended: end, Pause: pause, Comments: test.comments, State: test.state, Verdicts: []schedule.Verdict{waits}}
 		after := tick
 		after.Rows, after.Acted = []report.Row{worked}, 1
 		state := schedule.New(schedule.Owner{})
 		state.Pause = pause
-		if test.talks {
+		if test.comments == schedule.AnyComments { // the state itself tells that people are heard
 			state.Claims["1"] = schedule.Claim{ID: "1", Phase: schedule.Waiting}
 			state.Conversations = map[tracker.ID]schedule.Conversation{"1": {Posted: "x"}}
 		}
@@ -47,6 +48,9 @@ func TestEveryTextAboutAPauseSaysHowToEndIt(t *testing.T) {
 			}
 		}
 		view := report.State(state, end).ReachedBy("", test.state)
+		if test.comments != schedule.AnyComments {
+			view = view.HeardIn(test.comments)
+		}
 		texts["state"] = view.Text(200)
 		if branch, isBranch := strings.CutPrefix(test.state, "branch:"); isBranch { // it is nowhere else
 			texts["state page"] = view.Markdown(report.Links{Branch: branch})

@@ -22,13 +22,18 @@ func TestTextStaysOnItsPage(t *testing.T) {
 	})
 }
 
+// anyComments draws where comments are read.
+func anyComments() *rapid.Generator[schedule.Comments] {
+	return rapid.SampledFrom([]schedule.Comments{{}, schedule.AnyComments, {Issues: schedule.OnTheIssue}, {Issues: schedule.InTheFile, Pulls: true}})
+}
+
 func TestTextOfAStateAndAVerdictStaysOnItsPage(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		state := anyState().Draw(t, "state")
 		columns := rapid.IntRange(40, 250).Draw(t, "width")
 		checkPage(t, report.State(state, anyTime().Draw(t, "now")).Text(columns), columns)
-		checkPage(t, report.Verdict(anyVerdict().Draw(t, "verdict"), rapid.Bool().Draw(t, "talks"), "", rapid.SampledFrom([]string{"", "branch:symphony-state", "cache:/c", "branch:$(x)"}).Draw(t, "state")).Text(columns), columns)
+		checkPage(t, report.Verdict(anyVerdict().Draw(t, "verdict"), anyComments().Draw(t, "comments"), "", rapid.SampledFrom([]string{"", "branch:symphony-state", "cache:/c", "branch:$(x)"}).Draw(t, "state")).Text(columns), columns)
 	})
 }
 

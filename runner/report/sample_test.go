@@ -19,7 +19,7 @@ var (
 // tick returns a tick that listed its candidates, with some spending before it.
 func tick(edit func(*report.Tick)) report.Tick {
 	t := report.Tick{
-		Started: start, Ended: end, Workflow: "/repo/WORKFLOW.md", Tracker: "linear", Listed: true, Talks: true,
+		Started: start, Ended: end, Workflow: "/repo/WORKFLOW.md", Tracker: "linear", Listed: true, Comments: schedule.AnyComments,
 		Today:  schedule.Day{Date: "2025-11-21", Sessions: 14, Usage: schedule.Usage{Input: 100_000, Output: 23_400}, Time: 7505 * time.Second},
 		Claims: map[tracker.ID]schedule.Claim{},
 	}
@@ -132,7 +132,7 @@ func ticks() map[string]report.Tick {
 			t.Spent, t.Acted = schedule.Spent{Sessions: 5, Usage: schedule.Usage{Input: 5000, Output: 670}, Time: end.Sub(start)}, 5
 		}),
 		"all-parked": tick(func(t *report.Tick) {
-			t.Talks = false
+			t.Comments = schedule.Comments{}
 			for _, id := range []string{"ABC-1", "ABC-2", "ABC-3"} {
 				why := "3 sessions in a row changed nothing (budget.max_idle_sessions)"
 				t.Rows = append(t.Rows, row(id, "Think about it", schedule.Done, parks(why)))

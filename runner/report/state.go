@@ -30,8 +30,9 @@ type StateView struct {
 	claims    []schedule.Claim
 	published []published
 	now       time.Time
-	program   string // the words of a shell that start this program; empty for symphony
-	place     string // where the state is, as --state takes it; empty for the default of every command
+	program   string            // the words of a shell that start this program; empty for symphony
+	place     string            // where the state is, as --state takes it; empty for the default of every command
+	comments  schedule.Comments // zero if the workflow is not known
 }
 
 // published is the delivery of an issue.
@@ -60,6 +61,13 @@ func State(s *schedule.State, now time.Time) StateView {
 // Program and State of [Tick].
 func (v StateView) ReachedBy(program, place string) StateView {
 	v.program, v.place = program, place
+	return v
+}
+
+// HeardIn returns the view with the place where people write the comments that the program
+// reads, as the workflow has it.
+func (v StateView) HeardIn(comments schedule.Comments) StateView {
+	v.comments = comments
 	return v
 }
 
@@ -134,7 +142,7 @@ func (v StateView) document(l Links, page bool) document {
 		}
 		d.add(p)
 		if pause.Until.After(v.now) {
-			d.add(endPause(v.talks(), v.program, v.place))
+			d.add(endPause(v.heardIn(), v.program, v.place))
 		}
 	}
 	v.parked(&d, page)
@@ -202,7 +210,7 @@ func (v StateView) parked(d *document, page bool) {
 	if len(claims) == 1 {
 		id = argument(name(claims[0].Identifier, claims[0].ID))
 	}
-	body := document{t, goOnOr(v.talks(), v.program, v.place, id)}
+	body := document{t, goOnOr(v.heardIn(), v.program, v.place, id)}
 	if page { // nobody scrolls past a hundred rows to see how
 		slices.Reverse(body)
 	}
@@ -223,15 +231,18 @@ func (v StateView) parkedReason(c schedule.Claim) string {
 	return text + ": " + inOneLine(refusal)
 }
 
-// talks reports whether the people of an issue were reached, so that the program reads
-// what they answer.
-func (v StateView) talks() bool {
+// heardIn returns where people write the comments that the program reads. A state does not
+// say where, but whether the people of an issue were reached, whose answers the program reads.
+func (v StateView) heardIn() schedule.Comments {
+	if v.comments != (schedule.Comments{}) {
+		return v.comments
+	}
 	for _, c := range v.claims {
 		if v.state.Conversations[c.ID].Posted != "" || v.state.Deliveries[c.ID].Number > 0 {
-			return true
+			return schedule.AnyComments
 		}
 	}
-	return false
+	return schedule.Comments{}
 }
 
 // running adds the claims that a run works on.

@@ -28,12 +28,12 @@ func inOrder(t *testing.T, page string, texts ...string) {
 func TestTheSummaryBeginsWithWhatAPersonMustDo(t *testing.T) {
 	t.Parallel()
 	page := report.Of(inActions(everything())).Markdown(links)
-	inOrder(t, page, "### 🟡", "#### What needs a person", "is parked: the agent asks", schedule.GoOn, "#### Issues", "| [GH-1041]", "#### Warnings", "Not started", "#### Waiting")
+	inOrder(t, page, "### 🟡", "#### What needs a person", "is parked: the agent asks", schedule.AnyComments.GoOn(), "#### Issues", "| [GH-1041]", "#### Warnings", "Not started", "#### Waiting")
 	if lines := strings.Split(page, "\n"); !strings.Contains(strings.Join(lines[:9], "\n"), "What needs a person") {
 		t.Errorf("nobody sees it on a phone:\n%s", page)
 	}
 	// Nothing below a table is read on a terminal, where the end is what people see.
-	inOrder(t, report.Of(everything()).Text(160), "GH-1041", "What needs a person:", schedule.GoOn)
+	inOrder(t, report.Of(everything()).Text(160), "GH-1041", "What needs a person:", schedule.AnyComments.GoOn())
 }
 
 func TestTheSummaryOfADryRunHidesNothing(t *testing.T) {
@@ -164,7 +164,7 @@ func TestTheCommandsOfAReportReachItsState(t *testing.T) {
 		errors, _, _ := report.Of(parked).Notes()
 		isParked, isPaused := verdict("ABC-9", "", schedule.Parked, "", schedule.IsParked, question), verdict("ABC-9", "", "", "", schedule.Paused, "paused")
 		for place, text := range map[string]string{
-			"summary": report.Of(parked).Markdown(links), "text": report.Of(parked).Text(160), "annotation": errors[0].Text, "explain": report.Verdict(isParked, true, program, state).Text(400),
+			"summary": report.Of(parked).Markdown(links), "text": report.Of(parked).Text(160), "annotation": errors[0].Text, "explain": report.Verdict(isParked, schedule.AnyComments, program, state).Text(400),
 		} {
 			has := strings.Contains(text, program+" state retry ABC-9"+option)
 			if option == "none" {
@@ -172,11 +172,11 @@ func TestTheCommandsOfAReportReachItsState(t *testing.T) {
 			} else if option == "" {
 				has = has && !strings.Contains(text, "--state")
 			}
-			if !has || !strings.Contains(text, schedule.GoOn) {
+			if !has || !strings.Contains(text, schedule.AnyComments.GoOn()) {
 				t.Errorf("%s, with the state %q:\n%s", place, state, text)
 			}
 		}
-		resume := report.Verdict(isPaused, true, program, state).Text(400)
+		resume := report.Verdict(isPaused, schedule.AnyComments, program, state).Text(400)
 		if option != "none" && !strings.Contains(resume, program+" state resume"+option) || option == "none" && !strings.Contains(resume, "/symphony resume in a comment") {
 			t.Errorf("with the state %q: %s", state, resume)
 		}
@@ -236,5 +236,5 @@ func TestASummaryThatIsTooLongStillSaysWhatAPersonMustDo(t *testing.T) {
 	if len(page) > 1<<20 {
 		t.Errorf("it has %d bytes", len(page))
 	}
-	inOrder(t, page, "#### What needs a person", "its work was refused", "  - ", "- … and ", schedule.GoOn, "#### Issues", "| [GH-0]", "Warnings: 100")
+	inOrder(t, page, "#### What needs a person", "its work was refused", "  - ", "- … and ", schedule.AnyComments.GoOn(), "#### Issues", "| [GH-0]", "Warnings: 100")
 }

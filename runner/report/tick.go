@@ -15,8 +15,8 @@ type Tick struct {
 	Workflow string // path of WORKFLOW.md
 	Tracker  string // its kind
 	DryRun   bool
-	Service  bool // a run of many ticks, one after the other: the report is about all of them
-	Talks    bool // the program reads what people say about issues or pull requests
+	Service  bool              // a run of many ticks, one after the other: the report is about all of them
+	Comments schedule.Comments // where people write what the program reads
 	// Scheduled says that a schedule or an event starts each tick, as in Actions: what is due
 	// waits for the next run.
 	Scheduled bool

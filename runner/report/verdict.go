@@ -12,7 +12,7 @@ import (
 // VerdictView is the verdict of a plan on one issue, ready to be shown.
 type VerdictView struct {
 	verdict  schedule.Verdict
-	talks    bool
+	comments schedule.Comments
 	program  string
 	state    string
 	standing Standing
@@ -95,10 +95,10 @@ func ordinal(n int) string {
 	return fmt.Sprintf("%d%s", n, suffix)
 }
 
-// Verdict returns a view of a verdict. talks, program and state are Talks, Program
+// Verdict returns a view of a verdict. comments, program and state are Comments, Program
 // and State of the [Tick].
-func Verdict(v schedule.Verdict, talks bool, program, state string) VerdictView {
-	return VerdictView{verdict: v, talks: talks, program: program, state: state}
+func Verdict(v schedule.Verdict, comments schedule.Comments, program, state string) VerdictView {
+	return VerdictView{verdict: v, comments: comments, program: program, state: state}
 }
 
 // Text returns the verdict in a sentence, what would change it in another, and what was said
@@ -213,15 +213,17 @@ func (v VerdictView) nextStep() string {
 		return ""
 	case reason == "":
 		return "The next tick starts it if a slot is free."
-	case reason == schedule.NotDue && StateCommand(v.program, v.state, "") == "":
-		return "To have it due at once, write /symphony retry in a comment on it."
-	case reason == schedule.NotDue:
+	case reason == schedule.NotDue && StateCommand(v.program, v.state, "") != "":
 		return "To have it due at once, run: " + StateCommand(v.program, v.state, "retry "+id)
+	case reason == schedule.NotDue && v.comments != schedule.Comments{}:
+		return "To have it due at once, " + v.comments.Command(schedule.CommandRetry) + "."
+	case reason == schedule.NotDue:
+		return "The first tick after that starts it if a slot is free."
 	case reason == schedule.Paused:
-		return nextSteps[reason] + endPauseText(v.talks, v.program, v.state)
+		return nextSteps[reason] + endPauseText(v.comments, v.program, v.state)
 	case reason == schedule.IsParked, reason == schedule.IssueBudget, reason == schedule.RoundsSpent,
 		reason == schedule.Commanded && v.verdict.Action != schedule.Free:
-		return inText(v.talks, v.program, v.state, id)
+		return inText(v.comments, v.program, v.state, id)
 	}
 	step := nextSteps[reason]
 	if active := v.standing.Active; len(active) > 0 && (reason == schedule.NotActive || reason == schedule.Terminal) {

@@ -34,12 +34,12 @@ func TestAVerdictTellsThePlaceAmongTheCandidates(t *testing.T) {
 		"9": "", "3": "", "1": "", "5": "", "77": "",
 	} {
 		s := report.Stand(plan, tracker.ID(id), 2, nil)
-		text := report.Verdict(verdictOn(id, "", schedule.NoSlots), false, "", "").Within(s).Text(200)
+		text := report.Verdict(verdictOn(id, "", schedule.NoSlots), schedule.Comments{}, "", "").Within(s).Text(200)
 		if strings.Contains(text, "candidate") != (want != "") || !strings.Contains(text, want) {
 			t.Errorf("GH-%s: %q in:\n%s", id, want, text)
 		}
 	}
-	if s := report.Stand(plan[:3], "8", 1, nil); strings.Contains(report.Verdict(plan[2], false, "", "").Within(s).Text(200), "candidate") {
+	if s := report.Stand(plan[:3], "8", 1, nil); strings.Contains(report.Verdict(plan[2], schedule.Comments{}, "", "").Within(s).Text(200), "candidate") {
 		t.Error("the only candidate has a place")
 	}
 }
@@ -51,7 +51,7 @@ func TestAVerdictOnAnotherStateNamesTheActiveOnes(t *testing.T) {
 		schedule.NotActive: "Move it to one of tracker.active_states (Todo, In Progress).",
 		schedule.Terminal:  "Reopen it, in one of tracker.active_states (Todo, In Progress), if there is more to do.",
 	} {
-		lines := strings.Split(strings.TrimSpace(report.Verdict(verdictOn("1", "", reason), false, "", "").Within(s).Text(200)), "\n")
+		lines := strings.Split(strings.TrimSpace(report.Verdict(verdictOn("1", "", reason), schedule.Comments{}, "", "").Within(s).Text(200)), "\n")
 		if diff := cmp.Diff(want, lines[len(lines)-1]); diff != "" {
 			t.Error(diff)
 		}

@@ -8,16 +8,6 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// GoOn tells people how to let a parked issue go on. Every text that says so uses it.
-const GoOn = "Reply in a comment on the issue or pull request (on GitHub with write access), or write /symphony retry there."
-
-// GoOnByEdit takes the place of [GoOn] where the program cannot read comments.
-const GoOnByEdit = "Change the issue in its tracker: its text, state, labels, priority or blockers."
-
-// ResumeByComment tells people how to end a pause of everything where the program reads
-// comments.
-const ResumeByComment = "To try at once, write /symphony resume in a comment on an issue that waits (on GitHub with write access)"
-
 // Conversation holds what a run leaves to the next about what people and checks say
 // about an issue. There is one for each issue that has a claim or a delivery, and it ends
 // with the last of both.

@@ -381,12 +381,7 @@ func (v *view) retryCommand(id string) string {
 }
 
 // GoOn returns how people let a parked issue go on.
-func (v *view) GoOn() string {
-	if v.raw.Talks {
-		return schedule.GoOn
-	}
-	return schedule.GoOnByEdit
-}
+func (v *view) GoOn() string { return v.raw.Comments.GoOn() }
 
 // issuePath returns the path of the page of an issue.
 func issuePath(name string) string { return "/issues/" + url.PathEscape(name) }

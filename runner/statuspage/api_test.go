@@ -28,7 +28,7 @@ const secret = "hunter2hunter2"
 func sample() progress.Progress {
 	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
 	return progress.Progress{
-		At: noon, Started: at(-3600), Workflow: "/srv/WORKFLOW.md", Tracker: "github", Slots: 3, Root: "/srv/workspaces", Talks: true,
+		At: noon, Started: at(-3600), Workflow: "/srv/WORKFLOW.md", Tracker: "github", Slots: 3, Root: "/srv/workspaces", Comments: schedule.AnyComments,
 		NextPoll: at(20), Deadline: at(3600),
 		Trouble: []progress.Trouble{{Source: progress.Tracker, Text: "tracker_unreadable: 502; wait, or check the token"}},
 		Pause:   schedule.Pause{Why: "usage limit reached", Since: at(-60), Until: at(600)},
@@ -139,7 +139,7 @@ func TestTheStateHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 		"parked": [{
 			"issue_id": "13", "issue_identifier": "GH-3", "issue_url": "https://github.com/acme/shop/issues/3", "title": "Pay", "phase": "parked",
 			"state": "Todo", "attempt": 1, "error": "needs input: Which bank?", "parked_at": "2026-01-02T11:59:30Z",
-			"question": "Which bank?\nOld or new?", "go_on": "`+schedule.GoOn+`", "issue_total_tokens": 100, "sessions": 1
+			"question": "Which bank?\nOld or new?", "go_on": "`+schedule.AnyComments.GoOn()+`", "issue_total_tokens": 100, "sessions": 1
 		}],
 		"elsewhere": [], "deliveries": [{
 			"issue_id": "13", "issue_identifier": "GH-3", "issue_url": "https://github.com/acme/shop/issues/3",
@@ -236,7 +236,7 @@ func TestAnIssueHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 			"title": "Pay", "issue_url": "https://github.com/acme/shop/issues/3", "state": "Todo", "phase": "parked", "issue_total_tokens": 100, "sessions": 1,
 			"parked": {
 				"state": "Todo", "attempt": 1, "error": "needs input: Which bank?", "parked_at": "2026-01-02T11:59:30Z", "question": "Which bank?\nOld or new?",
-				"go_on": "` + schedule.GoOn + `"
+				"go_on": "` + schedule.AnyComments.GoOn() + `"
 			},
 			"delivery": {
 				"branch": "symphony/GH-3", "base": "main", "head": "abc123", "pull_request": 7, "pull_request_url": "https://github.com/acme/shop/pull/7",

@@ -427,11 +427,7 @@ func (p *painter) howToGoOn() []string {
 	if !p.isRoomy || len(p.Progress.Parked) == 0 {
 		return nil
 	}
-	how := schedule.GoOnByEdit
-	if p.Progress.Talks {
-		how = schedule.GoOn
-	}
-	lines := clip(p.wrap("→ "+how, p.columns), maxGoOn, p.columns)
+	lines := clip(p.wrap("→ "+p.Progress.Comments.GoOn(), p.columns), maxGoOn, p.columns)
 	for i, line := range lines {
 		lines[i] = p.line(styleWarn, line)
 	}

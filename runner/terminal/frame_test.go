@@ -54,7 +54,7 @@ func busy() terminal.Frame {
 	return terminal.Frame{
 		Now: now,
 		Progress: progress.Progress{
-			At: now, Workflow: "/home/kim/shop/WORKFLOW.md", Tracker: "github", Talks: true, Slots: 10,
+			At: now, Workflow: "/home/kim/shop/WORKFLOW.md", Tracker: "github", Comments: schedule.AnyComments, Slots: 10,
 			NextPoll: now.Add(12400 * time.Millisecond), Deadline: now.Add(17 * time.Minute),
 			Sessions: []progress.Session{
 				session("GH-9", "Fix the login of people with two accounts", 65, "running `npm test -- --watch=false`"),

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/file"
+	"github.com/symphony-runner/symphony/tracker/github"
+	"github.com/symphony-runner/symphony/tracker/linear"
+)
+
+func TestPeopleAreToldToCommentWhereTheTrackerInUseReadsIt(t *testing.T) {
+	t.Parallel()
+	pulls := workflow.Delivery{Kind: workflow.KindPullRequest}
+	for _, test := range []struct {
+		tracker  workflow.Tracker
+		delivery workflow.Delivery
+		want     schedule.Comments
+	}{
+		{workflow.Tracker{Config: &file.Config{}}, workflow.Delivery{}, schedule.Comments{Issues: schedule.InTheFile}},
+		{workflow.Tracker{Config: &file.Config{}}, pulls, schedule.Comments{Issues: schedule.InTheFile, Pulls: true}},
+		{workflow.Tracker{Config: &linear.Config{}}, workflow.Delivery{}, schedule.Comments{Issues: schedule.OnTheIssue}},
+		{workflow.Tracker{Config: &linear.Config{}}, pulls, schedule.Comments{Issues: schedule.OnTheIssue, Pulls: true}},
+		{workflow.Tracker{Config: &github.Config{}}, workflow.Delivery{}, schedule.Comments{Issues: schedule.OnGitHub}},
+		{workflow.Tracker{Config: &github.Config{}}, pulls, schedule.AnyComments},
+		{workflow.Tracker{}, pulls, schedule.Comments{}},
+	} {
+		wf := workflow.Workflow{Settings: workflow.Settings{Tracker: test.tracker, Delivery: test.delivery}}
+		if got := commentsOf(wf); got != test.want {
+			t.Errorf("%T and %q: %+v, want %+v", test.tracker.Config, test.delivery.Kind, got, test.want)
+		}
+	}
+}
