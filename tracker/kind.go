@@ -47,6 +47,7 @@ type Setting struct {
 	Defaults []any    // used when nothing is written: the first that has a value; text may be $NAME
 	Required bool     // nothing works without a value
 	Missing  error    // the category of a required setting without a value; nil is ErrInvalidConfig
+	Aliases  []string // other names of the setting, as other programs have them; Decode knows Name alone
 	Mistaken []string // names that people write instead of this one
 	Export   string   // a value for the variable of the default, as a shell takes it; errors about a missing value show it
 

@@ -116,10 +116,12 @@ func TestAWrongTypeIsOneProblemOnTheLineOfItsKey(t *testing.T) {
 	}
 	for _, k := range trackers() {
 		for _, s := range k.New().Settings() {
-			keys["tracker.provider."+s.Name] = k.Name
+			for _, name := range append(s.Aliases, s.Name) {
+				keys["tracker.provider."+name] = k.Name
+			}
 		}
 	}
-	for _, name := range []string{"endpoint", "api_key", "project_slug"} {
+	for _, name := range []string{"endpoint", "api_key", "project_slug", "assignee"} {
 		keys["tracker."+name] = "linear"
 	}
 	delete(keys, "tracker.kind") // below

@@ -93,6 +93,11 @@ func providerSchema(kind tracker.Kind) object {
 		described := orVariable(schema)
 		described["description"] = describeKey(s.Meaning+": "+s.Want, "")
 		settings[s.Name] = described
+		for _, alias := range s.Aliases {
+			same := maps.Clone(described)
+			same["description"] = "the same as " + s.Name
+			settings[alias] = same
+		}
 	}
 	return object{"type": []any{"object", "null"}, "additionalProperties": object{"type": "null"}, "properties": settings}
 }

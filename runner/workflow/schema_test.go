@@ -90,7 +90,7 @@ func TestWhatTheSchemaRefusesTheProgramRejects(t *testing.T) {
 	var providers []string
 	for _, kind := range trackers() {
 		for _, s := range kind.New().Settings() {
-			providers = append(providers, s.Name)
+			providers = append(append(providers, s.Name), s.Aliases...)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {

@@ -40,6 +40,7 @@ func (d *decoder) decodeTracker() {
 // decodeSettings returns the settings of a tracker, and records which of them are
 // credentials.
 func (d *decoder) decodeSettings(kind tracker.Kind) tracker.Config {
+	d.renameAliases(kind.New().Settings())
 	written := d.mergeSettings()
 	raw := make(map[string]any, len(written))
 	for name, v := range written {
@@ -139,9 +140,9 @@ func containsState(states []string, state string) bool {
 }
 
 // isFlatKey reports whether a setting of a tracker may be written directly below
-// tracker (SPEC §5.3.1).
+// tracker (SPEC §5.3.1, and assignee as in the reference implementation).
 func isFlatKey(name string) bool {
-	return name == "api_key" || name == "endpoint" || name == "project_slug"
+	return name == "api_key" || name == "endpoint" || name == "project_slug" || name == "assignee"
 }
 
 // settingKey returns the key of a setting that is not written.
@@ -175,16 +176,40 @@ func (d *decoder) mergeSettings() map[string]value {
 		if !ok || !isFlatKey(name) {
 			continue
 		}
-		other, both := settings[name]
-		if both && !reflect.DeepEqual(d.resolve(v.raw), d.resolve(other.raw)) {
-			d.add(Problem{
-				Key: key, Line: v.line, Column: v.column, Category: tracker.ErrInvalidConfig,
-				Reason: fmt.Sprintf("differs from %s on line %d; keep one of them", other.key, other.line),
-			})
+		if other, both := settings[name]; both {
+			d.compare(v, other)
 		}
 		settings[name] = v
 	}
 	return settings
+}
+
+// renameAliases gives the settings in tracker.provider that have another name the name that
+// the kind knows.
+func (d *decoder) renameAliases(settings []tracker.Setting) {
+	for _, s := range settings {
+		for _, alias := range s.Aliases {
+			v, isWritten := d.provider[alias]
+			if !isWritten {
+				continue
+			}
+			if other, both := d.provider[s.Name]; both {
+				d.compare(v, other)
+			}
+			d.provider[s.Name] = v
+			delete(d.provider, alias)
+		}
+	}
+}
+
+// compare records a problem if two keys of the same setting have different values.
+func (d *decoder) compare(v, other value) {
+	if !reflect.DeepEqual(d.resolve(v.raw), d.resolve(other.raw)) {
+		d.add(Problem{
+			Key: v.key, Line: v.line, Column: v.column, Category: tracker.ErrInvalidConfig,
+			Reason: fmt.Sprintf("differs from %s on line %d; keep one of them", other.key, other.line),
+		})
+	}
 }
 
 // resolveSetting returns the value of a setting with its variables resolved, or nil

@@ -57,6 +57,45 @@ func TestTrackerSettingsComeFromBothPlacesAndTheEnvironment(t *testing.T) {
 				Credentials: []string{"lin_2"}, SecretEnv: []string{"LINEAR_API_KEY", "MY_KEY"},
 			},
 		},
+		"the assignee of the environment": {
+			`tracker: {kind: linear, project_slug: web}`,
+			map[string]string{"LINEAR_API_KEY": "lin_1", "LINEAR_ASSIGNEE": "me"},
+			workflow.Tracker{
+				Kind:        "linear",
+				Config:      &linear.Config{APIKey: "lin_1", ProjectSlug: "web", Endpoint: "https://api.linear.app/graphql", Assignee: "me"},
+				Credentials: []string{"lin_1"}, SecretEnv: []string{"LINEAR_API_KEY"},
+			},
+		},
+		"an assignee directly below tracker": {
+			`tracker: {kind: linear, project_slug: web, assignee: kim}`,
+			map[string]string{"LINEAR_API_KEY": "lin_1", "LINEAR_ASSIGNEE": "me"},
+			workflow.Tracker{
+				Kind:        "linear",
+				Config:      &linear.Config{APIKey: "lin_1", ProjectSlug: "web", Endpoint: "https://api.linear.app/graphql", Assignee: "kim"},
+				Credentials: []string{"lin_1"}, SecretEnv: []string{"LINEAR_API_KEY"},
+			},
+		},
+		"a key by the name token": {
+			`tracker: {kind: github, provider: {repo: a/b, token: $TRACKER_TOKEN}}`,
+			map[string]string{"TRACKER_TOKEN": "ghs_2", "GITHUB_TOKEN": "ghs_1"},
+			workflow.Tracker{
+				Kind: "github",
+				Config: &github.Config{
+					Token: "ghs_2", Repo: "a/b", APIURL: "https://api.github.com",
+					PriorityLabels: map[string]int{"p0": 1, "p1": 2, "p2": 3, "p3": 4}, Trust: "members", ToolScope: "issue",
+				},
+				Credentials: []string{"ghs_2"}, SecretEnv: []string{"GITHUB_TOKEN", "TRACKER_TOKEN"},
+			},
+		},
+		"the key of Linear by the name token, and flat with the same value": {
+			`tracker: {kind: linear, api_key: $K, project_slug: web, provider: {token: "${K}"}}`,
+			map[string]string{"K": "lin_1"},
+			workflow.Tracker{
+				Kind:        "linear",
+				Config:      &linear.Config{APIKey: "lin_1", ProjectSlug: "web", Endpoint: "https://api.linear.app/graphql"},
+				Credentials: []string{"lin_1"}, SecretEnv: []string{"LINEAR_API_KEY", "K"},
+			},
+		},
 		"a literal key": {
 			`tracker: {kind: linear, api_key: lin_$3, project_slug: web, provider: {project_slug: web}}`, nil,
 			workflow.Tracker{
@@ -208,6 +247,7 @@ func TestAnUnknownTrackerSettingIsNamedWithTheNearestKnownOne(t *testing.T) {
 	t.Parallel()
 	for front, want := range map[string]string{
 		`tracker: {kind: file, provider: {pth: x}}`:                                      "line 2: tracker.provider.pth: invalid_tracker_config: is unknown; did you mean path?",
+		`tracker: {kind: file, provider: {token: x}}`:                                    "line 2: tracker.provider.token: invalid_tracker_config: is unknown; the settings of file are path",
 		`tracker: {kind: file, api_key: x}`:                                              "line 2: tracker.api_key: invalid_tracker_config: is unknown; the settings of file are path",
 		`tracker: {kind: linear, project_slug: x, provider: {asignee: me}}`:              "line 2: tracker.provider.asignee: invalid_tracker_config: is unknown; did you mean assignee?",
 		`tracker: {kind: linear, project_slug: x, provider: {asignee: $LINEAR_API_KEY}}`: "line 2: tracker.provider.asignee: invalid_tracker_config: is unknown; did you mean assignee?",
@@ -232,10 +272,14 @@ func TestAnOptionalTrackerSettingWithoutAValueIsLeftOutWithAWarning(t *testing.T
 
 func TestFlatAndProviderSettingsThatDifferAreAProblem(t *testing.T) {
 	t.Parallel()
-	front := "tracker:\n  kind: linear\n  api_key: sk-one\n  project_slug: x\n  provider:\n    api_key: sk-two"
-	want := []string{"line 4: tracker.api_key: invalid_tracker_config: differs from tracker.provider.api_key on line 7; keep one of them"}
-	if diff := cmp.Diff(want, problems(t, front, with(nil))); diff != "" {
-		t.Error(diff)
+	for front, want := range map[string]string{
+		"tracker:\n  kind: linear\n  api_key: sk-one\n  project_slug: x\n  provider:\n    api_key: sk-two": "line 4: tracker.api_key: invalid_tracker_config: differs from tracker.provider.api_key on line 7; keep one of them",
+		"tracker:\n  kind: linear\n  api_key: sk-one\n  project_slug: x\n  provider:\n    token: sk-two":   "line 4: tracker.api_key: invalid_tracker_config: differs from tracker.provider.token on line 7; keep one of them",
+		"tracker:\n  kind: github\n  provider:\n    repo: a/b\n    api_key: sk-one\n    token: sk-two":     "line 7: tracker.provider.token: invalid_tracker_config: differs from tracker.provider.api_key on line 6; keep one of them",
+	} {
+		if diff := cmp.Diff([]string{want}, problems(t, front, with(nil))); diff != "" {
+			t.Errorf("%s\n%s", front, diff)
+		}
 	}
 }
 

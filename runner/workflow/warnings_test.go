@@ -66,6 +66,10 @@ func TestACredentialInTheFileIsWarnedOfAndNeverShown(t *testing.T) {
 			"---\ntracker:\n  kind: linear\n  provider:\n    project_slug: p\n    api_key: plain words\n---\n",
 			[]string{"tracker.provider.api_key on line 6 is the credential itself"},
 		},
+		"by another name": {
+			"---\ntracker:\n  kind: linear\n  provider:\n    project_slug: p\n    token: plain words\n---\n",
+			[]string{"tracker.provider.token on line 6 is the credential itself"},
+		},
 		"in a hook and in the prompt": {
 			"---\ntracker: {kind: file}\nhooks: {before_run: 'KEY=" + key + " make'}\n---\nUse the key\n" + key + "\n",
 			[]string{"line 3 looks as if it held a credential", "line 6 looks as if it held a credential"},

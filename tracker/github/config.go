@@ -82,8 +82,8 @@ func (c *Config) Settings() []tracker.Setting {
 			Decode:  tracker.DecodeText(&c.Repo, client.IsRepo),
 		},
 		{
-			Name: "api_key", Defaults: []any{"$GITHUB_TOKEN"}, Required: true, Credential: true, Missing: tracker.ErrMissingSecret, Mistaken: []string{"token"}, Export: "$(gh auth token)",
-			Meaning: "the token, sent to api_url alone",
+			Name: "api_key", Defaults: []any{"$GITHUB_TOKEN"}, Required: true, Credential: true, Missing: tracker.ErrMissingSecret, Aliases: []string{"token"}, Export: "$(gh auth token)",
+			Meaning: "the token, sent to api_url alone; `token` is another name of this setting",
 			Want:    "a token without space or a line break",
 			Decode:  tracker.DecodeText(&c.Token, isOneWord),
 		},

@@ -102,7 +102,6 @@ func TestWrongSettingsAreRefusedWithWhatIsAllowed(t *testing.T) {
 		{"tool_scope", "all", "must be issue, repo or token"},
 		{"trust_label", 1, "must be the name of a label"},
 		{"state_label_prefix", true, "must be text"},
-		{"token", "k", "is unknown; write api_key"},
 		{"endpoint", "x", "is unknown; write api_url"},
 		{"trust_labels", "x", "is unknown; did you mean trust_label?"},
 		{"zzzzzzzz", "x", "is unknown; the settings of github are repo, api_key, api_url"},

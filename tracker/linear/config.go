@@ -33,8 +33,8 @@ type Config struct {
 func (c *Config) Settings() []tracker.Setting {
 	return []tracker.Setting{
 		{
-			Name: "api_key", Defaults: []any{"$LINEAR_API_KEY"}, Required: true, Credential: true, Missing: errMissingKey, Export: "lin_api_…",
-			Meaning: "the key, sent as it is in the Authorization header; write \"Bearer \" before an OAuth token",
+			Name: "api_key", Defaults: []any{"$LINEAR_API_KEY"}, Required: true, Credential: true, Missing: errMissingKey, Aliases: []string{"token"}, Export: "lin_api_…",
+			Meaning: "the key, sent as it is in the Authorization header; write \"Bearer \" before an OAuth token; `token` is another name of this setting",
 			Want:    "the key alone, without a line break or another control character",
 			Decode:  decodeText(&c.APIKey, func(key string) bool { return !strings.ContainsFunc(key, unicode.IsControl) }),
 		},
@@ -51,7 +51,7 @@ func (c *Config) Settings() []tracker.Setting {
 			Decode:  decodeText(&c.Endpoint, isSafeEndpoint),
 		},
 		{
-			Name:    "assignee",
+			Name: "assignee", Defaults: []any{"$LINEAR_ASSIGNEE"},
 			Meaning: "work on this user's issues only; without it everybody's count",
 			Want:    "a user's id, or me for the owner of the key",
 			Decode:  decodeText(&c.Assignee),
