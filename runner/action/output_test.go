@@ -105,6 +105,18 @@ func TestASummaryIsCutBetweenBlocksToWhatGitHubTakes(t *testing.T) {
 	}
 }
 
+func TestASummaryIsNotCutBelowAHeading(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	if err := r.runtime().Summary("### Verdict\n\n#### Alone\n\n- " + strings.Repeat("x", 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(r.summary)
+	if want := "### Verdict\n\n_The rest was left out: GitHub shows 1 MiB at most._\n"; err != nil || string(data) != want {
+		t.Errorf("%q, %v", data[:min(len(data), 300)], err)
+	}
+}
+
 func TestASummaryThatIsFullIsAnError(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t)

@@ -37,7 +37,8 @@ const truncated = "_The rest was left out: GitHub shows 1 MiB at most._"
 // truncate returns at most room bytes of our own Markdown, whose blocks are
 // separated by empty lines and whose <details> are never nested. Text that is too
 // long ends before the last block that does not fit, outside of <details>, with a
-// notice. It reports false when not even the notice fits.
+// notice, which does not stand below a heading. It reports false when not even the
+// notice fits.
 func truncate(markdown string, room int) (fitting string, ok bool) {
 	if len(markdown) <= room {
 		return markdown, true
@@ -50,6 +51,9 @@ func truncate(markdown string, room int) (fitting string, ok bool) {
 	kept = kept[:max(0, strings.LastIndex(kept, "\n\n"))]
 	if open := strings.LastIndex(kept, "<details>"); open > strings.LastIndex(kept, "</details>") {
 		kept = strings.TrimRight(kept[:open], "\n")
+	}
+	if last := strings.LastIndex(kept, "\n\n"); last >= 0 && strings.HasPrefix(kept[last:], "\n\n#") {
+		kept = kept[:last] // nothing would stand below that heading
 	}
 	if kept != "" {
 		kept += "\n\n"

@@ -163,7 +163,7 @@ func retryName(parked []schedule.Verdict) string {
 
 // name returns what people call an issue.
 func name(identifier string, id tracker.ID) string {
-	if strings.TrimSpace(identifier) == "" {
+	if showsNothing(identifier) {
 		return string(id)
 	}
 	return identifier

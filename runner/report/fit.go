@@ -44,6 +44,9 @@ func Fit(s string, columns int) string {
 	return b.String()
 }
 
+// showsNothing reports whether a text has no visible character.
+func showsNothing(s string) bool { return strings.TrimSpace(Fit(s, itemWidth)) == "" }
+
 // Cause returns a reason in words, see [schedule.InWords], without what it is about, for
 // places without room for both: which workflow file is invalid, and how many failures there
 // were in a row before the last.

@@ -3,7 +3,9 @@ package report_test
 import (
 	"encoding/json"
 	"math"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,6 +37,48 @@ func TestTextOfAStateAndAVerdictStaysOnItsPage(t *testing.T) {
 		checkPage(t, report.State(state, anyTime().Draw(t, "now")).Text(columns), columns)
 		checkPage(t, report.Verdict(anyVerdict().Draw(t, "verdict"), anyComments().Draw(t, "comments"), "", rapid.SampledFrom([]string{"", "branch:symphony-state", "cache:/c", "branch:$(x)"}).Draw(t, "state")).Text(columns), columns)
 	})
+}
+
+// TestNoHeadingStandsAlone checks that something to read follows each heading.
+func TestNoHeadingStandsAlone(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		tick, state := anyTick().Draw(t, "tick"), anyState().Draw(t, "state")
+		tick.Comments, tick.State = anyComments().Draw(t, "comments"), rapid.SampledFrom([]string{"", "cache:/c"}).Draw(t, "place")
+		now, columns := anyTime().Draw(t, "now"), rapid.IntRange(40, 250).Draw(t, "width")
+		for _, d := range []interface {
+			Text(int) string
+			Markdown(report.Links) string
+		}{report.Of(tick), report.State(state, now)} {
+			for _, alone := range append(emptySections(d.Text(columns), headingOfText()), emptySections(d.Markdown(links), headingOfPage())...) {
+				t.Errorf("nothing stands below %q:\n%s\n%s", alone, d.Text(columns), d.Markdown(links))
+			}
+		}
+	})
+}
+
+// headingOfText matches a heading on a terminal, headingOfPage one on a page.
+var (
+	headingOfText = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^(What needs a person|Warnings|Good to know|Issues|Not started|Waiting|The plan|Parked|Running|Delivered|Spending|Last ticks that did something):.*\n`)
+	})
+	headingOfPage = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(##+ .*|<details><summary>.*)\n\n?`) })
+)
+
+// emptySections returns the headings below which nothing can be seen: the end, an empty line,
+// an empty entry of a list, or another heading.
+func emptySections(text string, headings *regexp.Regexp) (alone []string) {
+	for _, at := range headings.FindAllStringIndex(text, -1) {
+		heading, rest := text[at[0]:at[1]], text[at[1]:]
+		next, _, _ := strings.Cut(rest, "\n")
+		isHeadline := strings.HasPrefix(heading, "### ") // of a summary, which says all by itself
+		next = strings.TrimSpace(next)
+		isNothing := next == "" || next == "-" || next == "</details>" || strings.HasPrefix(next, "##") || headings.MatchString(next+"\n")
+		if isNothing && !isHeadline {
+			alone = append(alone, heading)
+		}
+	}
+	return alone
 }
 
 // checkPage checks a page by its own rules: no line too wide, nothing hidden,

@@ -80,7 +80,7 @@ func newView(t Tick) view {
 // inWords returns a tick with every reason in words, see [schedule.InWords].
 func inWords(t Tick) Tick {
 	t.Unread, t.Pause.Why = schedule.InWords(t.Unread), schedule.InWords(t.Pause.Why)
-	t.Errors, t.Warnings = eachInWords(t.Errors), eachInWords(t.Warnings)
+	t.Errors, t.Warnings, t.Notices = eachInWords(t.Errors), eachInWords(t.Warnings), eachInWords(t.Notices)
 	t.Rows, t.Verdicts, t.Claims = slices.Clone(t.Rows), slices.Clone(t.Verdicts), maps.Clone(t.Claims)
 	for i := range t.Rows {
 		row := &t.Rows[i]
@@ -96,11 +96,14 @@ func inWords(t Tick) Tick {
 	return t
 }
 
-// eachInWords returns reasons in words.
+// eachInWords returns reasons in words. One that shows nothing gets words of ours, so that no
+// heading stands alone.
 func eachInWords(reasons []string) []string {
 	words := make([]string, len(reasons))
 	for i, why := range reasons {
-		words[i] = schedule.InWords(why)
+		if words[i] = schedule.InWords(why); showsNothing(words[i]) {
+			words[i] = "No reason was given: the log of the run may have it."
+		}
 	}
 	return words
 }
