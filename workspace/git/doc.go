@@ -89,7 +89,8 @@
 //
 // What the agent made is read with limits that are checked before any memory is
 // spent: the pack's own headers before git sees the pack (see pack.go), the tree walk
-// by the number of trees and paths, and every git that touches it by processor time and
+// by the number of trees and paths, the harvest by the number of files and folders of its
+// commit, and every git that touches it by processor time and
 // 512 MB of memory. Every line that git index-pack prints is a refusal. Git older than
 // 2.46 does not check the bundles that it fetches, and newer ones not as strictly, which
 // is why the work is not taken as a bundle.

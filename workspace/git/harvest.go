@@ -44,7 +44,7 @@ func (h *Host) HarvestCommits(start ObjectID, temp string) Command {
 
 func (h *Host) harvest(start ObjectID, temp string, args []string) Command {
 	return Command{
-		Args: append([]string{h.shell, "-c", readOnlyFunctions + harvestScript, "sh", start.String(), h.git}, args...),
+		Args: append([]string{h.shell, "-c", readOnlyFunctions + harvestScript, "sh", start.String(), h.git, strconv.Itoa(h.limits.names)}, args...),
 		Env:  append([]string{"TMPDIR=" + temp}, sandboxEnv...),
 	}
 }

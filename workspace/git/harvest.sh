@@ -9,13 +9,14 @@
 # does not have. There is none if both are one commit. Neither the agent's index nor its
 # objects are touched, and a lock it left does not matter.
 #
-# Arguments: BASE, the path of git, "all", or "commits" to take only what is committed, the
-# folders that were left out of the checkout, and pathspecs that leave out the files that
-# are checked out, if not all are. The caller sets TMPDIR.
+# Arguments: BASE, the path of git, the most files and folders that a commit may have,
+# "all", or "commits" to take only what is committed, the folders that were left out of the
+# checkout, and pathspecs that leave out the files that are checked out, if not all are. The
+# caller sets TMPDIR.
 set -eu
 umask 077
-base=$1 git=$2 what=$3 left=$4
-shift 4
+base=$1 git=$2 most=$3 what=$4 left=$5
+shift 5
 
 # git waits for ever for a named pipe in the place of a file. In .git, besides the hooks,
 # it makes only files and folders; in the work tree it opens these.
@@ -48,6 +49,12 @@ head=$(g rev-parse --verify --quiet 'HEAD^{commit}') || {
   echo "there is no commit at HEAD" >&2
   exit 3
 }
+
+# A commit of a few objects can have any number of names, and git reads them all.
+if [ "$(g ls-tree -r -t --name-only "$head" | head -n $((most + 1)) | wc -l)" -gt "$most" ]; then
+  echo "the commit at HEAD has more than $most files and folders: commit fewer" >&2
+  exit 3
+fi
 
 # make_index makes the index of the commit at HEAD.
 make_index() {

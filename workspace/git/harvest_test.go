@@ -3,6 +3,7 @@ package git
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,6 +94,50 @@ func TestAHarvestTakesWhatStandsBesideOddFiles(t *testing.T) {
 	}
 	if got := strings.Join(names, " "); got != "link new" {
 		t.Errorf("taken: %s", got)
+	}
+}
+
+// A commit needs few objects for many names. git would read all of them into its index: for
+// ten million it takes minutes, and most of a gigabyte.
+func TestAHarvestEndsBeforeItReadsTooManyNames(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		leaf  string // an entry of the innermost folder, or none
+		depth int
+	}{
+		"ten million files":            {"100644 blob %s\tx\n", 7},
+		"folders alone without an end": {"", 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDelivery(t)
+			folder := d.workspace(t, "GH-1")
+			made := func(text string, args ...string) string {
+				out, err := plain(t, folder, text, args...)
+				if err != nil {
+					t.Fatal(out)
+				}
+				return out
+			}
+			blob := made("some\n", "hash-object", "-w", "--stdin")
+			leaf := test.leaf
+			if leaf != "" {
+				leaf = fmt.Sprintf(leaf, blob)
+			}
+			tree := made(leaf, "mktree")
+			for range test.depth {
+				var entries strings.Builder
+				for i := range 10 {
+					fmt.Fprintf(&entries, "040000 tree %s\t%d\n", tree, i)
+				}
+				tree = made(entries.String(), "mktree")
+			}
+			made("", "update-ref", "HEAD", made("", "commit-tree", "-p", "HEAD", "-m", "many", tree))
+			code, said := d.runHarvest(t, folder)
+			if code != 3 || !strings.Contains(said, "the commit at HEAD has more than 1000000 files and folders: commit fewer") {
+				t.Errorf("exit status %d: %s", code, said)
+			}
+		})
 	}
 }
 

@@ -54,6 +54,7 @@ type limits struct {
 	objects     int   // in an incoming pack
 	object      int64 // bytes of one incoming object
 	contents    int64 // bytes of all incoming objects
+	names       int   // files and folders of a commit that a harvest reads
 	trees       int   // that a comparison reads
 	paths       int   // that a comparison finds
 	depth       int   // of folders
@@ -70,7 +71,7 @@ var defaultLimits = limits{
 	history: time.Hour, network: 10 * time.Minute, checkout: 10 * time.Minute, local: time.Minute, slow: 30 * time.Second, pause: 500 * time.Millisecond, lock: 2 * time.Second,
 	storeFile: 4 << 30, packFiles: 50, output: 64 << 20,
 	pack: 64 << 20, objects: 50_000, object: 32 << 20, contents: 128 << 20,
-	trees: 20_000, paths: 5_000, depth: 100, name: 4 << 10,
+	names: 1_000_000, trees: 20_000, paths: 5_000, depth: 100, name: 4 << 10,
 	lfsObjects: 5_000, lfsObject: 2 << 30, lfsContents: 4 << 30,
 	memory: 512 << 20, processor: 30,
 }
