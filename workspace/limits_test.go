@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -37,6 +38,24 @@ func TestAnAgentIsBounded(t *testing.T) {
 	const want = "200\n200\n3000\n524288"
 	if got := agentOutput(t, r, script); got != want {
 		t.Errorf("the limits are %q, want %q", got, want)
+	}
+}
+
+// By default an agent has three quarters of the memory. A program that reserves more than it
+// uses may raise that.
+func TestByDefaultAnAgentHasMostOfTheMemory(t *testing.T) {
+	t.Parallel()
+	var have syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_DATA, &have); err != nil || machineMemory() == 0 || have.Cur <= machineMemory() {
+		t.Skip("this system bounds no memory, or by another limit")
+	}
+	r := openLimited(t, Limits{Memory: DefaultMemory})
+	want := strconv.FormatUint(machineMemory()/4*3/1024, 10)
+	if got := agentOutput(t, r, "ulimit -d; ulimit -Hd; ulimit -d unlimited; ulimit -d"); got != want+"\nunlimited\nunlimited" {
+		t.Errorf("the limits are %q, want %s and unlimited twice", got, want)
+	}
+	if got := agentOutput(t, openLimited(t, Limits{}), "ulimit -d"); got != "unlimited" {
+		t.Errorf("without a bound the limit is %s", got)
 	}
 }
 

@@ -14,6 +14,26 @@ import (
 
 const limitProcesses = 6 // RLIMIT_NPROC, which package syscall does not name
 
+// machineMemory returns the bytes of memory that this machine has, or the container, if it has
+// less; 0 if that is not known.
+func machineMemory() uint64 {
+	var info syscall.Sysinfo_t
+	if syscall.Sysinfo(&info) != nil {
+		return 0
+	}
+	total := uint64(info.Totalram) * uint64(info.Unit)
+	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		if bound, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil { // "max" is none
+			total = min(total, bound)
+		}
+	}
+	return total
+}
+
 // kernelFS are the types of file systems that show the kernel and take no files, also from the
 // superuser (statfs(2)).
 var kernelFS = []int64{0x9fa0, 0x62656572, 0x27e0eb, 0x63677270, 0x1cd1} // proc, sysfs, cgroup, cgroup2, devpts

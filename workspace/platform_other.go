@@ -13,6 +13,9 @@ import (
 
 const limitProcesses = 7 // RLIMIT_NPROC of the BSDs and macOS, which package syscall does not name
 
+// machineMemory returns 0: this system has no limit of memory that holds.
+func machineMemory() uint64 { return 0 }
+
 // HideFromChildren does nothing: other systems than Linux show the environment of a
 // process to its own user, and have no call to prevent that.
 func HideFromChildren() error { return nil }

@@ -173,11 +173,17 @@ type Limits struct {
 	// bound the agent cannot start another one. The superuser has no such bound.
 	Processes int
 	OpenFiles int // open files of one process
-	// Memory bounds what one process may allocate, in MiB (Linux). Programs that
-	// reserve much more than they use, such as those built with an address sanitizer,
-	// do not start under any bound.
+	// Memory bounds what one process may allocate, in MiB (Linux), or is [DefaultMemory].
+	// Programs that reserve much more than they use, such as those built with an address
+	// sanitizer, do not start under any bound.
 	Memory int
 }
+
+// DefaultMemory stands in [Limits] for three quarters of the memory of this machine, or of
+// the container: a process that needs more harms the other sessions. The share of a slot would
+// be too little for a compiler. It is the soft limit, which a program that reserves more can
+// raise: ulimit -d unlimited.
+const DefaultMemory = -1
 
 // raiseOOMScore is a line of shell that makes the kernel kill a process of the agent
 // rather than us when the machine is out of memory (Linux,
@@ -203,5 +209,19 @@ func (l Limits) ulimitScript() string {
 	set("n", syscall.RLIMIT_NOFILE, l.OpenFiles, 1)
 	set("u", limitProcesses, l.Processes, 1)
 	set("d", syscall.RLIMIT_DATA, l.Memory*1024, 1024)
+	if l.Memory == DefaultMemory {
+		b.WriteString(memoryScript())
+	}
 	return b.String()
+}
+
+// memoryScript returns the line of shell that applies [DefaultMemory]; empty where the memory
+// is not known, or a lower limit is set.
+func memoryScript() string {
+	bound := machineMemory() / 4 * 3
+	var have syscall.Rlimit
+	if bound == 0 || syscall.Getrlimit(syscall.RLIMIT_DATA, &have) != nil || have.Cur <= bound {
+		return ""
+	}
+	return fmt.Sprintf("ulimit -Sd %d 2>/dev/null\n", bound/1024)
 }

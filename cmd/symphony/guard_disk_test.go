@@ -220,7 +220,7 @@ func TestRaidTakesTheMachine(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ bounds, want string }{
 		"bounded":   {"  max_processes: 5000\n  max_open_files: 300\n  max_memory_mb: 3000\n", "300\n5000\n3072000\n500\n"},
-		"unbounded": {"  max_processes: 0\n  max_open_files: 0\n", ""},
+		"unbounded": {"  max_processes: 0\n  max_open_files: 0\n  max_memory_mb: 0\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

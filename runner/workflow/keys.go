@@ -146,7 +146,7 @@ func (d *decoder) table() []entry {
 		optional("codex.env", "[]", "names of environment variables that the agent sees besides the plain ones", d.names(&codex.Env)),
 		withDefault("codex.max_processes", "16384", "processes and threads that the user of this program may have while a session starts another; the superuser has no such bound; 0 is unlimited", d.integer(&s.Workspace.Limits.Processes, 0)),
 		withDefault("codex.max_open_files", "65536", "files that one process of a session may have open; 0 is unlimited", d.integer(&s.Workspace.Limits.OpenFiles, 0)),
-		withDefault("codex.max_memory_mb", "0", "memory that one process of a session may allocate, in MiB (Linux); 0 is unlimited: when the machine has none left, processes of sessions end first", d.integer(&s.Workspace.Limits.Memory, 0)),
+		optional("codex.max_memory_mb", "three quarters of the machine's memory, or of the container's", "memory that one process of a session may allocate, in MiB (Linux); when the machine has none left, processes of sessions end first; the default is a soft limit, which a command that reserves more than it uses, such as a test with an address sanitizer, can raise (ulimit -d unlimited); 0 is unlimited", d.integer(&s.Workspace.Limits.Memory, 0)),
 		optional("codex.deny", "[]", "files and folders that the agent may not read, besides those that the guard denies; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; what Codex itself runs stays readable", d.denyPaths(&codex.Deny)),
 
 		optional("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent; a change needs a restart", d.port()),

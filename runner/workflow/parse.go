@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/symphony-runner/symphony/workspace"
 )
 
 // Parse returns the workflow in the content of a file. The path must be absolute:
@@ -126,6 +128,9 @@ func (d *decoder) applyDerivedDefaults() {
 		s.Loopback = runtime.GOOS == "linux" // the one system that gives each command a network of its own
 	} else if !s.Loopback {
 		d.warn(v, "%s is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key", v.key)
+	}
+	if _, written := d.written["codex.max_memory_mb"]; !written {
+		s.Workspace.Limits.Memory = workspace.DefaultMemory
 	}
 }
 

@@ -97,7 +97,7 @@ func TestAMinimalWorkflowHasTheDefaults(t *testing.T) {
 			Workspace: workspace.Config{
 				Root:   "/var/tmp/symphony_workspaces",
 				Hooks:  workspace.Hooks{Timeout: time.Minute},
-				Limits: workspace.Limits{Processes: 16384, OpenFiles: 65536},
+				Limits: workspace.Limits{Processes: 16384, OpenFiles: 65536, Memory: workspace.DefaultMemory},
 			},
 			Policy: schedule.Policy{
 				ActiveStates:   []string{"Todo", "In Progress"},
