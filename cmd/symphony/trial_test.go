@@ -3,7 +3,10 @@ package main
 import (
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
@@ -138,5 +142,58 @@ func TestATrialSaysWhatGitHubDoesNotDo(t *testing.T) {
 	}
 	if ok || len(g.Branches()) > 1 || g.Issue(1).State != "closed" {
 		t.Errorf("ended well: %v, branches %v, the issue is %s\n%s", ok, g.Branches(), g.Issue(1).State, out)
+	}
+}
+
+// TestATrialTakesOnlyARefusalForOne sends what expects GitHub to refuse a request everything
+// else that can come back.
+func TestATrialTakesOnlyARefusalForOne(t *testing.T) {
+	t.Parallel()
+	var next http.HandlerFunc
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next(w, r) }))
+	t.Cleanup(server.Close)
+	c, err := client.New(client.Config{Repo: "acme/shop", Token: "ghs_0123456789abcdefTOKEN", APIURL: server.URL}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Transport.Pause = time.Millisecond
+	command := &trialCommand{github: c, name: "symphony-trial-7-1", issue: 1}
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+			_, _ = w.Write([]byte(`{"message": "no"}`))
+		}
+	}
+	for name, test := range map[string]struct {
+		answer          http.HandlerFunc
+		refused, absent bool // what the answer says of the workflow file, and of the branch
+		want            string
+	}{
+		"taken":     {answer: status(http.StatusOK), want: "GitHub took a file|is still there"},
+		"forbidden": {answer: status(http.StatusForbidden), refused: true, want: "^403 "},
+		"a rate limit": {answer: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-RateLimit-Remaining", "0")
+			w.Header().Set("X-RateLimit-Reset", fmt.Sprint(time.Now().Add(time.Hour).Unix()))
+			w.WriteHeader(http.StatusForbidden)
+		}, want: "rate limit"},
+		"not found":         {answer: status(http.StatusNotFound), refused: true, absent: true},
+		"not authenticated": {answer: status(http.StatusUnauthorized), want: "^401 "},
+		"a fault of GitHub": {answer: status(http.StatusInternalServerError), want: "^500 "},
+		"not available":     {answer: status(http.StatusServiceUnavailable), want: "^503 "},
+		"a cut connection":  {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want: "can be reached"},
+	} {
+		next = test.answer
+		for part, got := range map[string]struct {
+			err error
+			yes bool
+		}{
+			"the workflow file": {command.changeWorkflow(t.Context()), test.refused},
+			"the branch":        {command.findNoBranch(t.Context()), test.absent},
+			"its removal":       {command.removeBranch(t.Context(), "one"), test.absent || name == "taken"},
+		} {
+			if said := fmt.Sprint(got.err); (got.err == nil) != got.yes || !got.yes && !regexp.MustCompile(test.want).MatchString(said) {
+				t.Errorf("%s, %s: %s, want %q", name, part, said, test.want)
+			}
+		}
 	}
 }
