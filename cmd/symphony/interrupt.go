@@ -39,10 +39,13 @@ func newInterrupts(parent context.Context) (context.Context, *interrupts) {
 // watch interrupts at each signal. The signal after the second one ends the process at
 // once. SIGHUP, which says that the terminal is gone, ends the run, but never kills it:
 // the kernel and the shell both send it. It stays ignored where nohup ignores it. SIGQUIT
-// counts as two signals: otherwise Go would end the process and leave its children.
-func (i *interrupts) watch() {
+// counts as two signals: otherwise Go would end the process and leave its children. With
+// dumps it does that, and prints the goroutines.
+func (i *interrupts) watch(dumps bool) {
 	quits := make(chan os.Signal, 1)
-	signal.Notify(quits, syscall.SIGQUIT)
+	if !dumps {
+		signal.Notify(quits, syscall.SIGQUIT)
+	}
 	go func() {
 		for range quits {
 			go i.kill()

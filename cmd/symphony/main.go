@@ -12,6 +12,10 @@ import (
 // to 16 MB.
 const gcPercent = 400
 
+// wantsDumps reports whether a developer asks for the goroutines when Ctrl-\ ends the program.
+// Those of a fatal error of Go, such as no memory, are always printed: nothing keeps Go from it.
+func wantsDumps(getenv func(string) string) bool { return getenv("GOTRACEBACK") != "" }
+
 func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -22,7 +26,7 @@ func main() {
 		os.Exit(exitInterrupted)
 	}
 	interrupts.quit = func() { os.Exit(exitInterrupted) }
-	interrupts.watch()
+	interrupts.watch(wantsDumps(os.Getenv))
 	os.Exit(run(ctx, process{
 		args: os.Args[1:], environ: os.Environ(), stdout: os.Stdout, stderr: os.Stderr, stdin: os.Stdin, interrupts: interrupts,
 	}))

@@ -370,16 +370,32 @@ func TestTheDisplayIsBackWhenABackgroundJobIsBroughtBack(t *testing.T) {
 	p.noProcessLeft()
 }
 
-func TestTheTerminalIsGivenBackBeforeADump(t *testing.T) {
+// Ctrl-\ kills the run, as everywhere, and it reports. A developer gets a dump of the
+// goroutines by asking for one. The terminal is given back before that.
+func TestAQuitGivesTheTerminalBack(t *testing.T) {
 	t.Parallel()
-	p := crowd(t, 1)
-	w := p.open(80, 24, "--once")
-	w.awaits("part one")
-	w.types("\x1c") // Ctrl-\
 	const exitOfADump = 2
-	w.ends(exitOfADump)
-	if _, ordinary, left := strings.Cut(w.written.String(), "\x1b[?1049l"); !left || !strings.Contains(ordinary, "SIGQUIT") || !strings.Contains(ordinary, "A-1 turn 1 started") {
-		t.Errorf("the ordinary screen gets\n%s", ordinary)
+	for name, test := range map[string]struct {
+		env  []string
+		code int
+		want string
+	}{
+		"by a user":      {nil, exitInterrupted, "1 issue worked on"},
+		"by a developer": {[]string{"GOTRACEBACK=single"}, exitOfADump, "goroutine "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := crowd(t, 1)
+			p.env = append(p.env, test.env...)
+			w := p.open(80, 24, "--once")
+			w.awaits("part one")
+			w.types("\x1c") // Ctrl-\
+			w.ends(test.code)
+			_, ordinary, left := strings.Cut(w.written.String(), "\x1b[?1049l")
+			if !left || !strings.Contains(ordinary, "A-1 turn 1 started") || !strings.Contains(ordinary, test.want) || test.env == nil && strings.Contains(ordinary, "goroutine ") {
+				t.Errorf("the ordinary screen gets\n%s", ordinary)
+			}
+		})
 	}
 }
 

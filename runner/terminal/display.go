@@ -30,12 +30,13 @@ type Options struct {
 	// Interrupt is called for the key q, each time. It does what Ctrl-C does.
 	Interrupt func()
 	LogFile   string // where the whole log is, for people; empty for none
+	Dumps     bool   // SIGQUIT ends the program with a dump of its goroutines; else somebody else obeys it
 }
 
 // Display shows a run on a terminal until Close. Its methods may be used concurrently.
 type Display struct {
 	o       Options
-	signals chan os.Signal // of Ctrl-Z and Ctrl-\, whose default would leave the terminal as it is
+	signals chan os.Signal // of Ctrl-Z, and of Ctrl-\ with Dumps, whose default would leave the terminal as it is
 	done    chan struct{}  // closed when signals is read no more
 
 	turning sync.Mutex // held while the terminal is taken over or given back
@@ -68,7 +69,10 @@ func Possible(f *os.File) bool {
 func Start(o Options) *Display {
 	d := &Display{o: o, signals: make(chan os.Signal, 1), done: make(chan struct{})}
 	d.enter()
-	signal.Notify(d.signals, syscall.SIGTSTP, syscall.SIGQUIT)
+	signal.Notify(d.signals, syscall.SIGTSTP)
+	if o.Dumps {
+		signal.Notify(d.signals, syscall.SIGQUIT)
+	}
 	go d.obey()
 	return d
 }
@@ -142,9 +146,9 @@ func (d *Display) Close() {
 }
 
 // obey gives the terminal back before it does what a signal says: SIGTSTP suspends the
-// program until the user returns, SIGQUIT ends it with a dump of its goroutines. If the
-// program continues in the background, the display is back once it is in the foreground,
-// of which no signal tells.
+// program until the user returns, SIGQUIT ends it with a dump of its goroutines if
+// [Options] say so. If the program continues in the background, the display is back once
+// it is in the foreground, of which no signal tells.
 func (d *Display) obey() {
 	defer close(d.done)
 	inBackground := false
