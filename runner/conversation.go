@@ -8,6 +8,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/discussion"
 	"github.com/symphony-runner/symphony/runner/feedback"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/publish"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -172,7 +173,7 @@ func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx contex
 	}
 	given := make([]prompt.Feedback, 0, len(items)+1)
 	if answer != "" {
-		given = append(given, prompt.Feedback{Kind: prompt.FeedbackAnswer, Author: operator, Text: answer, At: time.Now()})
+		given = append(given, prompt.Feedback{Kind: prompt.FeedbackAnswer, Author: progress.Operator, Text: answer, At: time.Now()})
 	}
 	for _, item := range items {
 		given = append(given, item.Feedback)
@@ -190,9 +191,6 @@ func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx contex
 		return fmt.Errorf("there is no item %q", id)
 	}
 }
-
-// operator names to agents who answers on the status page.
-const operator = "the operator of this machine"
 
 // pullOf returns the pull request of an issue, zero if it has none. It ignores a delivery
 // in the state whose branch is not the issue's own.

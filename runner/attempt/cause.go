@@ -104,11 +104,10 @@ var machineErrors = []error{
 	git.ErrExhausted,
 }
 
-// machineWords are the words for these errors of what runs for an issue, in the C locale. The
-// agent can write such words too, so they only begin a test of the machine.
+// machineWords are the words for these errors of what runs for an issue, besides those of git,
+// in the C locale. The agent can write such words too, so they only begin a test of the machine.
 var machineWords = []string{
-	"No space left on device", "Disk quota exceeded", "Read-only file system", "Too many open files", "Resource temporarily unavailable",
-	"Cannot allocate memory", "Input/output error", "cannot fork", "unable to create thread", "no space left on device", "too many open files",
+	"Cannot allocate memory", "no space left on device", "too many open files",
 	// Codex says these numbers beside words of its own: ENOSPC, EDQUOT, EROFS, EMFILE, ENFILE, EAGAIN, ENOMEM.
 	"(os error 28)", "(os error 122)", "(os error 30)", "(os error 24)", "(os error 23)", "(os error 11)", "(os error 12)",
 }
@@ -120,5 +119,5 @@ func isMachine(err error) bool {
 		return true
 	}
 	text := err.Error()
-	return slices.ContainsFunc(machineWords, func(words string) bool { return strings.Contains(text, words) })
+	return git.SaysExhausted(text) || slices.ContainsFunc(machineWords, func(words string) bool { return strings.Contains(text, words) })
 }

@@ -56,6 +56,8 @@ func TestAFailureIsSystemicIfTheSameFailsWithoutTheIssue(t *testing.T) {
 		"what git says of a full disk":       {errors.New(`git index-pack: exit status 128: "fatal: write error: No space left on device"`), 1, false, machine, schedule.Systemic, schedule.IssueFailed, ""},
 		"what Codex says of open files":      {&codex.TurnError{Category: codex.ErrTurnFailed, Message: "failed to load AGENTS.md: No file descriptors available (os error 24)"}, 1, false, machine, schedule.Systemic, schedule.IssueFailed, ""},
 		"what git says of processes":         {errors.New("git fetch: exit status 128: error: cannot fork to run index-pack"), 0, false, machine, schedule.Systemic, schedule.IssueFailed, ""},
+		"what git says of memory":            {errors.New("git status: fatal: mmap failed: Cannot allocate memory"), 0, false, machine, schedule.Systemic, schedule.IssueFailed, ""},
+		"what a hook says of a full disk":    {errors.New("go build: write /tmp/x: no space left on device"), 0, false, machine, schedule.Systemic, schedule.IssueFailed, ""},
 		"what the host's git says":           {fmt.Errorf("take: %w", git.ErrExhausted), 1, false, machine, schedule.Systemic, schedule.IssueFailed, ""},
 		"a full disk of the store":           {fmt.Errorf("%w: %w", git.ErrStore, full), 1, false, machine, schedule.Systemic, schedule.IssueFailed, ""},
 		"a folder of git that is not usable": {fmt.Errorf("fill: %w", git.ErrStore), 0, false, machine, schedule.Systemic, schedule.Systemic, ""},

@@ -53,6 +53,9 @@ type Progress struct {
 	Events Events // the latest of the run, the oldest first
 }
 
+// Operator names who gives commands and answers at a display.
+const Operator = "the operator of this machine"
+
 // Request is a command that a person gives at a display while the run lasts.
 type Request struct {
 	ID    tracker.ID

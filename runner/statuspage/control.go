@@ -33,8 +33,6 @@ const (
 	maxCommandBody = 8 * maxAnswer
 	// commandTime is how long the run may take to note a command.
 	commandTime = 20 * time.Second
-	// operator names who gives commands here.
-	operator = "the operator of the machine"
 )
 
 // commandJSON is the body of POST /api/v1/ID/command.
@@ -152,12 +150,12 @@ func (i *issue) order(body commandJSON) (schedule.Order, error) {
 		case len(answer) > maxAnswer:
 			return schedule.Order{}, fmt.Errorf("the answer has %d bytes: shorten it to %d", len(answer), maxAnswer)
 		}
-		return schedule.Order{Command: schedule.CommandResume, By: operator, Answer: answer}, nil
+		return schedule.Order{Command: schedule.CommandResume, By: progress.Operator, Answer: answer}, nil
 	}
 	var words []string
 	for _, c := range i.Commands() {
 		if c.Word == body.Command && answer == "" {
-			return schedule.Order{Command: schedule.Command(c.Word), By: operator}, nil
+			return schedule.Order{Command: schedule.Command(c.Word), By: progress.Operator}, nil
 		}
 		words = append(words, c.Word)
 	}

@@ -83,11 +83,11 @@ func TestTheOperatorGivesTheCommandsOfCommentsOnAPage(t *testing.T) {
 	p := sample()
 	s, taken := operated(t, p, nil)
 	for _, c := range []struct{ issue, word, answer, want string }{
-		{"GH-1", "stop", "", `11 stop "" by the operator of the machine`},
-		{"GH-2", "park", "", `12 park "" by the operator of the machine`},
-		{"GH-2", "retry", "", `12 retry "" by the operator of the machine`},
-		{"GH-3", "resume", "", `13 resume "" by the operator of the machine`},
-		{"GH-3", "answer", " The old one,\nplease.\x1b[31m\n", `13 resume "The old one,\nplease.[31m" by the operator of the machine`},
+		{"GH-1", "stop", "", `11 stop "" by the operator of this machine`},
+		{"GH-2", "park", "", `12 park "" by the operator of this machine`},
+		{"GH-2", "retry", "", `12 retry "" by the operator of this machine`},
+		{"GH-3", "resume", "", `13 resume "" by the operator of this machine`},
+		{"GH-3", "answer", " The old one,\nplease.\x1b[31m\n", `13 resume "The old one,\nplease.[31m" by the operator of this machine`},
 	} {
 		answer := commandOn(t, s, c.issue, bodyOf(t, p, c.issue, c.word, c.answer))
 		if diff := cmp.Diff([]string{c.want}, taken()); answer.Code != http.StatusAccepted || diff != "" {
@@ -196,7 +196,7 @@ func TestTheOperatorAnswersInABrowser(t *testing.T) {
 	page.Shot("page-control-light-390")
 	page.Eval("document.getElementById('answer').value = 'The old one.'; document.querySelector('[data-word=answer]').click()", nil)
 	page.Until("document.getElementById('noted').textContent === 'Noted: Answer.'")
-	if diff := cmp.Diff([]string{`13 resume "The old one." by the operator of the machine`}, taken()); diff != "" {
+	if diff := cmp.Diff([]string{`13 resume "The old one." by the operator of this machine`}, taken()); diff != "" {
 		t.Error(diff)
 	}
 	if violations := page.Violations(); len(violations) > 0 {

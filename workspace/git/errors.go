@@ -130,10 +130,17 @@ func (e *exitError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.verb, how)
 }
 
-// exhausted holds git's words for what this machine lacks, in the C locale.
+// exhausted holds the words of git, and of the system in it, for what a machine lacks. "Cannot
+// allocate memory" is none of them: within a limit of memory it is about the work.
 var exhausted = []string{
 	"No space left on device", "Disk quota exceeded", "Read-only file system", "Too many open files", "Resource temporarily unavailable",
-	"cannot fork", "cannot create async process", "unable to create threaded", "Input/output error",
+	"cannot fork", "cannot create async process", "unable to create thread", "Input/output error",
+}
+
+// SaysExhausted reports whether a text has git's words for what its machine lacks, in the C
+// locale.
+func SaysExhausted(text string) bool {
+	return slices.ContainsFunc(exhausted, func(words string) bool { return strings.Contains(text, words) })
 }
 
 // Is reports whether target is [ErrExhausted], and git itself says so: the words of the
@@ -144,8 +151,7 @@ func (e *exitError) Is(target error) bool {
 		return false
 	}
 	for line := range strings.Lines(e.stderr) {
-		said := func(words string) bool { return strings.Contains(line, words) }
-		if !strings.HasPrefix(line, "remote: ") && slices.ContainsFunc(exhausted, said) {
+		if !strings.HasPrefix(line, "remote: ") && SaysExhausted(line) {
 			return true
 		}
 	}

@@ -18,6 +18,8 @@ func TestGitSaysWhoseFaultItIs(t *testing.T) {
 		"fatal: unable to create '/s/shallow.lock': Read-only file system\n":                                                       ErrExhausted,
 		"fatal: could not open '/s/packed-refs' for reading: Too many open files\n":                                                ErrExhausted,
 		"error: cannot fork to run index-pack: Resource temporarily unavailable\nfatal: fetch-pack: unable to fork off index-pack": ErrExhausted,
+		"fatal: unable to create thread: Resource temporarily unavailable\n":                                                       ErrExhausted,
+		"fatal: unable to create thread\n":                                                                                         ErrExhausted,
 		"remote: fatal: write error: No space left on device\nfatal: the remote end hung up unexpectedly\n":                        ErrUnavailable,
 		"error: Cannot access URL http://h/x.git/, return code 22\nfatal: git-http-push failed\nerror: failed to push":             ErrNotFound,
 		"fatal: protocol error: bad line length character: <!DO\nfatal: the remote end hung up unexpectedly\n":                     ErrNotFound,
