@@ -155,7 +155,6 @@ func (l *loop) open(ctx context.Context) error {
 		return err
 	}
 	l.deadline = newDeadline(l.tick.Started, l.Deadline, l.delivers())
-	l.tick.Delivers = l.delivers()
 	if err := l.load(ctx); err != nil {
 		return err
 	}

@@ -137,6 +137,7 @@ func (l *loop) apply(ctx context.Context, wf workflow.Workflow) error {
 		}
 	}
 	l.wf = wf
+	l.tick.Delivers = l.delivers()
 	warnings := slices.Concat(wf.Warnings, l.conn.Tracker.Warnings, l.conn.Warnings, wf.Settings.Codex.PostureWarnings(l.Refresh != nil))
 	for _, warning := range warnings {
 		l.Log.Warn("settings", "warning", warning)

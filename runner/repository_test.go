@@ -243,6 +243,28 @@ func TestASessionWithNothingToPublishIsNowhereCompleted(t *testing.T) {
 	}
 }
 
+func TestSessionsAfterAReloadCountByWhatTheWorkflowDeliversThen(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+	r.flow.change(func(s *workflow.Settings) { s.Policy.MaxConcurrent = 1 }, nil)
+	sessions := 0
+	r.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
+		if sessions++; sessions == 1 {
+			defer r.flow.change(func(s *workflow.Settings) { s.Delivery = workflow.Delivery{Kind: workflow.KindNone} }, nil)
+			return r.session(ctx, job, report)
+		}
+		r.board.move(job.Issue.ID, "Done")
+		moved := job.Issue
+		moved.State = "Done"
+		return schedule.Outcome{Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: &moved, Turns: 1}
+	}
+	tick := r.tick()
+	log := r.log.String()
+	if tick.Counts().Completed != 2 || strings.Count(log, "msg=completed") != 2 || strings.Contains(log, "ended with nothing to publish") {
+		t.Errorf("counted as %+v, logged as\n%s", tick.Counts(), log)
+	}
+}
+
 func TestAFailedHandOverIsRepeatedAndTheWorkIsNotPublishedTwice(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t, issue("ABC-1", "Todo"))

@@ -34,7 +34,7 @@ func (l *loop) finish(now time.Time) {
 	}
 	t.Service, t.Comments = !l.Once && !t.DryRun, l.comments()
 	t.Claims = maps.Clone(l.state.Claims)
-	t.Delivers, t.Deliveries = l.delivers(), maps.Clone(l.state.Deliveries)
+	t.Deliveries = maps.Clone(l.state.Deliveries)
 	t.Checks = make(map[tracker.ID]schedule.Checks, len(l.state.Conversations))
 	t.Asked = make(map[tracker.ID]string, len(l.state.Conversations))
 	for id, c := range l.state.Conversations {
