@@ -133,7 +133,7 @@ func (d *decoder) table() []entry {
 		withDefault("budget.max_tokens_per_tick", "0", "tokens a tick may use; 0 is unlimited", d.tokens(&budget.TokensPerTick)),
 		withDefault("budget.max_tokens_per_day", "0", "tokens a day of UTC may use; 0 is unlimited", d.tokens(&budget.TokensPerDay)),
 
-		withDefault("codex.command", "codex app-server", "shell command of the agent, run in the workspace", d.command(&codex.Command)),
+		withDefault("codex.command", "codex app-server", "shell command of the agent, run in the workspace of an issue, where a relative path begins", d.command(&codex.Command)),
 		optional("codex.approval_policy", "", "Codex's AskForApproval, passed on as it is", d.jsonValue(&codex.ApprovalPolicy)),
 		optional("codex.thread_sandbox", "", "Codex's SandboxMode, passed on as it is", d.jsonValue(&codex.ThreadSandbox)),
 		optional("codex.turn_sandbox_policy", "", "Codex's SandboxPolicy, a map, passed on as it is", d.jsonMap(&codex.TurnSandboxPolicy)),

@@ -1,0 +1,29 @@
+package main
+
+import "testing"
+
+func TestTheCommandOfAPreflightStartsWhatASessionWould(t *testing.T) {
+	t.Parallel()
+	const root = "/no/such/workspaces"
+	for command, want := range map[string]struct{ elsewhere, inside string }{
+		"codex app-server":                    {"codex app-server", ""},
+		"/opt/codex app-server":               {"/opt/codex app-server", ""},
+		"~/bin/codex app-server":              {"~/bin/codex app-server", ""},
+		"$TOOLS/codex app-server":             {"$TOOLS/codex app-server", ""},
+		"../../tools/codex app-server":        {"'/no/such/tools/codex' app-server", ""},
+		"../codex app-server -c a=../codex":   {"'/no/such/workspaces/codex' app-server -c a=../codex", ""},
+		" exec A=../x ../../codex app-server": {" exec A=../x '/no/such/codex' app-server", ""},
+		"../../../../../../codex":             {"'/codex'", ""},
+		"./codex app-server":                  {"", "./codex"},
+		"node_modules/.bin/codex app-server":  {"", "node_modules/.bin/codex"},
+		"sub/../../codex":                     {"'/no/such/workspaces/codex'", ""},
+		"cd /opt && ./codex app-server":       {"cd /opt && ./codex app-server", ""},
+		"cd /opt\n./codex app-server":         {"cd /opt\n./codex app-server", ""},
+		"":                                    {"", ""},
+	} {
+		elsewhere, inside := commandElsewhere(command, root)
+		if elsewhere != want.elsewhere || inside != want.inside {
+			t.Errorf("%q: %q, %q, want %q", command, elsewhere, inside, want)
+		}
+	}
+}
