@@ -4,8 +4,8 @@
 // [Discussion.Read] is called once in a poll, for all issues with a claim or a delivery.
 // As long as nothing is new it costs one request for each 100 issues and one for each 100
 // pull requests; what is said is read only where something has changed since it was read
-// last. As long as it is unanswered it is kept in memory, and whose word counts is
-// decided again in each poll. A new process reads it once more.
+// last. It is kept in memory, so that after a change only what is new is read, and whose
+// word counts is decided again in each poll. A new process reads it once more.
 //
 // What is said is data: it is passed on as it was written, and package feedback decides
 // what counts. What the program says is made harmless first (mentions, commands and

@@ -233,6 +233,7 @@ func (d *Discussion) toComments(list []client.PullComment) []tracker.Comment {
 
 // digest returns a digest of a status that changes when anything is said or happens.
 func digest(s client.PullStatus) string {
+	s.Lines = nil // they change with other pull requests
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", s))
 	return hex.EncodeToString(sum[:16])
 }

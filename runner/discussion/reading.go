@@ -24,9 +24,9 @@ type reading struct {
 }
 
 // reading returns what is said about a pull request, and how the checks stand of the
-// commit that the program published, if one failed. As long as the status of the pull
-// request is the same, only what may change without it is read again: checks while some
-// run, and logs that could not be read.
+// commit that the program published, if one failed. After a change of the status of the pull
+// request only what is new is read. As long as it is the same, only what may change without
+// it is read again: checks while some run, and logs that could not be read.
 func (d *Discussion) reading(ctx context.Context, s client.PullStatus, t Topic) (reading, error) {
 	d.mu.Lock()
 	last := d.kept[t.PullRequest]
@@ -34,8 +34,8 @@ func (d *Discussion) reading(ctx context.Context, s client.PullStatus, t Topic) 
 	r := reading{status: digest(s), since: t.Since, head: t.Head}
 	same := last.status == r.status && last.since.Equal(r.since) && last.head == r.head
 	var err error
-	if r.said = last.said; !same || last.said.Extent == client.Postponed {
-		if r.said, err = d.GitHub.PullDiscussion(ctx, s.Node, t.Since); err != nil {
+	if r.said = last.said; !same {
+		if r.said, err = d.GitHub.UpdateDiscussion(ctx, last.said, s, t.Since); err != nil {
 			return reading{}, err
 		}
 	}
@@ -44,7 +44,11 @@ func (d *Discussion) reading(ctx context.Context, s client.PullStatus, t Topic) 
 			return reading{}, err
 		}
 	}
-	d.keep(t.PullRequest, r)
+	kept := r
+	if r.said.Extent == client.Postponed {
+		kept.said, kept.status = last.said, "" // it is read again in any case
+	}
+	d.keep(t.PullRequest, kept)
 	return r, nil
 }
 
@@ -93,13 +97,17 @@ func (d *Discussion) keep(p PullRequest, r reading) {
 	d.kept[p] = r
 }
 
-// forget drops the readings of pull requests that are of no topic, or of which nothing is
-// unanswered any more.
+// forget drops the readings of pull requests that are of no topic. Those of which nothing is
+// unanswered any more stay for what is said next, while they leave half of the room.
 func (d *Discussion) forget(topics []Topic) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	room := maxKept / 2
+	for _, r := range d.kept {
+		room -= r.size()
+	}
 	maps.DeleteFunc(d.kept, func(p PullRequest, r reading) bool {
-		return !slices.ContainsFunc(topics, func(t Topic) bool { return t.PullRequest == p && t.Pull != r.status })
+		return !slices.ContainsFunc(topics, func(t Topic) bool { return t.PullRequest == p && (room >= 0 || t.Pull != r.status) })
 	})
 }
 

@@ -1,11 +1,13 @@
 package discussion
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/store/storetest"
@@ -23,25 +25,33 @@ type pulled struct {
 	number int
 }
 
-func newPulled(t *testing.T) *pulled {
+const token = "ghs_0123456789abcdefTALKS"
+
+// newTalk returns a discussion that has read nothing yet.
+func newTalk(t *testing.T, hub *githubtest.GitHub) *Discussion {
 	t.Helper()
-	const token, branch = "ghs_0123456789abcdefTALKS", "symphony/GH-1"
-	hub := githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: token})
 	c, err := client.New(client.Config{Repo: hub.Repo(), APIURL: hub.URL(), Token: token}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Transport.Pause = time.Millisecond
+	return &Discussion{GitHub: c, Access: client.NewAccess(c, 0, tracker.IsMarked)}
+}
+
+func newPulled(t *testing.T) *pulled {
+	t.Helper()
+	const branch = "symphony/GH-1"
+	hub := githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: token})
+	d := newTalk(t, hub)
 	head := hub.ForcePush(branch, map[string]string{"cart.go": "package shop\n"})
 	title, text, base, from := "A cart", "It has wheels.", "main", branch
-	pull, err := c.CreatePullRequest(t.Context(), client.NewPullRequest{Title: &title, Body: &text, Head: &from, Base: &base})
+	pull, err := d.GitHub.CreatePullRequest(t.Context(), client.NewPullRequest{Title: &title, Body: &text, Head: &from, Base: &base})
 	if err != nil {
 		t.Fatal(err)
 	}
 	hub.SetPermission("kim", "write")
 	return &pulled{
-		Discussion: &Discussion{GitHub: c, Access: client.NewAccess(c, 0, tracker.IsMarked)},
-		t:          t, hub: hub, number: pull.GetNumber(),
+		Discussion: d, t: t, hub: hub, number: pull.GetNumber(),
 		topic: Topic{ID: "1", PullRequest: PullRequest{Number: pull.GetNumber(), Branch: branch}, Head: head, Base: base},
 	}
 }
@@ -102,6 +112,74 @@ func TestAnUnansweredPullRequestIsReadWholeOnce(t *testing.T) {
 	if later, _ := p.poll(); len(later.Comments) != 1 || later.Comments[0].Text != "Or blue." {
 		t.Errorf("since the second comment: %+v", later.Comments)
 	}
+}
+
+// A flood would otherwise be read again with each change of the conversation, of which the
+// session of an issue sees many, and also after everything was answered.
+func TestALongPullRequestIsReadWholeOnce(t *testing.T) {
+	t.Parallel()
+	const flood = 250
+	p := newPulled(t)
+	p.hub.AddReview(p.number, githubtest.Review{By: "kim", Verdict: "COMMENTED", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: "Why?"}}})
+	early := p.hub.Threads(p.number)[0].ID
+	firstReply := p.hub.ReplyInThread(early, "kim", "And how?")
+	first := p.hub.AddComment(p.number, "kim", "Paint it red.")
+	spam := githubtest.Review{By: "kim", Verdict: "COMMENTED", Body: "spam"}
+	lines := spam
+	for range flood {
+		lines.Lines = append(lines.Lines, githubtest.LineComment{Path: "cart.go", Line: 1, Body: "spam"})
+		p.hub.AddComment(p.number, "kim", "spam")
+		p.hub.AddReview(p.number, spam)
+		p.hub.ReplyInThread(early, "kim", "spam")
+	}
+	p.hub.AddReview(p.number, lines)
+	read := func(what string, most int) {
+		t.Helper()
+		pull, requests := p.poll()
+		if n := count(requests, "/graphql"); n > most {
+			t.Errorf("%s: %d queries, want at most %d", what, n, most)
+		}
+		other := pulled{Discussion: newTalk(t, p.hub), t: t, hub: p.hub, topic: p.topic}
+		whole, _ := other.poll()
+		byID := cmpopts.SortSlices(func(a, b tracker.Comment) bool { return a.ID < b.ID })
+		if diff := cmp.Diff(whole, pull, byID); diff != "" {
+			t.Fatalf("%s: other than what is there: %s", what, diff)
+		}
+	}
+	read("the flood", 20)
+	for n := range 2 {
+		p.hub.AddComment(p.number, "kim", fmt.Sprint("comment ", n))
+		read("a comment", 4)
+		p.hub.AddReview(p.number, githubtest.Review{By: "kim", Verdict: "COMMENTED", Body: fmt.Sprint("review ", n), Lines: []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: "line"}}})
+		read("a review", 3)
+		p.hub.ReplyInThread(early, "kim", fmt.Sprint("reply ", n))
+		read("a reply in an early thread", 4)
+	}
+	p.hub.ResolveThread(early)
+	p.hub.EditComment(first, "Paint it blue.")
+	read("an edit of the first comment, and a resolved thread", 4)
+	for n := range 150 {
+		p.hub.AddComment(p.number, "kim", fmt.Sprint("more ", n))
+		p.hub.ReplyInThread(early, "kim", "more")
+	}
+	read("150 comments and replies", 6)
+	p.hub.EditComment(firstReply, "And when?")
+	p.hub.AddComment(p.number, "kim", "the last")
+	read("an edit of an early reply", 30)
+	p.hub.AddComment(p.number, "kim", "the very last")
+	read("a comment after it", 3)
+	p.hub.DeleteComment(first)
+	read("the first comment deleted", 30)
+	p.hub.DeleteComment(firstReply)
+	p.hub.AddComment(p.number, "kim", "really the last")
+	read("an early reply deleted", 10)
+	answered := p.kept[p.topic.PullRequest].status
+	p.topic.Pull = answered
+	if _, requests := p.poll(); count(requests, "/graphql") > 1 {
+		t.Errorf("after an answer: %v", requests)
+	}
+	p.hub.AddComment(p.number, "kim", "One more.")
+	read("a comment after everything was answered", 3)
 }
 
 func TestAPermissionThatWasTakenAwayCountsForWhatWasReadBefore(t *testing.T) {
@@ -170,8 +248,13 @@ func TestOnlyThePullRequestsOfTheTopicsAreKept(t *testing.T) {
 		t.Fatalf("%+v", p.kept)
 	}
 	p.topic.Pull = status // answered
-	if p.poll(); len(p.kept) != 0 {
-		t.Errorf("kept when nothing is unanswered: %+v", p.kept)
+	if p.poll(); len(p.kept) != 1 {
+		t.Error("not kept for what is said next")
+	}
+	long := PullRequest{Number: 99}
+	p.kept[long] = reading{said: client.PullDiscussion{Comments: []client.PullComment{{Text: strings.Repeat("x", maxKept/2)}}}}
+	if p.forget([]Topic{p.topic, {PullRequest: long, Pull: "older"}}); len(p.kept) != 1 || p.kept[long].said.Comments == nil {
+		t.Errorf("%d are kept, want only the one that has news when there is little room", len(p.kept))
 	}
 	p.topic.Pull = ""
 	p.poll()

@@ -106,18 +106,8 @@ func (c conversation) extend(ctx context.Context, t talk, s client.IssueStatus) 
 			return talk{total: -1}, err
 		}
 	}
-	at := make(map[string]int, len(t.comments))
-	for i, one := range t.comments {
-		at[one.Node] = i
-	}
-	t.comments = slices.Clone(t.comments)
-	for _, one := range news {
-		if i, known := at[one.Node]; known {
-			t.comments[i] = one
-		} else if !one.At.Before(t.edited) {
-			t.comments, t.total = append(t.comments, one), t.total+1
-		}
-	}
+	comments, added := client.Merge(t.comments, news, t.edited)
+	t.comments, t.total = comments, t.total+added
 	t.edited = s.Edited
 	return t, nil
 }

@@ -14,8 +14,9 @@ import (
 // pageBack is the last part of a list in GraphQL, and where the part before it ends. Its
 // items may be null.
 type pageBack[T any] struct {
-	Nodes    []*T
-	PageInfo struct {
+	TotalCount int // of the list
+	Nodes      []*T
+	PageInfo   struct {
 		HasPreviousPage bool
 		StartCursor     graphql.String
 	}
@@ -82,13 +83,12 @@ func (r *backReader) next(pages int) (extent Extent, ok bool) {
 }
 
 // readBack returns the items of a list, oldest first. It reads backward from a page to the
-// first one with an item from before r.since. more reads the page before a cursor.
-// at returns when an item was added or changed, whatever the list is ordered by; nil reads
-// the whole list.
-func readBack[T any](r *backReader, page pageBack[T], at func(*T) time.Time, more func(before *graphql.String) (pageBack[T], error)) ([]*T, Extent, error) {
+// first one with an item that is old; nil reads the whole list. more reads the page before a
+// cursor.
+func readBack[T any](r *backReader, page pageBack[T], isOld func(*T) bool, more func(before *graphql.String) (pageBack[T], error)) ([]*T, Extent, error) {
 	pages := [][]*T{page.Nodes}
-	isBefore := func(one *T) bool { return at != nil && one != nil && at(one).Before(r.since) }
-	for before := page.before(); before != nil && !slices.ContainsFunc(page.Nodes, isBefore); before = page.before() {
+	reaches := func(one *T) bool { return isOld != nil && one != nil && isOld(one) }
+	for before := page.before(); before != nil && !slices.ContainsFunc(page.Nodes, reaches); before = page.before() {
 		switch extent, ok := r.next(len(pages)); {
 		case extent == Omits:
 			return oldestFirst(pages), Omits, nil
@@ -122,7 +122,8 @@ type changedComment struct {
 // comments reads the comments on an issue or a pull request; page is the last part of
 // their list.
 func (r *backReader) comments(ctx context.Context, page commentList) ([]PullComment, Extent, error) {
-	nodes, extent, err := readBack(r, page, func(n *changedComment) time.Time { return n.UpdatedAt }, func(before *graphql.String) (commentList, error) {
+	isOld := func(n *changedComment) bool { return n.UpdatedAt.Before(r.since) }
+	nodes, extent, err := readBack(r, page, isOld, func(before *graphql.String) (commentList, error) {
 		return r.commentsBefore(ctx, r.node, before)
 	})
 	var comments []PullComment

@@ -17,6 +17,12 @@ type PullDiscussion struct {
 	// Extent is that of the list of which the smallest part was read. A postponed
 	// discussion has no lists.
 	Extent Extent
+
+	// What [Client.UpdateDiscussion] begins with.
+	node   string    // of the pull request
+	since  time.Time // that was asked for
+	edited time.Time // [PullStatus].Edited
+	totals [3]int    // of comments, reviews and threads, also those from before
 }
 
 // PullComment is what one account said about a pull request.
@@ -57,6 +63,39 @@ type ReviewThread struct {
 	Resolved bool
 	Code     string // the part of the diff
 	Comments []PullComment
+	total    int // of the comments, also those from before
+}
+
+// discussionEnd is the last part of each list of a pull request.
+type discussionEnd struct {
+	ID       string
+	Comments commentList          `graphql:"comments(last: $size, orderBy: {field: UPDATED_AT, direction: ASC})"`
+	Reviews  pageBack[reviewNode] `graphql:"reviews(last: $size)"`
+	Threads  pageBack[threadNode] `graphql:"reviewThreads(last: $size)"`
+}
+
+func (e discussionEnd) totals() [3]int {
+	return [3]int{e.Comments.TotalCount, e.Reviews.TotalCount, e.Threads.TotalCount}
+}
+
+// endOfDiscussion reads the last part of each list of the pull request of an id in GraphQL.
+func (c *Client) endOfDiscussion(ctx context.Context, node string) (discussionEnd, error) {
+	type discussion struct {
+		Node *struct {
+			Pull discussionEnd `graphql:"... on PullRequest"`
+		} `graphql:"node(id: $id)"`
+	}
+	data, err := readSized(func(size graphql.Int) (data discussion, err error) {
+		err = c.Query(ctx, ReadPullRequests, &data, map[string]any{"id": graphql.ID(node), "size": size})
+		return data, err
+	})
+	switch {
+	case err != nil:
+		return discussionEnd{}, err
+	case data.Node == nil || data.Node.Pull.ID != node:
+		return discussionEnd{}, c.unseen()
+	}
+	return data.Node.Pull, nil
 }
 
 // PullDiscussion reads what was said since a time about the pull request of an id in
@@ -64,30 +103,13 @@ type ReviewThread struct {
 // that stand beside newer ones may be there too. An edited review or comment of a thread
 // is seen among the newest 100 of its list, and where more are new.
 func (c *Client) PullDiscussion(ctx context.Context, node string, since time.Time) (PullDiscussion, error) {
-	type discussion struct {
-		Node *struct {
-			Pull struct {
-				ID       string
-				Comments commentList          `graphql:"comments(last: $size, orderBy: {field: UPDATED_AT, direction: ASC})"`
-				Reviews  pageBack[reviewNode] `graphql:"reviews(last: $size)"`
-				Threads  pageBack[threadNode] `graphql:"reviewThreads(last: $size)"`
-			} `graphql:"... on PullRequest"`
-		} `graphql:"node(id: $id)"`
-	}
-	data, err := readSized(func(size graphql.Int) (data discussion, err error) {
-		err = c.Query(ctx, ReadPullRequests, &data, map[string]any{"id": graphql.ID(node), "size": size})
-		return data, err
-	})
+	pull, err := c.endOfDiscussion(ctx, node)
 	if err != nil {
 		return PullDiscussion{}, err
 	}
-	if data.Node == nil || data.Node.Pull.ID != node {
-		return PullDiscussion{}, c.unseen()
-	}
 	var (
-		pull    = data.Node.Pull
 		r       = &backReader{Client: c, node: node, since: since}
-		d       PullDiscussion
+		d       = PullDiscussion{node: node, since: since, totals: pull.totals()}
 		extents [3]Extent
 	)
 	if d.Comments, extents[0], err = r.comments(ctx, pull.Comments); err == nil {
@@ -104,7 +126,8 @@ func (c *Client) PullDiscussion(ctx context.Context, node string, since time.Tim
 
 // reviews reads the reviews of a pull request; page is the last part of their list.
 func (r *backReader) reviews(ctx context.Context, page pageBack[reviewNode]) ([]PullReview, Extent, error) {
-	nodes, extent, err := readBack(r, page, func(n *reviewNode) time.Time { return n.at(r.since) }, func(before *graphql.String) (pageBack[reviewNode], error) {
+	isOld := func(n *reviewNode) bool { return n.isBefore(r.since) }
+	nodes, extent, err := readBack(r, page, isOld, func(before *graphql.String) (pageBack[reviewNode], error) {
 		part, err := readPart[struct {
 			Pull struct {
 				Reviews pageBack[reviewNode] `graphql:"reviews(last: $size, before: $before)"`
@@ -124,14 +147,7 @@ func (r *backReader) reviews(ctx context.Context, page pageBack[reviewNode]) ([]
 // threads reads all threads of a pull request, since any of them may have a new comment;
 // page is the last part of their list.
 func (r *backReader) threads(ctx context.Context, page pageBack[threadNode]) ([]ReviewThread, Extent, error) {
-	nodes, extent, err := readBack(r, page, nil, func(before *graphql.String) (pageBack[threadNode], error) {
-		part, err := readPart[struct {
-			Pull struct {
-				Threads pageBack[threadNode] `graphql:"reviewThreads(last: $size, before: $before)"`
-			} `graphql:"... on PullRequest"`
-		}](ctx, r.Client, r.node, before)
-		return part.Pull.Threads, err
-	})
+	nodes, extent, err := r.threadNodes(ctx, page, nil)
 	var threads []ReviewThread
 	for _, one := range nodes {
 		if err != nil {
@@ -139,7 +155,7 @@ func (r *backReader) threads(ctx context.Context, page pageBack[threadNode]) ([]
 		}
 		var comments []*reviewCommentNode
 		var of Extent
-		comments, of, err = r.thread(ctx, one)
+		comments, of, err = r.thread(ctx, one, r.since)
 		extent = max(extent, of)
 		if thread := one.thread(comments); len(thread.Comments) > 0 {
 			threads = append(threads, thread)
@@ -148,9 +164,22 @@ func (r *backReader) threads(ctx context.Context, page pageBack[threadNode]) ([]
 	return threads, extent, err
 }
 
-// thread reads the comments of a thread.
-func (r *backReader) thread(ctx context.Context, thread *threadNode) ([]*reviewCommentNode, Extent, error) {
-	return readBack(r, thread.Comments, func(n *reviewCommentNode) time.Time { return n.at(r.since) }, func(before *graphql.String) (pageBack[reviewCommentNode], error) {
+// threadNodes reads the threads of a pull request backward to the page with one that is old.
+func (r *backReader) threadNodes(ctx context.Context, page pageBack[threadNode], isOld func(*threadNode) bool) ([]*threadNode, Extent, error) {
+	return readBack(r, page, isOld, func(before *graphql.String) (pageBack[threadNode], error) {
+		part, err := readPart[struct {
+			Pull struct {
+				Threads pageBack[threadNode] `graphql:"reviewThreads(last: $size, before: $before)"`
+			} `graphql:"... on PullRequest"`
+		}](ctx, r.Client, r.node, before)
+		return part.Pull.Threads, err
+	})
+}
+
+// thread reads the comments of a thread from a time on.
+func (r *backReader) thread(ctx context.Context, thread *threadNode, since time.Time) ([]*reviewCommentNode, Extent, error) {
+	isOld := func(n *reviewCommentNode) bool { return n.isBefore(since) }
+	return readBack(r, thread.Comments, isOld, func(before *graphql.String) (pageBack[reviewCommentNode], error) {
 		part, err := readPart[struct {
 			Thread struct {
 				Comments pageBack[reviewCommentNode] `graphql:"comments(last: $size, before: $before)"`
@@ -191,13 +220,9 @@ type threadNode struct {
 	Comments     pageBack[reviewCommentNode] `graphql:"comments(last: $size)"`
 }
 
-// at returns when the comment was published or last edited; otherwise if it is not
-// published.
-func (n *commentNode) at(otherwise time.Time) time.Time {
-	if n.PublishedAt == nil {
-		return otherwise
-	}
-	return n.comment().At
+// isBefore reports whether the comment was published and last edited before a time.
+func (n *commentNode) isBefore(t time.Time) bool {
+	return n.PublishedAt != nil && n.comment().At.Before(t)
 }
 
 func (n *commentNode) comment() PullComment {
@@ -217,7 +242,7 @@ func (n *commentNode) comment() PullComment {
 }
 
 func (n *threadNode) thread(comments []*reviewCommentNode) ReviewThread {
-	t := ReviewThread{Node: n.ID, Path: n.Path, Outdated: n.IsOutdated, Resolved: n.IsResolved}
+	t := ReviewThread{Node: n.ID, Path: n.Path, Outdated: n.IsOutdated, Resolved: n.IsResolved, total: n.Comments.TotalCount}
 	switch {
 	case n.Line != nil:
 		t.Line = *n.Line

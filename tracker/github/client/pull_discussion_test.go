@@ -64,7 +64,7 @@ func TestADiscussionHasCommentsReviewsAndThreads(t *testing.T) {
 		}},
 	}
 	got := discussion(t, c, n)
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(client.PullComment{}, "Node", "URL"), cmpopts.IgnoreFields(client.ReviewThread{}, "Node")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(client.PullComment{}, "Node", "URL"), cmpopts.IgnoreFields(client.ReviewThread{}, "Node"), cmpopts.IgnoreUnexported(client.PullDiscussion{}, client.ReviewThread{})); diff != "" {
 		t.Error(diff)
 	}
 	for _, comment := range append(slices.Clone(got.Comments), got.Reviews[0].PullComment, got.Threads[0].Comments[0]) {
@@ -220,6 +220,43 @@ func TestADiscussionOfLongTextsIsReadInParts(t *testing.T) {
 	c.Transport.MaxAnswer = 3_000
 	if _, err := c.PullDiscussion(t.Context(), node, time.Time{}); !errors.Is(err, transport.ErrTooLong) {
 		t.Errorf("%v: want an answer that is too long even for the smallest part", err)
+	}
+}
+
+func TestOlderThreadsOfLongTextsAreReadAgainInParts(t *testing.T) {
+	t.Parallel()
+	g, c := newPulls(t)
+	n, _ := openPull(t, g, c, "symphony/GH-1")
+	review := githubtest.Review{By: "mallory", Verdict: "COMMENTED"}
+	for range 600 {
+		review.Lines = append(review.Lines, githubtest.LineComment{Path: "cart.go", Line: 1, Body: strings.Repeat("spam ", 40)})
+	}
+	g.AddReview(n, review)
+	before := status(t, c, n)
+	last, err := c.UpdateDiscussion(t.Context(), client.PullDiscussion{}, before, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	threads := g.Threads(n)
+	g.ReplyInThread(threads[0].ID, "kim", "the last")
+	g.ResolveThread(threads[0].ID)
+	g.ReplyInThread(threads[7].ID, "kim", "the very last")
+	now := status(t, c, n)
+	want, err := c.PullDiscussion(t.Context(), now.Node, time.Time{})
+	if err != nil || len(want.Threads) != 600 || !want.Threads[0].Resolved {
+		t.Fatalf("%d threads, %v", len(want.Threads), err)
+	}
+	c.Transport.MaxAnswer = 60_000
+	g.Asked()
+	got, err := c.UpdateDiscussion(t.Context(), last, now, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked := g.Asked()[githubtest.GraphQL]; asked > 25 {
+		t.Errorf("asked %d times", asked)
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(client.PullDiscussion{}, client.ReviewThread{})); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/shurcooL/graphql"
 )
 
-// PullStatus describes the state of a pull request. Two of them are equal as long as
-// nothing has happened that these fields show.
+// PullStatus describes the state of a pull request. All fields but Lines are equal as long as
+// nothing has happened that they show.
 type PullStatus struct {
 	Node      string // id in GraphQL
 	Number    int
@@ -38,6 +38,15 @@ type PullStatus struct {
 	// Edited is when a comment, a comment of a review, or one of the newest 100 reviews
 	// changed last.
 	Edited time.Time
+	// Lines are its comments of reviews among the 100 in the repository that changed last,
+	// the newest first.
+	Lines []ChangedLine
+}
+
+// ChangedLine names a comment of a review that is new or edited.
+type ChangedLine struct {
+	Node string // id in GraphQL
+	At   time.Time
 }
 
 // maxPulls bounds the pull requests of one query.
@@ -174,6 +183,7 @@ func (c *Client) addEdits(ctx context.Context, statuses map[int]PullStatus) erro
 			return "", err
 		}
 		var changed []struct {
+			NodeID         string    `json:"node_id"`
 			PullRequestURL string    `json:"pull_request_url"`
 			UpdatedAt      time.Time `json:"updated_at"`
 		}
@@ -182,8 +192,11 @@ func (c *Client) addEdits(ctx context.Context, statuses map[int]PullStatus) erro
 		}
 		for _, comment := range changed {
 			number, _ := strconv.Atoi(path.Base(comment.PullRequestURL))
-			if s, known := statuses[number]; known && comment.UpdatedAt.After(s.Edited) {
-				s.Edited = comment.UpdatedAt
+			if s, known := statuses[number]; known {
+				s.Lines = append(s.Lines, ChangedLine{comment.NodeID, comment.UpdatedAt})
+				if comment.UpdatedAt.After(s.Edited) {
+					s.Edited = comment.UpdatedAt
+				}
 				statuses[number] = s
 			}
 		}
