@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // Kind describes one kind of tracker: what must be known of an adapter before one is
@@ -79,16 +81,17 @@ func DefaultStates() States {
 
 // Options holds what an adapter needs besides the settings of its kind.
 type Options struct {
-	ActiveStates, TerminalStates []string      // of the workflow
-	RequiredLabels               []string      // every candidate must carry them; in normal form, and no issue carries a blank one
-	Poll                         time.Duration // between two reads
-	StateBranch                  string        // the branch that holds the program's own state; empty for the usual one
-	BranchPrefix                 string        // before the identifier in the name of an issue's branch; empty for symphony/
-	HandOver                     string        // the state that the host gives an issue whose work is published; empty for none
-	Delivered                    bool          // the host publishes an agent's work; its tools then change no files, branches or pull requests
-	Workspaces                   string        // the folder in which agents write; empty if it is not known
-	Checkout                     string        // a folder that is thrown away when the run ends, as the checkout of an Actions job; empty for none
-	StartsNothing                bool          // the host starts no session, as in a dry run; missing rights to write are then a warning
+	ActiveStates, TerminalStates []string        // of the workflow
+	RequiredLabels               []string        // every candidate must carry them; in normal form, and no issue carries a blank one
+	Poll                         time.Duration   // between two reads
+	StateBranch                  string          // the branch that holds the program's own state; empty for the usual one
+	BranchPrefix                 string          // before the identifier in the name of an issue's branch; empty for symphony/
+	HandOver                     string          // the state that the host gives an issue whose work is published; empty for none
+	Delivered                    bool            // the host publishes an agent's work; its tools then change no files, branches or pull requests
+	Workspaces                   string          // the folder in which agents write; empty if it is not known
+	Checkout                     string          // a folder that is thrown away when the run ends, as the checkout of an Actions job; empty for none
+	StartsNothing                bool            // the host starts no session, as in a dry run; missing rights to write are then a warning
+	Content                      *transport.Pace // of comments and whatever else people read, with all clients of the process; nil for one of its own
 }
 
 // Problem describes what is wrong with a setting.

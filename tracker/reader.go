@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // Reader answers the only two questions of the orchestrator (SPEC §11.1). Both
@@ -50,6 +51,7 @@ type Tool struct {
 	Name        string
 	Description string
 	InputSchema json.RawMessage // JSON Schema of the arguments
+	Timeout     time.Duration   // of a call; 0 means one minute
 	// Call performs the tool for the issue of the session. It must return when ctx
 	// is done. The model receives the result unchanged, so it must hold no secret.
 	Call func(ctx context.Context, issue Issue, arguments json.RawMessage) ToolResult

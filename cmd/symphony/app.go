@@ -11,6 +11,8 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // process holds everything the program gets from the operating system.
@@ -38,17 +40,18 @@ type app struct {
 	actions     *action.Runtime
 	redactor    *redact.Redactor
 	githubApps  []githubApp
-	warnings    []string // for the report
-	reported    bool     // the error of the command was printed, or is not to be
-	endSurvival func()   // of surviveBrokenPipes
-	program     string   // the words of a shell that start this program; empty until [app.ownCommand] is asked
+	content     *transport.Pace // of what is posted on GitHub; nil for one of each client
+	warnings    []string        // for the report
+	reported    bool            // the error of the command was printed, or is not to be
+	endSurvival func()          // of surviveBrokenPipes
+	program     string          // the words of a shell that start this program; empty until [app.ownCommand] is asked
 }
 
 // run runs the command line and returns the exit status. Every status except 0
 // has its cause on standard error, or inside Actions in an annotation.
 func run(ctx context.Context, p process) int {
 	out := &output{w: p.stdout}
-	a := &app{process: p, endSurvival: func() {}}
+	a := &app{process: p, endSurvival: func() {}, content: client.NewContentPace(0)}
 	defer func() { a.endSurvival() }()
 	a.stdout = out
 	a.detectActions()

@@ -35,7 +35,7 @@ func (a *app) openTracker(wf workflow.Workflow, log *slog.Logger, startsNothing 
 	o := tracker.Options{
 		ActiveStates: s.Policy.ActiveStates, TerminalStates: s.Policy.TerminalStates,
 		RequiredLabels: s.Policy.RequiredLabels, Poll: s.Poll, Workspaces: s.Workspace.Root,
-		StartsNothing: startsNothing,
+		StartsNothing: startsNothing, Content: a.content,
 	}
 	if s.Repository != nil {
 		o.Delivered, o.BranchPrefix = s.Delivery.Kind != workflow.KindNone, s.Repository.BranchPrefix

@@ -94,7 +94,7 @@ func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publis
 			return nil, err
 		}
 		p.GitHub, err = client.New(client.Config{
-			Repo: repo, APIURL: api, Token: s.Repository.Token, Tokens: tokens, Log: log,
+			Repo: repo, APIURL: api, Token: s.Repository.Token, Tokens: tokens, Log: log, Content: a.content,
 			Names: client.Names{Repo: "repository.url", APIURL: "repository.url", Token: "repository.token"},
 		}, nil)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
 // workCommand performs the second part of a fleet's tick, once for each shard: it works on
@@ -75,7 +76,7 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 		c.actions.Notice("Nothing to do", planHasNo(c.plan, number)+".")
 		return nil
 	}
-	c.slice = slice
+	c.slice, c.content = slice, client.NewContentPace(len(c.plan.Shards))
 	c.once, c.failOn = true, failNever
 	if limit := c.limit(); c.deadline == 0 || c.deadline > limit {
 		c.deadline = limit

@@ -1,11 +1,19 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/symphony-runner/symphony/runner/fleet"
+	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
 func TestTheTimeOfAShardCountsFromTheBeginningOfItsJob(t *testing.T) {
@@ -48,5 +56,55 @@ func TestPlanAndCollectNeedNoTimeoutOfTheirJob(t *testing.T) {
 		if warned := annotations("warning", said); code != 0 || strings.Contains(strings.Join(warned, "\n"), "timeout-minutes") {
 			t.Errorf("%s: exit status %d, warnings %q\n%s", args[0], code, warned, said)
 		}
+	}
+}
+
+// The tracker and the publisher have clients of their own, and each shard has some.
+func TestAShardPostsItsShareOfWhatGitHubTakes(t *testing.T) {
+	t.Parallel()
+	p := emptyProject(t)
+	p.write("WORKFLOW.md", `---
+tracker: {kind: github, provider: {repo: acme/shop, api_key: ghs_0123456789abcdefSHARE, api_url: "http://127.0.0.1:9"}}
+repository: {url: "https://github.com/acme/shop", token: ghs_0123456789abcdefSHARE}
+delivery: {kind: pull_request}
+---
+Go.
+`)
+	exchange := filepath.Join(p.dir, "exchange")
+	plan := fleet.Plan{Owner: schedule.Owner{Run: "r", Started: time.Now().UnixMilli(), Limit: 3600}}
+	for n := range 80 {
+		plan.Shards = append(plan.Shards, fleet.Slice{Number: n + 1, State: &schedule.State{Self: plan.ShardOwner(n + 1)}})
+	}
+	if err := fleet.WritePlan(exchange, plan); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{process: process{stdout: t.Output(), stderr: t.Output()}, redactor: redact.New()}
+	a.detectActions()
+	work := &workCommand{tickCommand: tickCommand{app: a}, exchange: exchange, shard: "7"}
+	if err := work.Run(t.Context(), []string{filepath.Join(p.dir, "missing.md")}); err == nil || work.slice.Number != 7 {
+		t.Fatalf("%v, slice %d", err, work.slice.Number)
+	}
+	if wait := a.content.Take(time.Now()); wait > 0 {
+		t.Errorf("the first post waits for %v", wait)
+	}
+	wf, err := a.workflows(filepath.Join(p.dir, "WORKFLOW.md")).Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	adapter, err := a.openTracker(wf, quiet(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	publisher, err := a.publisher(wf, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithTimeout(t.Context(), 30*time.Second)
+	defer end()
+	title := "A cart"
+	_, ofPublisher := publisher.GitHub.CreatePullRequest(ctx, client.NewPullRequest{Title: &title})
+	ofTracker := adapter.Tools[0].Call(ctx, tracker.Issue{ID: "1", Identifier: "GH-1"}, []byte(`{"method": "POST", "path": "/repos/acme/shop/issues/1/comments", "body": {"body": "Hello."}}`))
+	if !errors.Is(ofPublisher, client.ErrContent) || !strings.Contains(ofTracker.Text, "nothing was posted") {
+		t.Errorf("a second post in the same minute: %v, %s", ofPublisher, ofTracker.Text)
 	}
 }

@@ -23,7 +23,7 @@ func (a *attempt) tools() []codex.Tool {
 	tools := make([]codex.Tool, 0, len(a.Tracker.Tools))
 	for _, tool := range a.Tracker.Tools {
 		tools = append(tools, codex.Tool{
-			Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema,
+			Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema, Timeout: tool.Timeout,
 			Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
 				if a.holdsSecret(arguments) {
 					return "the arguments hold a secret of this run, or what looks like one: nothing was sent. Leave it out", false

@@ -65,7 +65,7 @@ func newRepository(cfg Config, base http.RoundTripper, log *slog.Logger) (*repos
 		cfg.Project = &Project{owner, p.Number, p.Field}
 	}
 	c, err := client.New(client.Config{
-		Repo: cfg.Repo, APIURL: cfg.APIURL, Token: cfg.Token, Log: log,
+		Repo: cfg.Repo, APIURL: cfg.APIURL, Token: cfg.Token, Log: log, Content: cfg.Content,
 		Names: client.Names{Repo: "tracker.provider.repo", APIURL: "tracker.provider.api_url", Token: "tracker.provider.api_key ($GITHUB_TOKEN)"},
 	}, base)
 	if err != nil {

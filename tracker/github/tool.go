@@ -8,12 +8,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/tracker/transport"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
+
+// toolTime bounds a call, which may have to wait for GitHub's limits on new content.
+const toolTime = 2 * time.Minute
 
 // maxResult bounds the text that the model receives, in bytes.
 const maxResult = 48 << 10
@@ -37,6 +41,7 @@ func (r *repository) tool() tracker.Tool {
 		Name:        "github_api",
 		Description: "Call GitHub's REST API for the repository " + r.cfg.Repo + ". The answer is the status, then JSON. " + r.cfg.mayWrite(),
 		InputSchema: json.RawMessage(toolSchema),
+		Timeout:     toolTime,
 		Call: func(ctx context.Context, issue tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
 			text, err := r.runTool(ctx, issue, arguments)
 			if err != nil {
@@ -76,7 +81,8 @@ type call struct {
 	branch string // the branch that it changes; "" for none
 	commit string // the commit that it makes the head of the branch; "" for none
 
-	speaks bool // it says something in a conversation
+	speaks  bool // it says something in a conversation
+	creates bool // it creates what people are told of, such as a comment
 
 	// What checkOwn asks GitHub about; "" for nothing.
 	changed        string // a comment or review that the agent must have posted
@@ -97,7 +103,14 @@ func (r *repository) runTool(ctx context.Context, issue tracker.Issue, arguments
 	if err := r.checkRemotely(ctx, c); err != nil {
 		return "", err
 	}
-	a, err := r.client.Do(ctx, c.request())
+	send := r.client.Do
+	if c.creates {
+		send = r.client.Create
+	}
+	a, err := send(ctx, c.request())
+	if e, ok := errors.AsType[*transport.Error](err); ok && errors.Is(err, client.ErrContent) {
+		return "", errors.New(e.Reason + ": nothing was posted, so post less, or again after that time")
+	}
 	if refused, ok := errors.AsType[*transport.Error](err); ok && refused.Kind == transport.Refused {
 		return "", errors.New("GitHub refused: " + resultText(refused.Answer))
 	}

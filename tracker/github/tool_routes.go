@@ -55,20 +55,20 @@ func readRoutes() []string {
 func ownRoutes() []toolRoute {
 	return []toolRoute{
 		{"PATCH", "issues/#", ScopeIssue, []callCheck{rejectTrustLabel}, []callCheck{ownIssue, onlyKeys("state", "state_reason")}},
-		{"POST", "issues/#/comments", ScopeIssue, []callCheck{speaks}, []callCheck{ownThread, onlyKeys("body")}},
+		{"POST", "issues/#/comments", ScopeIssue, []callCheck{speaks, creates}, []callCheck{ownThread, onlyKeys("body")}},
 		{"PATCH", "issues/comments/#", ScopeIssue, []callCheck{speaks, changesComment}, []callCheck{onlyKeys("body")}},
 		{"POST", "issues/#/labels", ScopeIssue, []callCheck{rejectTrustLabel}, []callCheck{ownThread, onlyKeys("labels"), labelsToAdd}},
 		{"PUT", "issues/#/labels", ScopeIssue, []callCheck{rejectTrustLabel}, []callCheck{ownThread, onlyKeys("labels"), labelsToHave}},
 		{"DELETE", "issues/#/labels/*", ScopeIssue, nil, []callCheck{ownThread, onlyKeys(), labelToRemove}},
 
-		{"POST", "pulls", ScopeIssue, nil, []callCheck{unlessDelivered, ownHead, onlyKeys("title", "head", "base", "body", "draft", "maintainer_can_modify")}},
+		{"POST", "pulls", ScopeIssue, []callCheck{creates}, []callCheck{unlessDelivered, ownHead, onlyKeys("title", "head", "base", "body", "draft", "maintainer_can_modify")}},
 		{"PATCH", "pulls/#", ScopeIssue, nil, []callCheck{unlessDelivered, ownPull, onlyKeys("title", "body")}},
-		{"POST", "pulls/#/comments", ScopeIssue, []callCheck{speaks}, []callCheck{
+		{"POST", "pulls/#/comments", ScopeIssue, []callCheck{speaks, creates}, []callCheck{
 			ownPull, onlyKeys("body", "commit_id", "path", "position", "line", "side", "start_line", "start_side", "subject_type"),
 		}},
-		{"POST", "pulls/#/comments/#/replies", ScopeIssue, []callCheck{speaks}, []callCheck{ownPull, ownReply, onlyKeys("body")}},
+		{"POST", "pulls/#/comments/#/replies", ScopeIssue, []callCheck{speaks, creates}, []callCheck{ownPull, ownReply, onlyKeys("body")}},
 		{"PATCH", "pulls/comments/#", ScopeIssue, []callCheck{speaks, changesComment}, []callCheck{onlyKeys("body")}},
-		{"POST", "pulls/#/reviews", ScopeIssue, []callCheck{speaks, marksVerdict, rejectApproval}, []callCheck{ownPull, onlyKeys("body", "event", "comments", "commit_id")}},
+		{"POST", "pulls/#/reviews", ScopeIssue, []callCheck{speaks, creates, marksVerdict, rejectApproval}, []callCheck{ownPull, onlyKeys("body", "event", "comments", "commit_id")}},
 
 		{"PUT", "contents/**", ScopeIssue, []callCheck{requireBranch, rejectWorkflowFile}, []callCheck{unlessDelivered, ownBranch, onlyKeys("message", "content", "sha", "branch")}},
 		{"DELETE", "contents/**", ScopeIssue, []callCheck{requireBranch, rejectWorkflowFile}, []callCheck{unlessDelivered, ownBranch, onlyKeys("message", "sha", "branch")}},
@@ -84,7 +84,7 @@ func ownRoutes() []toolRoute {
 // and pull requests, or people.
 func repoRoutes() []toolRoute {
 	return []toolRoute{
-		{"POST", "issues", ScopeRepo, []callCheck{rejectTrustLabel}, nil},
+		{"POST", "issues", ScopeRepo, []callCheck{creates, rejectTrustLabel}, nil},
 		{"POST", "issues/#/assignees", ScopeRepo, nil, nil},
 		{"DELETE", "issues/#/assignees", ScopeRepo, nil, nil},
 		{"POST", "issues/comments/#/reactions", ScopeRepo, nil, nil},
@@ -119,7 +119,7 @@ func tokenRoutes() []toolRoute {
 		{"PUT", "pulls/#/reviews/#", ScopeToken, []callCheck{speaks, changesComment}, nil},
 		{"DELETE", "pulls/#/reviews/#", ScopeToken, nil, nil},
 		{"PUT", "pulls/#/reviews/#/dismissals", ScopeToken, nil, nil},
-		{"POST", "pulls/#/reviews/#/events", ScopeToken, []callCheck{speaks, marksVerdict}, nil},
+		{"POST", "pulls/#/reviews/#/events", ScopeToken, []callCheck{speaks, creates, marksVerdict}, nil},
 
 		{"POST", "actions/jobs/#/rerun", ScopeToken, nil, nil},
 		{"POST", "actions/runs/#/rerun", ScopeToken, nil, nil},
@@ -129,7 +129,7 @@ func tokenRoutes() []toolRoute {
 		{"PATCH", "check-runs/#", ScopeToken, nil, nil},
 		{"POST", "dispatches", ScopeToken, nil, nil},
 		{"DELETE", "git/refs/heads/**", ScopeToken, []callCheck{requireRef}, nil},
-		{"POST", "releases", ScopeToken, nil, nil},
+		{"POST", "releases", ScopeToken, []callCheck{creates}, nil},
 		{"PATCH", "releases/#", ScopeToken, nil, nil},
 		{"DELETE", "releases/#", ScopeToken, nil, nil},
 		{"POST", "statuses/*", ScopeToken, nil, nil},

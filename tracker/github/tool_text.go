@@ -16,6 +16,12 @@ func speaks(_ Config, c *call) error {
 	return nil
 }
 
+// creates notes that a call creates what people are told of, which GitHub limits.
+func creates(_ Config, c *call) error {
+	c.creates = true
+	return nil
+}
+
 // marksVerdict adds a text with the marker to a review whose verdict would count without
 // a text.
 func marksVerdict(_ Config, c *call) error {

@@ -52,6 +52,9 @@ type Config struct {
 	// Tokens returns the token of a request in place of Token, as [App.Token] does; nil
 	// if there is a Token.
 	Tokens func(context.Context) (string, error)
+	// Content is the pace of what creates content, which the clients of an account have in
+	// common; nil for one of its own.
+	Content *transport.Pace
 }
 
 // Names says how the settings are called in errors. An empty one is that of the
@@ -68,7 +71,7 @@ type Client struct {
 	graph *graphql.Client
 	pages transport.Pages // further ones of what people say
 
-	content contentPace
+	content *transport.Pace // of what creates content
 }
 
 // New returns a Client. It checks the settings, and sends no request. A nil base is
@@ -109,7 +112,10 @@ func open(cfg Config, authorization string, base http.RoundTripper) (*Client, er
 	if cfg.Log != nil {
 		t.Log = cfg.Log
 	}
-	c := &Client{Transport: t, repo: cfg.Repo, root: root, names: names}
+	c := &Client{Transport: t, repo: cfg.Repo, root: root, names: names, content: cfg.Content}
+	if c.content == nil {
+		c.content = NewContentPace(0)
+	}
 	c.graph = graphql.NewClient(graphqlURL(root), &http.Client{Transport: graphqlTripper{t}})
 	return c, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker/transport"
@@ -17,57 +16,52 @@ import (
 var ErrContent = errors.New("content_limited")
 
 // The limits of GitHub's documentation for what creates content, such as comments and pull
-// requests, of an account. Shards of a fleet share an account, and do not know how much the
-// others post.
+// requests, of an account.
 const (
 	contentAMinute = 80
 	contentAnHour  = 500
 )
 
+// shareAnHour is the least share of a shard in an hour, since a session posts a few times.
+// The shares of a very large fleet are more than the limit together; then GitHub refuses
+// some of what they post, which is waited for.
+const shareAnHour = 5
+
+// NewContentPace returns the pace of what creates content for all clients of an account in
+// this process. The shards of a fleet have an account in common, so each has a share: shards
+// is how many there are, 0 for a process of its own.
+func NewContentPace(shards int) *transport.Pace {
+	shards = max(shards, 1)
+	return transport.NewPace(max(contentAMinute/shards, 1), max(contentAnHour/shards, shareAnHour))
+}
+
 // contentPause is how long to wait after "was submitted too quickly", which names no time.
 const contentPause = 20 * time.Second
-
-// contentPace remembers when a client created content, so that it keeps the limits itself.
-type contentPace struct {
-	mu   sync.Mutex
-	sent []time.Time // within the last hour, oldest first
-}
-
-// take returns how long to wait before content may be created. If that is 0, it counts it.
-func (p *contentPace) take(now time.Time) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for len(p.sent) > 0 && now.Sub(p.sent[0]) >= time.Hour {
-		p.sent = p.sent[1:]
-	}
-	wait := time.Duration(0)
-	if n := len(p.sent); n >= contentAMinute {
-		wait = time.Minute - now.Sub(p.sent[n-contentAMinute])
-	}
-	if len(p.sent) >= contentAnHour {
-		wait = max(wait, time.Hour-now.Sub(p.sent[0]))
-	}
-	if wait > 0 {
-		return wait
-	}
-	p.sent = append(p.sent, now)
-	return 0
-}
 
 // contentTime bounds the waits for a request whose context has no deadline.
 const contentTime = 10 * time.Minute
 
+// Create sends a request that creates content like [Client.Do], once GitHub's limits on new
+// content allow it.
+func (c *Client) Create(ctx context.Context, r Request) (a transport.Answer, err error) {
+	err = c.create(ctx, func() error {
+		a, err = c.Do(ctx, r)
+		return err
+	})
+	return a, err
+}
+
 // create sends a request that creates content, again after each wait that GitHub asks for:
 // what it refuses for that reason was not carried out. If the context, or contentTime, ends
-// earlier than the wait, create fails with [ErrContent] at once. Waits are a little longer than GitHub asks
-// for, by chance, so that the shards of a fleet do not come back together.
+// earlier than the wait, create fails with [ErrContent] at once. Waits are a little longer than
+// GitHub asks for, by chance, so that the shards of a fleet do not come back together.
 func (c *Client) create(ctx context.Context, send func() error) error {
 	end, bounded := ctx.Deadline()
 	if !bounded {
 		end = time.Now().Add(contentTime)
 	}
 	for {
-		wait, err := c.content.take(time.Now()), error(nil)
+		wait, err := c.content.Take(time.Now()), error(nil)
 		if wait == 0 {
 			var limited bool
 			err = send()

@@ -132,6 +132,55 @@ func TestAClientKeepsTheLimitsOfContentItself(t *testing.T) {
 	}
 }
 
+func TestTheShardsOfAFleetShareTheLimitsOfContent(t *testing.T) {
+	t.Parallel()
+	for _, shards := range []int{0, 1, 4, 16, 64} {
+		aMinute, anHour, end := 0, 0, time.Time{}.Add(2*time.Hour)
+		pace := client.NewContentPace(shards)
+		for now := (time.Time{}).Add(time.Hour); now.Before(end); now = now.Add(time.Second) {
+			for pace.Take(now) == 0 {
+				anHour++
+				if now.Sub(end) < -59*time.Minute {
+					aMinute++
+				}
+			}
+		}
+		if n := max(shards, 1); n*aMinute > 80 || n*anHour > 500 || aMinute == 0 {
+			t.Errorf("%d shards post %d times each in a minute and %d times in an hour", n, aMinute, anHour)
+		}
+	}
+	pace := client.NewContentPace(256)
+	for i, at := range []time.Duration{0, time.Minute, 2 * time.Minute} {
+		if wait := pace.Take(time.Time{}.Add(at)); wait > 0 {
+			t.Errorf("post %d of a session in a fleet of 256 shards waits for %v", i, wait)
+		}
+	}
+}
+
+func TestTheClientsOfAnAccountShareItsLimits(t *testing.T) {
+	t.Parallel()
+	server := &posts{}
+	trackertest.Bubble(t, server, func(t *testing.T, base http.RoundTripper) {
+		pace := client.NewContentPace(4)
+		for range 4 {
+			c, err := client.New(client.Config{Repo: "acme/shop", APIURL: "https://api.example.org", Token: token, Content: pace}, base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 10 {
+				if err := c.CreateComment(t.Context(), 1, "Hello."); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+	for i, at := range server.taken {
+		if i >= 20 && at.Sub(server.taken[i-20]) < time.Minute {
+			t.Fatalf("post %d comes too early", i)
+		}
+	}
+}
+
 func TestAFloodOfCommentsIsPostedLate(t *testing.T) {
 	t.Parallel()
 	g, c := newPulls(t)

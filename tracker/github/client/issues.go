@@ -9,13 +9,11 @@ import (
 // CreateComment posts a comment on an issue. It is sent once: if the answer is lost,
 // the comment may be there, see [transport.Error.InDoubt].
 func (c *Client) CreateComment(ctx context.Context, number int, body string) error {
-	return c.create(ctx, func() error {
-		_, err := c.Do(ctx, Request{
-			Method: http.MethodPost, Path: c.Path("/issues/%d/comments", number), Permission: WriteIssues,
-			Body: map[string]string{"body": body},
-		})
-		return err
+	_, err := c.Create(ctx, Request{
+		Method: http.MethodPost, Path: c.Path("/issues/%d/comments", number), Permission: WriteIssues,
+		Body: map[string]string{"body": body},
 	})
+	return err
 }
 
 // CloseIssue closes an issue as completed.

@@ -35,13 +35,11 @@ func (c *Client) PullRequests(ctx context.Context, branch string) ([]*PullReques
 
 // CreatePullRequest opens a pull request.
 func (c *Client) CreatePullRequest(ctx context.Context, pull NewPullRequest) (*PullRequest, error) {
+	a, err := c.Create(ctx, Request{Method: http.MethodPost, Path: c.Path("/pulls"), Permission: WritePullRequests, Body: pull})
 	var created *PullRequest
-	err := c.create(ctx, func() (err error) {
-		created, err = call[*PullRequest](ctx, c, Request{
-			Method: http.MethodPost, Path: c.Path("/pulls"), Permission: WritePullRequests, Body: pull,
-		})
-		return err
-	})
+	if err == nil {
+		err = c.Decode(a, &created)
+	}
 	return created, err
 }
 
