@@ -115,9 +115,9 @@ func (d *deliverer) renew(ctx context.Context, in *git.Incoming) error {
 }
 
 // settle publishes what an earlier run pushed, for which it opened no pull request.
-func (d *deliverer) settle(ctx context.Context) (attempt.Delivered, error) {
+func (d *deliverer) settle(ctx context.Context, tested string) (attempt.Delivered, error) {
 	w := d.work()
-	w.Proven = d.proven
+	w.Proven, w.Tested = d.proven, tested
 	result, err := d.Publisher.Settle(ctx, w, time.Now())
 	return d.finish(ctx, result, err)
 }
@@ -138,7 +138,7 @@ func (d *deliverer) work() publish.Work {
 // finish turns the end of a publication into an answer for the session, and tells the
 // loop about it.
 func (d *deliverer) finish(ctx context.Context, result publish.Result, err error) (attempt.Delivered, error) {
-	answer := attempt.Delivered{Refused: result.Verdict.Reasons(), Warnings: result.Warnings}
+	answer := attempt.Delivered{Refused: result.Verdict.Reasons(), Warnings: result.Warnings, There: err != nil && result.There}
 	if result.Pushed {
 		d.there, d.pushed = result.Record.Head, !result.Record.Head.IsZero()
 	}

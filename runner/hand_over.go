@@ -35,6 +35,7 @@ func handOver(ctx context.Context, job attempt.Job, to workflow.HandOver, o sche
 	}
 	if err != nil && !errors.Is(err, tracker.ErrFinished) && !errors.Is(err, tracker.ErrNotVisible) { // the read tells
 		o.Class, o.Fault = classOfHandOver(err)
+		o.Unsettled = o.Class == schedule.Transient || o.Class == schedule.Systemic
 		if o.Class == schedule.Systemic {
 			o.Cause = schedule.CauseDelivery
 		}

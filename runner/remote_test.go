@@ -163,7 +163,7 @@ func (r *remote) deliver(ctx context.Context, job attempt.Job, folder string) (a
 	harvest := r.command(folder, "", job.Repository.Host.Harvest(from.Start, r.t.TempDir(), git.WorkTree{}))
 	in, err := job.Repository.Store.Receive(ctx, strings.NewReader(harvest), from)
 	if errors.Is(err, git.ErrNothingNew) {
-		return job.Repository.Settle(ctx)
+		return job.Repository.Settle(ctx, "")
 	}
 	if err != nil {
 		return attempt.Delivered{}, err

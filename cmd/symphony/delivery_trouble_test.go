@@ -56,8 +56,39 @@ func TestAPullRequestThatMayNotBeOpenedIsOpenedWhenItMay(t *testing.T) {
 	s.tick()
 	s.checkSaid("Nothing can be started until")
 	s.operator("resume")
-	s.tick()
+	s.tickWithoutAgent()
 	s.assertDelivered()
+}
+
+// A session costs money, and the work is on the branch.
+func TestAPullRequestThatGitHubTakesLaterIsOpenedWithoutAnotherSession(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, sameWork)
+	s.hub.Git("update-ref", "refs/heads/work", "refs/heads/main")
+	commit := s.hub.Commit("work", map[string]string{"work.txt": "done\n"})
+	s.hub.LimitContent(1, time.Hour, false)
+	s.openPull("other", commit) // takes what there was room for
+	s.tick()
+	s.checkSaid("the branch symphony/GH-1 was pushed: open its pull request", "GitHub takes no more comments and pull requests of this account for")
+	if i := s.hub.Issue(1); len(i.Labels) != 1 || len(s.hub.Pulls()) != 1 || s.hub.Head("symphony/GH-1") == "" {
+		t.Errorf("the issue was handed over without a pull request: %+v, %+v", i, s.hub.Pulls())
+	}
+	s.hub.LimitContent(100, 0, false)
+	s.operator("retry", "GH-1")
+	s.tickWithoutAgent()
+	pulls := s.hub.Pulls()
+	if i := s.hub.Issue(1); len(i.Labels) != 0 || len(pulls) != 2 || pulls[1].Draft || pulls[1].Head != "symphony/GH-1" {
+		t.Errorf("%+v, %+v\n%s", i, pulls, s.out)
+	}
+}
+
+// tickWithoutAgent makes a run in which no agent may work.
+func (s *shop) tickWithoutAgent() {
+	s.t.Helper()
+	s.out = ""
+	if s.tick(); strings.Contains(s.out, "turn 1 started") {
+		s.t.Errorf("an agent was paid:\n%s", s.out)
+	}
 }
 
 // The token is the same for every issue, so none is charged, and no more sessions are
@@ -71,7 +102,7 @@ func TestAHandOverThatTheTokenMayNotDoHoldsEverythingUntilItMay(t *testing.T) {
 	s.tick()
 	s.checkSaid("Nothing can be started until")
 	s.operator("resume")
-	s.tick()
+	s.tickWithoutAgent()
 	s.assertDelivered()
 }
 

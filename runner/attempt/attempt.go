@@ -96,6 +96,11 @@ type attempt struct {
 
 // run makes the attempt, from the workspace to after_run.
 func (a *attempt) run(ctx context.Context) error {
+	if a.Unsettled && a.Repository != nil {
+		if done, err := a.settleAlone(ctx); done {
+			return err
+		}
+	}
 	a.enter(schedule.StatusPreparingWorkspace)
 	template, err := prompt.ParseAt(a.Prompt, a.PromptLine)
 	if err == nil {

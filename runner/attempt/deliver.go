@@ -31,7 +31,9 @@ func (a *attempt) finish(ctx context.Context, session *codex.Session) (settled b
 		}
 		err := a.publish(ctx, proof)
 		if errors.Is(err, git.ErrNothingNew) {
-			err = a.settle(ctx)
+			_, err = a.settle(ctx, "")
+		} else {
+			a.work.unsettled = err != nil && a.work.latest.There
 		}
 		failed, isVerify := errors.AsType[*verifyError](err)
 		if !isVerify {
@@ -58,6 +60,7 @@ func (a *attempt) publish(ctx context.Context, proof proof) error {
 func (a *attempt) publishHeld(ctx context.Context, proof proof) (err error) {
 	w := &a.work
 	defer func() { w.record(err == nil, err) }()
+	w.latest.There = false
 	incoming, err := a.harvest(ctx)
 	w.noteUntaken(incoming, err)
 	if err == nil || errors.Is(err, git.ErrNothingNew) {
@@ -80,6 +83,7 @@ func (a *attempt) publishHeld(ctx context.Context, proof proof) (err error) {
 		got, err = a.proveAndDeliver(ctx, incoming, proof)
 	}
 	if err != nil {
+		w.latest.There = got.There
 		return err
 	}
 	w.published, w.latest, w.changed = work, got, w.changed || !got.Unchanged
@@ -104,7 +108,9 @@ func (a *attempt) proveAndDeliver(ctx context.Context, incoming *git.Incoming, p
 	}
 	ctx, cancel := a.withDeadline(ctx)
 	defer cancel()
-	return a.answer(a.Repository.Deliver(ctx, d))
+	got, err := a.answer(a.Repository.Deliver(ctx, d))
+	got.There = got.There && !d.Unproven && !errors.Is(err, ErrPerson)
+	return got, err
 }
 
 // withDeadline returns a context that ends when the run leaves a stopped session no more time,
@@ -118,17 +124,40 @@ func (a *attempt) withDeadline(ctx context.Context) (context.Context, context.Ca
 
 // settle publishes what an earlier session has left half published, after a session that
 // has nothing new.
-func (a *attempt) settle(ctx context.Context) error {
+func (a *attempt) settle(ctx context.Context, tested string) (got Delivered, err error) {
 	if a.Repository.Settle == nil {
-		return nil
+		return got, nil
 	}
-	return a.work.hold(ctx, func() error {
+	err = a.work.hold(ctx, func() error {
 		ctx, cancel := a.withDeadline(ctx)
 		defer cancel()
-		got, err := a.answer(a.Repository.Settle(ctx))
+		got, err = a.answer(a.Repository.Settle(ctx, tested))
 		a.work.record(err == nil && (!got.Head.IsZero() || got.URL != ""), err)
 		return err
 	})
+	return got, err
+}
+
+// settleAlone publishes what an earlier session has left half published, without an agent. It
+// reports whether that is all that is to be done; otherwise nothing is published, and the
+// agent works as in every session.
+func (a *attempt) settleAlone(ctx context.Context) (done bool, err error) {
+	a.work.publishing = make(chan struct{}, 1)
+	a.enter(schedule.StatusFinishing)
+	tested := unchecked
+	if a.Repository.Verify != "" {
+		tested = checkPassed
+	}
+	got, err := a.settle(ctx, tested)
+	if err != nil {
+		a.work.unsettled = !errors.Is(err, ErrPerson)
+		return true, err
+	}
+	a.changed = a.work.delivered && !got.Unchanged
+	if a.work.delivered {
+		a.reread(ctx)
+	}
+	return a.work.delivered, nil
 }
 
 // answer returns an answer of Repository.Deliver or Settle, with the error of one that

@@ -44,7 +44,8 @@
 // reasons, and the first prompt of the next session begins with them. What is not
 // published stays in the workspace, and the next session there goes on with it
 // (leftover.go). A session that has nothing new settles what an earlier one left half
-// published. A new workspace counts as made when after_create has succeeded there.
+// published. If that is all that is left, since the branch has the work of a session that
+// ended well, the next one does it without an agent. A new workspace counts as made when after_create has succeeded there.
 //
 // # The end
 //

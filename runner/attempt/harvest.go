@@ -52,6 +52,7 @@ type work struct {
 	delivered  bool          // what there is of the work is published, by this session or an earlier one
 	refused    string        // why it is not, if it was refused
 	latest     Delivered     // the answer to it
+	unsettled  bool          // the session ended well and the branch has all of its work, with an error
 	changed    bool          // what is published was changed by this session
 	warnings   []string      // failures that do not change the outcome
 }

@@ -50,6 +50,10 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	if !a.replied {
 		o.Said = a.Redact(a.said)
 	}
+	switch o.Class {
+	case schedule.Transient, schedule.Stopped, schedule.Systemic: // it says nothing of the work
+		o.Unsettled = a.work.unsettled
+	}
 	o.LeftOut = a.brief(a.work.untaken.String())
 	if now := a.issue; now != nil && (now.State != a.Issue.State || !now.UpdatedAt.Equal(a.Issue.UpdatedAt)) {
 		o.Idle = false

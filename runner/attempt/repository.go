@@ -71,10 +71,11 @@ type Repository struct {
 	// [git.ErrNothingNew]. If Deliver is nil, the work stays in the workspace.
 	Deliver func(context.Context, Delivery) (Delivered, error)
 
-	// Settle is called when a session ends well and has nothing new: it publishes what an
-	// earlier session has left half published. Its zero answer means that nothing is
-	// published. The errors are those of Deliver. It may be nil.
-	Settle func(context.Context) (Delivered, error)
+	// Settle is called when a session ends well and has nothing new, and before the agent of
+	// one that is [Job.Unsettled]: it publishes what an earlier session has left half
+	// published. tested is what is known of tests, empty for nothing. Its zero answer means
+	// that nothing is published. The errors are those of Deliver. It may be nil.
+	Settle func(ctx context.Context, tested string) (Delivered, error)
 }
 
 // Delivery is work to publish.
@@ -91,6 +92,8 @@ type Delivered struct {
 	Head     git.ObjectID // of the branch
 	Refused  string       // why nothing was published, in Markdown for the agent; empty if it was
 	Warnings []string     // failures that do not matter for the work
+	// There says of an error that the branch has all the work, and a later try needs no agent.
+	There bool
 	// Unchanged says that all of it was published before.
 	Unchanged bool
 }
@@ -214,7 +217,10 @@ func (a *attempt) runThread(ctx context.Context, session *codex.Session, ws work
 		settled, err = a.finish(ctx, session)
 		taken = err == nil
 	}
-	if !settled {
+	switch {
+	case a.work.unsettled: // the branch has all of it, and the same again would be refused
+		taken = true
+	case !settled:
 		taken = a.abandon(ctx, session)
 	}
 	a.endAside(settled && taken)

@@ -36,7 +36,7 @@ func TestASessionWithNothingNewSettlesWhatAnEarlierOneLeft(t *testing.T) {
 			t.Parallel()
 			f := newRepositoryFixture(t, "- [ ] Run `mkdir cache && touch cache/x`\n")
 			calls := 0
-			f.job.Repository.Settle = func(context.Context) (Delivered, error) {
+			f.job.Repository.Settle = func(context.Context, string) (Delivered, error) {
 				calls++
 				return test.answer, test.err
 			}
@@ -59,11 +59,74 @@ func TestASessionWithWorkOrAFailureSettlesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newRepositoryFixture(t, script)
-			f.job.Repository.Settle = func(context.Context) (Delivered, error) {
+			f.job.Repository.Settle = func(context.Context, string) (Delivered, error) {
 				t.Error("it is called")
 				return Delivered{}, nil
 			}
 			f.session(t.Context())
+		})
+	}
+}
+
+// A session whose work is on the branch leaves the rest to one without an agent, unless the
+// work itself is the reason.
+func TestWhatIsLeftOfAPublicationNeedsNoAgent(t *testing.T) {
+	t.Parallel()
+	there := Delivered{Head: git.ObjectID{1}, URL: "https://example.com/pull/1"}
+	for name, test := range map[string]struct {
+		err       error
+		there     bool // the branch has the work
+		verify    string
+		unsettled bool
+	}{
+		"GitHub asks to wait":  {fmt.Errorf("%w: in an hour", git.ErrTimeout), true, "", true},
+		"GitHub is not there":  {fmt.Errorf("%w: no answer", git.ErrUnavailable), true, "", true},
+		"a check has passed":   {fmt.Errorf("%w: in an hour", git.ErrTimeout), true, "true", true},
+		"a check has failed":   {fmt.Errorf("%w: in an hour", git.ErrTimeout), true, "false", false},
+		"nothing was pushed":   {fmt.Errorf("%w: no answer", git.ErrUnavailable), false, "", false},
+		"a person decides":     {fmt.Errorf("%w: it was closed", ErrPerson), true, "", false},
+		"it is the work":       {errors.New("odd"), true, "", false},
+		"nothing has happened": {nil, false, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
+			f.job.Repository.Verify = test.verify
+			deliveries := 0
+			f.job.Repository.Deliver = func(context.Context, Delivery) (Delivered, error) {
+				deliveries++
+				return Delivered{There: test.there}, test.err
+			}
+			first := f.session(t.Context())
+			if first.Unsettled != test.unsettled || test.unsettled && deliveries != 1 {
+				t.Fatalf("%d deliveries: %+v", deliveries, first)
+			}
+			if !test.unsettled {
+				return
+			}
+			f.job.Unsettled = true
+			turns := len(f.requests("turn/start"))
+			var tested string
+			answer, err := Delivered{}, test.err
+			f.job.Repository.Settle = func(_ context.Context, text string) (Delivered, error) {
+				tested = text
+				return answer, err
+			}
+			if got := f.session(t.Context()); got.Class != first.Class || !got.Unsettled || got.Turns != 0 {
+				t.Errorf("when it fails again: %+v", got)
+			}
+			answer, err = there, nil
+			got := f.session(t.Context())
+			if got.Class != schedule.Done || !got.Delivered || got.Unsettled || got.Idle || got.Issue == nil || got.Turns != 0 || len(f.requests("turn/start")) != turns {
+				t.Errorf("when it succeeds: %+v", got)
+			}
+			if passed := strings.Contains(tested, "passed"); passed != (test.verify != "") {
+				t.Errorf("it is said of tests: %s", tested)
+			}
+			answer = Delivered{}
+			if got := f.session(t.Context()); got.Turns == 0 {
+				t.Errorf("when nothing is published: %+v", got)
+			}
 		})
 	}
 }

@@ -28,6 +28,9 @@ const unfinished = "The session ended before the agent was done."
 // unchecked is the text about tests for work that nothing but the agent has checked.
 const unchecked = "Nothing but the agent has checked it: `delivery.verify` is empty."
 
+// checkPassed is the text about tests for work that has passed its check.
+const checkPassed = "The check of this repository (`delivery.verify`) passed in a clean checkout of the work."
+
 const (
 	defaultVerifyTime = 10 * time.Minute
 	maxVerifyLines    = 40 // of the output of a check that the agent is shown
@@ -55,7 +58,7 @@ func (a *attempt) prove(ctx context.Context, work *git.Incoming, proof proof) (t
 	if failed, isVerify := errors.AsType[*verifyError](err); isVerify && proof == mayFail {
 		return "The check of this repository (`delivery.verify`) failed in a clean checkout of the work: " + failed.how + ".", true, nil
 	}
-	return "The check of this repository (`delivery.verify`) passed in a clean checkout of the work.", false, err
+	return checkPassed, false, err
 }
 
 // verifyError reports work that failed Repository.Verify.

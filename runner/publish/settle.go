@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/delivery"
@@ -14,8 +16,9 @@ import (
 // Settle finishes the publication of work that an earlier run pushed, when a session
 // has nothing new: it opens the pull request that the branch does not have, or updates
 // one that does not know of the push, lacks its labels and people, or is a draft although
-// the work is done. w has no Incoming. The Result is zero if nothing is published. The errors are [ErrClosed], [ErrNotPermitted], those of GitHub, and
-// [git.ErrStore].
+// the work is done. w has no Incoming, and the title and text of the agent are those of the
+// commit. The Result is zero if nothing is published. The errors are [ErrClosed],
+// [ErrNotPermitted], those of GitHub, and [git.ErrStore].
 func (p *Publisher) Settle(ctx context.Context, w Work, now time.Time) (Result, error) {
 	r, err := p.settle(ctx, w, now)
 	return r, p.saveResult(ctx, w, r, err)
@@ -66,10 +69,29 @@ func (p *Publisher) settle(ctx context.Context, w Work, now time.Time) (Result, 
 		return r, nil
 	}
 	w.Incoming = in
+	if w.Title, w.Text, err = p.readMessage(ctx, w); err != nil {
+		return r, fmt.Errorf("publish %s: %w", w.Issue, err)
+	}
 	if r.Verdict, err = p.review(ctx, in); err != nil {
 		return r, fmt.Errorf("publish %s: %w", w.Issue, err)
 	}
 	return r, p.proposePullRequest(ctx, w, &r, pulls.open, p.title(w))
+}
+
+// readMessage returns the title and the agent's text that the host wrote into the message of
+// the commit at the branch. They are empty if commits are the agent's own.
+func (p *Publisher) readMessage(ctx context.Context, w Work) (title, text string, err error) {
+	if p.KeepHistory {
+		return "", "", nil
+	}
+	err = w.Incoming.ReadObjects(ctx, []git.ObjectID{w.There}, func(_ git.Object, r io.Reader) error {
+		commit, err := io.ReadAll(r)
+		_, message, _ := strings.Cut(string(commit), "\n\n")
+		title, text, _ = strings.Cut(message, "\n")
+		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), w.Closing))
+		return err
+	})
+	return title, text, err
 }
 
 // review returns what a pull request says of work that is published already. The

@@ -54,7 +54,7 @@ func TestWorkThatIsHalfPublishedIsSettled(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	pull := f.hub.pulls[0]
-	if pull.Title != "GH-7: A cart" || pull.Draft || !strings.Contains(pull.Body, "Fixes #7") || !strings.Contains(pull.Body, "- `go.mod`") ||
+	if pull.Title != "Add a cart" || pull.Draft || strings.Count(pull.Body, "Fixes #7") != 1 || !strings.Contains(pull.Body, "It has wheels.") || !strings.Contains(pull.Body, "- `go.mod`") ||
 		!strings.Contains(pull.Body, "head="+w.There.String()) || pull.Base["ref"] != "main" {
 		t.Errorf("the pull request is %+v", pull)
 	}
@@ -76,7 +76,7 @@ func TestAPullRequestThatDoesNotKnowOfAPushIsSettled(t *testing.T) {
 	f := newFixture(t)
 	first := f.publish(f.session(f.adds("a", "1\n")))
 	w := f.session(f.adds("b", "2\n"))
-	w.Last, w.Text, w.Tested = first.Record, "Never said.", "The session ended before the agent was done."
+	w.Last, w.Text, w.Tested = first.Record, "It has brakes.", "The session ended before the agent was done."
 	f.hub.refuse(http.MethodPatch, "/pulls/1", http.StatusForbidden, 1, `{"message":"Resource not accessible by integration"}`)
 	f.saved = nil
 	ctx, killed := f.killAt(w, 1)
@@ -90,7 +90,7 @@ func TestAPullRequestThatDoesNotKnowOfAPushIsSettled(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	first.Record.Head, first.Record.At = w.There, now
-	if body := f.hub.pulls[0].Body; r.Record != first.Record || !strings.Contains(body, "head="+w.There.String()) || !strings.Contains(body, "It has wheels.") {
+	if body := f.hub.pulls[0].Body; r.Record != first.Record || !strings.Contains(body, "head="+w.There.String()) || !strings.Contains(body, "It has brakes.") {
 		t.Errorf("the record is %+v, the body\n%s", r.Record, body)
 	}
 }

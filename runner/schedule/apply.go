@@ -23,7 +23,8 @@ func (s *State) Apply(d Decision, now time.Time) {
 		c.setPhase(Running, "", now)
 		c.Sessions++
 		c.Feedback = d.Answers
-		if d.Owner != (Owner{}) { // the shard applies its own Dispatch, which gives the feedback to the session
+		c.Unsettled = c.Unsettled && d.Feedback.Round == "" // what people say is for an agent
+		if d.Owner != (Owner{}) {                           // the shard applies its own Dispatch, which gives the feedback to the session
 			c.Owner, c.Lease = d.Owner, now.Add(d.Lease)
 			s.reserve(d, now)
 			break

@@ -88,6 +88,7 @@ type Outcome struct {
 	// Delivered says that the work of the issue is published: by this session, or by
 	// an earlier one and nothing is new.
 	Delivered bool
+	Unsettled bool   // the session ended well and the branch has its work; its pull request or its hand-over failed
 	Refused   string // why the work was not published; empty unless it was refused
 	Said      string // the agent's last message, as it wrote it, in several lines; empty if it has answered people itself
 	Moved     bool   // the work was not published because somebody else had moved the branch
@@ -154,7 +155,7 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 		return next
 	}
 	s.converse(id, talk)
-	c.Setup, c.Fault = Setup{}, ""
+	c.Setup, c.Fault, c.Unsettled = Setup{}, "", o.Unsettled
 	refused := o.Class == Systemic && o.Cause == CauseDelivery // the end of the pause frees it
 	if (o.Class == IssueFailed || refused) && !c.StopReason.parks() {
 		c.Fault = o.Fault

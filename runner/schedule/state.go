@@ -115,6 +115,9 @@ type Claim struct {
 	Feedback bool      // it is claimed for feedback: see [Policy.Answering]
 	Setup    Setup     // in which its last session failed by a fault of WORKFLOW.md; zero if it did not
 	Fault    string    // the kind of the fault for which its last session was charged; empty for none
+	// Unsettled says that its last session ended well and its work is on the branch: what is
+	// missing is the pull request or the hand-over, for which no agent is needed.
+	Unsettled bool
 }
 
 // holdsSlot reports whether the claim counts against the concurrency limits.

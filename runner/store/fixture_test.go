@@ -73,7 +73,7 @@ func sample() *schedule.State {
 			Why: "silent for 5m0s", Owner: self, Lease: at(10, 0), StopReason: schedule.Stalled, Sessions: 1,
 		},
 		{ID: "c3", Identifier: "ABC-3", Phase: schedule.Waiting, Why: "continuation", Since: at(3, 0), Due: at(4, 0), Attempt: 1, Sessions: 1},
-		{ID: "d4", Identifier: "ABC-4", Phase: schedule.Parked, Why: "which colour?", Since: at(5, 0), Content: "77aa", Sessions: 1, Feedback: true, Setup: schedule.Setup{Agent: "4e5f", Workflow: "6a7b"}, Fault: "hook before_run: exit status 1"},
+		{ID: "d4", Identifier: "ABC-4", Phase: schedule.Parked, Why: "which colour?", Since: at(5, 0), Content: "77aa", Sessions: 1, Feedback: true, Setup: schedule.Setup{Agent: "4e5f", Workflow: "6a7b"}, Fault: "hook before_run: exit status 1", Unsettled: true},
 		{ID: "e5", Identifier: "ABC-5", Phase: schedule.Running, Since: at(9, 0), Owner: shard, Lease: at(59, 0), Sessions: 1},
 	} {
 		s.Claims[c.ID] = c
@@ -126,7 +126,7 @@ func sampleOfVersion1() *schedule.State {
 	s.Deliveries, s.Conversations, s.Reserves = nil, nil, nil
 	delete(s.Claims, "e5")
 	for id, c := range s.Claims {
-		c.TurnSince, c.Setup, c.Feedback, c.Fault = time.Time{}, schedule.Setup{}, false, ""
+		c.TurnSince, c.Setup, c.Feedback, c.Fault, c.Unsettled = time.Time{}, schedule.Setup{}, false, "", false
 		s.Claims[id] = c
 	}
 	return s

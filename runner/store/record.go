@@ -70,6 +70,7 @@ type claim struct {
 	Feedback   bool            `json:"feedback,omitempty"`
 	Setup      setup           `json:"setup,omitzero"`
 	Fault      string          `json:"fault,omitempty"`
+	Unsettled  bool            `json:"unsettled,omitempty"`
 }
 
 type owner struct {
@@ -246,7 +247,7 @@ func newClaim(c schedule.Claim) claim {
 		Phase: c.Phase, Since: c.Since.UTC(), Why: c.Why,
 		Owner: owner(c.Owner), Lease: c.Lease.UTC(), Cause: c.StopReason, Heard: c.Heard.UTC(), TurnSince: c.TurnSince.UTC(), Turns: c.Turns, Live: usage(c.Live),
 		Attempt: c.Attempt, Due: c.Due.UTC(), Thread: c.Thread,
-		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Feedback: c.Feedback, Setup: setup(c.Setup), Fault: c.Fault,
+		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Feedback: c.Feedback, Setup: setup(c.Setup), Fault: c.Fault, Unsettled: c.Unsettled,
 	}
 }
 
@@ -320,7 +321,7 @@ func (c claim) toSchedule() schedule.Claim {
 		Phase: c.Phase, Since: c.Since, Why: c.Why,
 		Owner: schedule.Owner(c.Owner), Lease: c.Lease, StopReason: c.Cause, Heard: c.Heard, TurnSince: c.TurnSince, Turns: c.Turns, Live: schedule.Usage(c.Live),
 		Attempt: c.Attempt, Due: c.Due, Thread: c.Thread,
-		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Feedback: c.Feedback, Setup: schedule.Setup(c.Setup), Fault: c.Fault,
+		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Feedback: c.Feedback, Setup: schedule.Setup(c.Setup), Fault: c.Fault, Unsettled: c.Unsettled,
 	}
 }
 
