@@ -114,6 +114,7 @@ func (l *loop) settleResults(results []fleet.Result, p schedule.Policy, now time
 	if ignored := l.state.SettlePause(ends, p, now); ignored.Why != "" {
 		l.warn("one shard says that no session can work, although others worked; it pauses nothing: " + ignored.Why)
 	}
+	l.state.SettleRefusals(ends, p, now)
 	return known, late
 }
 

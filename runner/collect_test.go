@@ -165,6 +165,24 @@ func TestAResultSpeaksForItsOwnIssueOnly(t *testing.T) {
 	})
 }
 
+func TestTheSameRefusalOfPushesInTwoShardsPausesWhenTheyAreCollected(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, issue("ABC-1", "Todo"), issue("ABC-2", "Todo"))
+	f.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+		return schedule.Outcome{
+			Class: schedule.IssueFailed, Cause: schedule.CauseDelivery, Fault: schedule.PushFault + "no", Why: "push_rejected: no",
+			Turns: 1, Thread: "thread", Usage: schedule.Usage{Input: 9},
+		}
+	}
+	f.plan(2, 1)
+	f.work(1)
+	f.work(2)
+	f.collect()
+	if p := f.state().Pause; p.Why != "each push is refused in the same way: push_rejected: no" || p.Cause != schedule.CauseDelivery || !p.Until.After(time.Now()) {
+		t.Errorf("the pause is %+v", p)
+	}
+}
+
 func TestCollectSaysThatTheNextPlanStartsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

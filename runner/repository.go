@@ -99,13 +99,13 @@ func (l *loop) filesReady(ctx context.Context, decisions []schedule.Decision) bo
 // that its rules need not be asked for before a session starts.
 func (l *loop) isPushKnown() bool {
 	for _, c := range l.state.Claims {
-		if strings.HasPrefix(c.Fault, attempt.PushFault) {
+		if strings.HasPrefix(c.Fault, schedule.PushFault) {
 			return false
 		}
 	}
 	for _, d := range l.state.Deliveries {
 		if d.Head != "" {
-			return !strings.HasPrefix(l.state.Pause.Fault, attempt.PushFault)
+			return !strings.HasPrefix(l.state.Pause.Fault, schedule.PushFault)
 		}
 	}
 	return false
@@ -128,7 +128,7 @@ func (l *loop) fetch(ctx context.Context, branch git.Branch) {
 			got, err = store.Fetch(ctx, of.Source)
 		}
 		if err == nil && !branch.IsZero() && of.Publisher != nil {
-			err = of.Publisher.CheckRules(ctx, branch, !got.Branches[branch].IsZero())
+			_, err = of.Publisher.CheckRules(ctx, branch, !got.Branches[branch].IsZero())
 		}
 		l.send(fetched{store, got, err})
 	})

@@ -553,12 +553,16 @@ func TestRulesThatRefuseEveryBranchHoldEveryIssue(t *testing.T) {
 		want string // what the tick says; empty if sessions start
 		set  func(*publish.Publisher)
 	}{
-		"signatures":          {githubtest.Rule{Type: "required_signatures"}, "set delivery.commits to verified", nil},
-		"a pattern":           {githubtest.Rule{Type: "branch_name_pattern", Pattern: "feature/"}, `(starts with "feature/"): change repository.branch_prefix`, nil},
-		"no new branches":     {githubtest.Rule{Type: "creation"}, "lets nobody make the branch symphony/ABC-1", nil},
-		"signatures it makes": {githubtest.Rule{Type: "required_signatures"}, "", func(p *publish.Publisher) { p.Verified = true }},
-		"a pattern it has":    {githubtest.Rule{Type: "branch_name_pattern", Pattern: "symphony/"}, "", nil},
-		"a rule it bypasses":  {githubtest.Rule{Type: "required_signatures", Bypassed: true}, "", nil},
+		"signatures":           {githubtest.Rule{Type: "required_signatures"}, "set delivery.commits to verified", nil},
+		"a pattern":            {githubtest.Rule{Type: "branch_name_pattern", Pattern: "feature/"}, `(starts with "feature/"): change repository.branch_prefix`, nil},
+		"no new branches":      {githubtest.Rule{Type: "creation"}, "lets nobody make the branch symphony/ABC-1", nil},
+		"checks before a push": {githubtest.Rule{Type: "required_status_checks"}, "let it leave out branches such as symphony/ABC-1", nil},
+		"checks of others":     {githubtest.Rule{Type: "required_status_checks", TakesNew: true}, "", nil},
+		"no second push":       {githubtest.Rule{Type: "update"}, "", nil},
+		"pull requests alone":  {githubtest.Rule{Type: "pull_request"}, "", nil},
+		"signatures it makes":  {githubtest.Rule{Type: "required_signatures"}, "", func(p *publish.Publisher) { p.Verified = true }},
+		"a pattern it has":     {githubtest.Rule{Type: "branch_name_pattern", Pattern: "symphony/"}, "", nil},
+		"a rule it bypasses":   {githubtest.Rule{Type: "required_signatures", Bypassed: true}, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/validation"
@@ -22,6 +23,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/file"
 	"github.com/symphony-runner/symphony/workspace"
+	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 // validateCommand checks a workflow and what it needs. It makes and changes nothing.
@@ -282,9 +284,9 @@ func (v *validateCommand) checkDefaultCodex(ctx context.Context, found *validati
 	return what + ", " + why, nil
 }
 
-// checkRepository asks the remote for its branches, and GitHub for its pull requests.
-// It returns what was found.
-func (v *validateCommand) checkRepository(ctx context.Context, _ *validation.Report, wf workflow.Workflow) (string, error) {
+// checkRepository asks the remote for its branches, and GitHub for its pull requests and the
+// rules of an issue's branch. It returns what was found.
+func (v *validateCommand) checkRepository(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
 	folder, err := v.makeTempFolder("symphony-validate-")
 	if err != nil {
 		return "", err
@@ -299,7 +301,7 @@ func (v *validateCommand) checkRepository(ctx context.Context, _ *validation.Rep
 		return "", err
 	}
 	defer store.Close()
-	found, err := store.Look(ctx, r.Source)
+	there, err := store.Look(ctx, r.Source)
 	if err != nil {
 		return "", err
 	}
@@ -307,8 +309,11 @@ func (v *validateCommand) checkRepository(ctx context.Context, _ *validation.Rep
 		if _, err := r.Publisher.GitHub.PullRequests(ctx, r.Source.Prefix+"none"); err != nil {
 			return "", err
 		}
+		if err := checkRules(ctx, found, wf, r, there); err != nil {
+			return "", err
+		}
 	}
-	what := fmt.Sprintf("%s, base %s, delivery %s", r.Remote, found.Base, wf.Settings.Delivery.Kind)
+	what := fmt.Sprintf("%s, base %s, delivery %s", r.Remote, there.Base, wf.Settings.Delivery.Kind)
 	if r.Source.Submodules {
 		what += ", with submodules"
 	}
@@ -316,6 +321,20 @@ func (v *validateCommand) checkRepository(ctx context.Context, _ *validation.Rep
 		what += ", with the contents of files in Git LFS"
 	}
 	return what, nil
+}
+
+// checkRules asks GitHub for the rules of the branch that an issue would have.
+func checkRules(ctx context.Context, found *validation.Report, wf workflow.Workflow, r *runner.Repository, there git.Fetched) error {
+	identifier := cmp.Or(wf.Settings.Tracker.Config.Identifier("1"), "1")
+	branch, err := git.BranchFor(r.Source.Prefix, workspace.Key(identifier))
+	if err != nil {
+		return err
+	}
+	warnings, err := r.Publisher.CheckRules(ctx, branch, !there.Branches[branch].IsZero())
+	for _, text := range warnings {
+		found.Warn("repository", text)
+	}
+	return err
 }
 
 // quiet returns a logger that writes nothing.

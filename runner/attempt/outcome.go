@@ -147,9 +147,6 @@ func classify(err error) (schedule.Class, time.Time) {
 	return schedule.IssueFailed, time.Time{}
 }
 
-// PushFault begins the Fault of a session whose push the server has refused.
-const PushFault = "push: "
-
 // fault returns the kind of a failure that WORKFLOW.md or the machine may be the cause of; see
 // [schedule.Outcome]. A prompt that passes its check and fails to render depends on
 // the issue, so no other issue shares that failure.
@@ -164,7 +161,7 @@ func (a *attempt) fault(err error) string {
 		return startFailure(err)
 	}
 	if rejected, ok := errors.AsType[*git.RejectedError](err); ok && rejected.Rule != "" {
-		return PushFault + rejected.Rule
+		return schedule.PushFault + rejected.Rule
 	}
 	if isAny(err, prompt.ErrRender, prompt.ErrParse) {
 		return "the prompt of " + a.Issue.Identifier

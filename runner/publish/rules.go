@@ -16,26 +16,51 @@ var ErrRules = errors.New("rules_refuse_delivery")
 
 // CheckRules asks GitHub for the rules of an issue's branch, and returns [ErrRules] if one of
 // them refuses every push to it, whatever the work is. exists says whether the remote has
-// the branch. What GitHub does not say refuses nothing: then the push tells.
-func (p *Publisher) CheckRules(ctx context.Context, branch git.Branch, exists bool) error {
+// the branch. What GitHub does not say refuses nothing: then the push tells. The warnings are
+// about rules that take the first push to a branch and no later one.
+func (p *Publisher) CheckRules(ctx context.Context, branch git.Branch, exists bool) (warnings []string, err error) {
 	if p.GitHub == nil {
-		return nil
+		return nil, nil
 	}
 	rules, err := p.GitHub.BranchRules(ctx, branch.String())
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	for _, rule := range rules {
-		why := p.refusedBy(rule, branch, exists)
+		why, first := p.refusedBy(rule, branch, exists), ""
 		if why == "" {
+			first = takesFirst(rule, branch)
+		}
+		if why == "" && first == "" {
 			continue
 		}
 		if free, err := p.GitHub.CanBypass(ctx, rule.Ruleset); err != nil || free {
 			continue
 		}
-		return fmt.Errorf("%w: the ruleset %d of %s %s; or let the account of the token bypass the ruleset", ErrRules, rule.Ruleset, rule.Source, why)
+		text := fmt.Sprintf("the ruleset %d of %s %s; or let the account of the token bypass the ruleset", rule.Ruleset, rule.Source, why+first)
+		if why != "" {
+			return warnings, fmt.Errorf("%w: %s", ErrRules, text)
+		}
+		warnings = append(warnings, text)
 	}
-	return nil
+	return warnings, nil
+}
+
+// takesFirst returns the demand of a rule that only the push which makes the branch meets,
+// with advice; empty if others can.
+func takesFirst(rule client.BranchRule, branch git.Branch) string {
+	what := ""
+	switch {
+	case rule.Type == "update":
+		what = "lets nobody push to a branch that exists"
+	case rule.Type == "pull_request":
+		what = "takes changes of a branch that exists by pull requests alone"
+	case rule.Type == "required_status_checks" && len(rule.Parameters.Checks) > 0:
+		what = "takes new commits of a branch that exists only after their checks have passed"
+	default:
+		return ""
+	}
+	return fmt.Sprintf("%s, so nobody's review can be answered: let it leave out branches such as %s", what, branch)
 }
 
 // refusedBy returns the demand of a rule that no push to the branch meets, with advice; empty
@@ -44,6 +69,8 @@ func (p *Publisher) refusedBy(rule client.BranchRule, branch git.Branch, exists 
 	switch {
 	case rule.Type == "required_signatures" && !p.Verified:
 		return "takes signed commits alone: set delivery.commits to verified, and delivery.history to squash"
+	case rule.Type == "required_status_checks" && len(rule.Parameters.Checks) > 0 && !rule.Parameters.TakesNew:
+		return fmt.Sprintf("takes a commit only after its checks have passed on another branch: let it leave out branches such as %s", branch)
 	case rule.Type == "creation" && !exists:
 		return fmt.Sprintf("lets nobody make the branch %s: change repository.branch_prefix", branch)
 	case rule.Type == "branch_name_pattern" && !exists && !obeys(rule, branch.String()):

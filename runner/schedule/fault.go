@@ -1,6 +1,9 @@
 package schedule
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
@@ -17,6 +20,9 @@ type Fault struct {
 	Before  Claim  // as it was before the failure was charged
 	Excused bool   // the charge is taken back, or was not made
 }
+
+// PushFault begins the Fault of a session whose push the server has refused.
+const PushFault = "push: "
 
 // addFault adds a fault to the others of a tick. If other issues failed in the same way, it
 // marks all of these faults as excused, and returns why they are systemic and which of the
@@ -50,7 +56,7 @@ func (s *State) Reclassify(id tracker.ID, o Outcome) (Outcome, []Fault) {
 	}
 	c, claimed := s.Claims[id]
 	if o.Cause == CauseDelivery && claimed && s.isRefusedAgain(o) {
-		o.Class, o.Why = Systemic, "each push is refused in the same way: "+o.Why
+		o.Class, o.Why = Systemic, refusedAlike+o.Why
 		return o, nil
 	}
 	if o.Cause == CauseDelivery || o.Fault == "" || o.Class != IssueFailed || !claimed || s.Tick.HadTurn || s.hasTurn() {
@@ -77,6 +83,30 @@ func (s *State) isRefusedAgain(o Outcome) bool {
 		}
 	}
 	return s.Pause.Why != "" && s.Pause.Fault == o.Fault
+}
+
+// refusedAlike begins the reason of a pause after a second refusal.
+const refusedAlike = "each push is refused in the same way: "
+
+// SettleRefusals pauses everything if the server has refused pushes of two shards in the same
+// way, each of which knew only its own. The results are those that are settled in one save.
+// The end of the pause frees the issues that are charged.
+func (s *State) SettleRefusals(ends []ShardEnd, p Policy, now time.Time) {
+	seen := map[string]bool{} // faults of earlier shards
+	for _, end := range ends {
+		own := map[string]string{} // reasons by faults
+		for _, id := range slices.Sorted(maps.Keys(end.Slice.Claims)) {
+			if c := end.Slice.Claims[id]; strings.HasPrefix(c.Fault, PushFault) {
+				own[c.Fault] = c.Why
+			}
+		}
+		for _, fault := range slices.Sorted(maps.Keys(own)) {
+			if seen[fault] && s.Pause.Fault != fault {
+				s.pause(Outcome{Class: Systemic, Cause: CauseDelivery, Fault: fault, Why: refusedAlike + strings.TrimPrefix(own[fault], refusedAlike)}, p, now)
+			}
+			seen[fault] = true
+		}
+	}
 }
 
 // hasTurn reports whether a session that runs has begun a turn, so that what the

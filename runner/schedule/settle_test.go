@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -171,6 +172,58 @@ func TestAPauseNeedsMoreThanOneShard(t *testing.T) {
 		}
 		if (ignored.Why != "") != (name == "one shard has it, another one worked") {
 			t.Errorf("%s: ignored %+v", name, ignored)
+		}
+	}
+}
+
+// A shard alone does not pause what others do, and each of them knows only its own pushes.
+func TestTheSameRefusalInTwoShardsIsSystemic(t *testing.T) {
+	t.Parallel()
+	const signatures = "push: Commits must have verified signatures."
+	for name, test := range map[string]struct {
+		faults [][]string // of the sessions of each shard
+		want   string
+	}{
+		"in two shards":               {[][]string{{signatures}, {""}, {signatures}}, signatures},
+		"twice in one, once in other": {[][]string{{signatures, signatures}, {signatures, ""}}, signatures},
+		"twice in one":                {[][]string{{signatures, signatures}, {"", ""}}, ""},
+		"for other reasons":           {[][]string{{signatures}, {"push: no"}}, ""},
+		"for no refusal of a push":    {[][]string{{"hook"}, {"hook"}}, ""},
+	} {
+		shards, slots := len(test.faults), len(test.faults[0])
+		f, owners := candidates(shards * slots).assigned(aFleet(shards, slots))
+		var ends []schedule.ShardEnd
+		for i, faults := range test.faults {
+			slice := f.state.Slice(owners[i], f.now)
+			ids := slices.Sorted(maps.Keys(slice.Claims))
+			for n, fault := range faults {
+				c := slice.Claims[ids[n]]
+				c.Phase, c.Why, c.Fault, c.Failures = schedule.Waiting, "push_rejected: no", fault, 1
+				slice.Claims[ids[n]] = c
+			}
+			slice.Tick.HadTurn = true
+			ends = append(ends, schedule.ShardEnd{Slice: slice, Planned: noon})
+			if _, err := f.state.Settle(owners[i], slice, f.policy, f.now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.state.SettlePause(ends, f.policy, f.now)
+		f.state.SettleRefusals(ends, f.policy, f.now)
+		pause := f.state.Pause
+		if pause.Fault != test.want || (pause.Why != "") != (test.want != "") {
+			t.Errorf("%s: the pause is %+v", name, pause)
+		}
+		if test.want == "" {
+			continue
+		}
+		if pause.Cause != schedule.CauseDelivery || pause.Why != "each push is refused in the same way: push_rejected: no" || pause.Until.Before(f.now.Add(time.Hour)) {
+			t.Errorf("%s: the pause is %+v", name, pause)
+		}
+		f.state.Resume(f.now)
+		for id, c := range f.state.Claims {
+			if c.Failures > 0 && c.Fault != "" {
+				t.Errorf("%s: the end of the pause leaves issue %s charged: %+v", name, id, c)
+			}
 		}
 	}
 }

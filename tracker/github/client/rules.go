@@ -11,6 +11,9 @@ type BranchRule struct {
 		Operator string `json:"operator"` // of a pattern: starts_with, ends_with, contains or regex
 		Pattern  string `json:"pattern"`
 		Negate   bool   `json:"negate"`
+
+		Checks   []any `json:"required_status_checks"`
+		TakesNew bool  `json:"do_not_enforce_on_create"` // the checks need not have passed for a new branch
 	} `json:"parameters"`
 }
 

@@ -9,10 +9,14 @@ import (
 
 // Rule is a rule of a ruleset of its own, for all branches.
 type Rule struct {
-	Type     string // required_signatures, creation or branch_name_pattern
+	Type     string // required_signatures, creation, branch_name_pattern, update, pull_request or required_status_checks
 	Pattern  string // with which a branch_name_pattern wants names to begin
+	TakesNew bool   // whether required_status_checks holds for branches that exist alone
 	Bypassed bool   // whether the token may bypass it
 }
+
+// isUpdate is a condition of the shell: the branch exists.
+const isUpdate = `[ -n "$(echo "$old" | tr -d 0)" ]`
 
 // AddRule adds a rule. A push that does not obey it is refused.
 func (g *GitHub) AddRule(r Rule) {
@@ -29,6 +33,15 @@ func (g *GitHub) AddRule(r Rule) {
 			continue
 		case r.Type == "creation":
 			condition, says = `[ -z "$(echo "$old" | tr -d 0)" ]`, "Cannot create ref due to creations being restricted."
+		case r.Type == "update":
+			condition, says = isUpdate, "Cannot update this protected ref."
+		case r.Type == "pull_request":
+			condition, says = isUpdate, "Changes must be made through a pull request."
+		case r.Type == "required_status_checks":
+			says = "Required status check 'test' is expected."
+			if r.TakesNew {
+				condition = isUpdate
+			}
 		case r.Type == "branch_name_pattern":
 			condition, says = fmt.Sprintf(`! case $ref in "refs/heads/%s"*) ;; *) false ;; esac`, r.Pattern), "Branch name must start with "+r.Pattern
 		}
@@ -43,8 +56,18 @@ func (g *GitHub) addRules(root string) {
 		list := []object{}
 		for i, r := range g.rules {
 			rule := object{"type": r.Type, "ruleset_source_type": "Repository", "ruleset_source": g.Repo(), "ruleset_id": i + 1}
-			if r.Type == "branch_name_pattern" {
+			switch r.Type {
+			case "branch_name_pattern":
 				rule["parameters"] = object{"operator": "starts_with", "pattern": r.Pattern, "negate": false}
+			case "required_status_checks":
+				rule["parameters"] = object{
+					"required_status_checks": []object{{"context": "test"}}, "strict_required_status_checks_policy": false, "do_not_enforce_on_create": r.TakesNew,
+				}
+			case "pull_request":
+				rule["parameters"] = object{
+					"dismiss_stale_reviews_on_push": false, "require_code_owner_review": false, "require_last_push_approval": false,
+					"required_approving_review_count": 1, "required_review_thread_resolution": false,
+				}
 			}
 			list = append(list, rule)
 		}
