@@ -3,6 +3,7 @@ package githubtest
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/store/storetest"
@@ -48,10 +49,23 @@ func (g *GitHub) accountOf(r *http.Request) string {
 	return cmp.Or(g.accounts[storetest.TokenOf(r)], account)
 }
 
-// association returns what the author of something is to the repository.
+// ShowMembership has a member of the organization make that public, which few do.
+func (g *GitHub) ShowMembership(login string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.public[login] = true
+}
+
+// association returns what the author of something is to the repository. As at GitHub, it
+// hides the membership of those who have not made it public, so that they look like strangers,
+// and like those whose pull request was merged once.
 func (g *GitHub) association(login string) string {
-	if login == Member {
+	isTheirs := func(t *thread) bool { return t.pull != nil && t.pull.Merged && t.Author == login }
+	switch {
+	case g.public[login]:
 		return "MEMBER"
+	case slices.ContainsFunc(g.threads, isTheirs):
+		return "CONTRIBUTOR"
 	}
 	return "NONE"
 }

@@ -23,6 +23,44 @@ func openOne(t *testing.T, g *githubtest.GitHub, c *client.Client) (number int, 
 	return pull.GetNumber(), head
 }
 
+func TestAMembershipIsHiddenUntilItIsShown(t *testing.T) {
+	t.Parallel()
+	g := newGitHub(t)
+	const theirs = "ghp_0123456789abcdefMEMBER"
+	g.SetAccount(theirs, githubtest.Member)
+	c, err := client.New(client.Config{Repo: g.Repo(), APIURL: g.URL(), Token: theirs}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := g.AddIssue(githubtest.Issue{Title: "Carts forget"})
+	association := func() string {
+		a, err := c.Do(t.Context(), client.Request{Path: c.Path("/issues/%d", n)})
+		var issue struct {
+			Association string `json:"author_association"`
+		}
+		if err == nil {
+			err = c.Decode(a, &issue)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return issue.Association
+	}
+	for _, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() {}, "NONE"},
+		{func() { pull, _ := openOne(t, g, c); g.Merge(pull) }, "CONTRIBUTOR"},
+		{func() { g.ShowMembership(githubtest.Member) }, "MEMBER"},
+	} {
+		step.do()
+		if got := association(); got != step.want {
+			t.Errorf("the author is %s, want %s", got, step.want)
+		}
+	}
+}
+
 func TestTheTimeOfAPullRequestMovesAsTheDocumentationSays(t *testing.T) {
 	t.Parallel()
 	g := newGitHub(t)

@@ -27,6 +27,7 @@
 //	g.ForcePush("symphony/GH-1", files)       // threads follow their lines, or are outdated
 //	g.Retarget(2, "next")                     // ConvertToDraft, ClosePull, ReopenPull, Merge, Delete of its branch
 //	g.SetPermission("mallory", "none")        // people may read, [Member] may write
+//	g.ShowMembership(githubtest.Member)       // who is NONE or CONTRIBUTOR otherwise, like a stranger
 //	seen := g.Reactions(c)
 //
 // A push of a commit whose workflow files are those of no branch is refused, as GitHub

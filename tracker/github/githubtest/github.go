@@ -16,7 +16,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/store/storetest"
 )
 
-// Member is the login of a person with write access to the repository.
+// Member is the login of a person with write access to the repository, whose membership is
+// private, as GitHub has it by default.
 const Member = "kim"
 
 // account is the account of a workflow's job, without the suffix of a bot.
@@ -38,6 +39,7 @@ type GitHub struct {
 	now          func() time.Time  // in place of clock; nil for none
 	lastID       int               // of comments, reviews and checks
 	levels       map[string]string // roles by login
+	public       map[string]bool   // logins whose membership is public
 	accounts     map[string]string // by token, those that are not of a job
 	as           string            // the account of the request that is answered
 	keepBranches bool
@@ -58,7 +60,7 @@ func New(t testing.TB, cfg storetest.Config) *GitHub {
 	h := storetest.New(t, cfg)
 	g := &GitHub{
 		Hub: h, t: t, server: strings.TrimSuffix(h.URL(), root(cfg)), schema: loadSchema(t),
-		clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), levels: map[string]string{Member: "write"}, accounts: map[string]string{}, as: account, checks: map[string][]*check{}, answers: map[string]string{},
+		clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), levels: map[string]string{Member: "write"}, public: map[string]bool{}, accounts: map[string]string{}, as: account, checks: map[string][]*check{}, answers: map[string]string{},
 	}
 	g.addIssueRoutes(root(cfg))
 	g.addCommentRoutes(root(cfg))
