@@ -199,8 +199,8 @@ func (s *Session) runExec(ctx context.Context, x Exec) (ExecResult, error) {
 	run := newExecOutput(x.MaxOutput)
 	id := s.addExec(run)
 	defer s.removeExec(id)
-	what := "the host runs `" + strings.Join(x.Argv, " ") + "`"
-	s.emit(Event{Kind: Notification, Method: execMethod, Summary: what, Doing: cmp.Or(x.Doing, what), Progress: true})
+	what := cmp.Or(x.Doing, "the host runs `"+strings.Join(x.Argv, " ")+"`")
+	s.emit(Event{Kind: Notification, Method: execMethod, Summary: what, Doing: what, Progress: true})
 
 	var wg sync.WaitGroup
 	var reply execReply

@@ -225,7 +225,7 @@ func (s *Session) tryProfile(ctx context.Context) error {
 // tryProgram runs a program with the permission profile. refused returns the error for one
 // that fails.
 func (s *Session) tryProgram(ctx context.Context, x Exec, refused func(said string) error) error {
-	x.Timeout = sandboxTime
+	x.Timeout, x.Doing = sandboxTime, "trying the sandbox"
 	result, err := s.Exec(ctx, x)
 	failed, isExec := errors.AsType[*ExecError](err)
 	switch {

@@ -79,7 +79,7 @@ func (r Round) Text() string {
 	}
 	text := fmt.Sprintf("Session %d on feedback, for %s. %s", r.Number, defuse.Body(r.On), result)
 	if said := untrusted.Cut(strings.TrimSpace(r.Outcome.Said), maxSaid, "…"); said != "" && r.Outcome.Class == schedule.Done {
-		text += "\n\nThe agent answered nobody. Its last words:\n\n" + quoted(said)
+		text += "\n\nIt wrote no reply. Its last words:\n\n" + quoted(said)
 	}
 	return text
 }

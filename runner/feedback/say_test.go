@@ -17,7 +17,7 @@ func TestAReplySaysWhatBecameOfFeedback(t *testing.T) {
 			Number: 2, Outcome: schedule.Outcome{Class: schedule.Done}, Delivers: true, Before: "f", Head: "0123456789abcdef"},
 		"Session 1 on feedback, for 1 comment by kim. It changed nothing in the repository.": {
 			Number: 1, Outcome: schedule.Outcome{Class: schedule.Done}, Delivers: true, Before: "f", Head: "f"},
-		"Session 1 on feedback, for 1 comment by kim. It changed nothing in the repository.\n\nThe agent answered nobody. Its last words:\n\n> The test\n> was right.": {
+		"Session 1 on feedback, for 1 comment by kim. It changed nothing in the repository.\n\nIt wrote no reply. Its last words:\n\n> The test\n> was right.": {
 			Number: 1, Outcome: schedule.Outcome{Class: schedule.Done, Said: " The test\nwas right.\n"}, Delivers: true, Before: "f", Head: "f"},
 		"Session 1 on feedback, for 1 comment by kim. It did not come to an end: no such model.": {
 			Number: 1, Outcome: schedule.Outcome{Class: schedule.IssueFailed, Why: "turn: turn_failed: no such model", Said: "I try."}},
