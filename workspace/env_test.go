@@ -56,6 +56,29 @@ func TestALoginProfileCannotBringASecretBack(t *testing.T) {
 	}
 }
 
+// TestOurPathComesBeforeThatOfALoginProfile has a profile that sets PATH, as Debian's does, and
+// one that adds to it.
+func TestOurPathComesBeforeThatOfALoginProfile(t *testing.T) {
+	t.Parallel()
+	ours := "/it's/mine:" + os.Getenv("PATH")
+	for profile, want := range map[string]string{
+		"PATH=/of/profile:/usr/bin:/bin\n": ours + ":/of/profile:/usr/bin:/bin",
+		"PATH=$PATH:/of/profile\n":         ours + ":/of/profile",
+		"unset PATH\n":                     ours,
+	} {
+		home := t.TempDir()
+		write(t, filepath.Join(home, ".bash_profile"), "PATH='"+strings.ReplaceAll(ours, "'", `'\''`)+"'\n"+profile)
+		r, err := Open(Config{Root: filepath.Join(t.TempDir(), "root")}, Env{Parent: []string{"PATH=" + ours, "HOME=" + home}}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if got := agentOutput(t, r, `echo "$PATH"`); got != want {
+			t.Errorf("%s: PATH is %q, want %q", profile, got, want)
+		}
+	}
+}
+
 func TestTheShellStillBecomesTheAgentAndKeepsItsExitStatus(t *testing.T) {
 	t.Parallel()
 	r := open(t, Hooks{})
