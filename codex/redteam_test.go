@@ -161,6 +161,15 @@ func TestRaidWritesTheSharedTemporaryFolder(t *testing.T) {
 	}.mustBeStopped(t)
 }
 
+func TestRaidChangesWhatBashReadsFirst(t *testing.T) {
+	escapeAttempt{
+		command: at("f=%s; echo 'echo raided' >> $f; rm -f $f; echo raided > new; mv -f new $f; mv ${f%%/*} ${f%%/*}.old", "temp/start.sh"),
+		success: func(c *testbed, _ string) bool {
+			return !strings.HasPrefix(c.read("temp/start.sh"), codex.ShellStart())
+		},
+	}.mustBeStopped(t)
+}
+
 func TestRaidPoisonsTheRollout(t *testing.T) {
 	escapeAttempt{
 		command: script(`find "$CODEX_HOME/sessions" -name 'rollout-*' | while read -r f; do echo raided >> "$f" && echo poisoned; done`),
