@@ -68,11 +68,21 @@ make_index() {
   fi
 }
 
-# limited runs git so that it writes no file of more than 32 MiB.
+# limited runs git so that it writes no file of more than 32 MiB, or of twice the index if that
+# is more: the index of some 300,000 files has 32 MiB itself.
 limited() (
-  ulimit -f 65536 # blocks of 512 bytes
+  blocks=$(($(wc -c <"$out/index") / 256)) # of 512 bytes
+  [ "$blocks" -gt 65536 ] || blocks=65536
+  ulimit -f "$blocks"
   g "$@"
 )
+
+# leave_nested takes repositories inside the work tree out of the index, which git adds as
+# submodules if they have commits, and fails if there is none.
+leave_nested() {
+  g diff-index --cached --no-renames -z "$head" | tr '\0\n' '\n\0' | sed -n '/^:000000 160000 /{n;p;}' | tr '\n\0' '\0\n' >"$out/nested"
+  [ -s "$out/nested" ] && g update-index -z --force-remove --stdin <"$out/nested"
+}
 
 # differing prints the paths at which the work tree differs from the index, less those that
 # pathspecs leave out.
@@ -147,6 +157,9 @@ if [ "$what" = all ]; then
   if [ "$status" -gt 1 ]; then # 1 says that all the rest is taken
     make_index "$@"
     take_each
+  fi
+  if leave_nested && [ "$status" -eq 0 ]; then
+    status=1
   fi
   same=$(g rev-parse "$head^{tree}")
   if ! tree=$(g write-tree); then # an object is missing

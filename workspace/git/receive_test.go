@@ -231,6 +231,16 @@ func TestWhatGitCannotTakeIsLeftOutByItself(t *testing.T) {
 			git(t, folder, "init", "-q", "nested")
 			write(t, filepath.Join(folder, "nested", "x"), "x")
 		}, Untaken{1, []Path{{"nested/", repository}}}},
+		"a nested repository with commits": {func(t *testing.T, folder string) {
+			git(t, folder, "init", "-q", "its own")
+			git(t, filepath.Join(folder, "its own"), "commit", "-q", "--allow-empty", "-m", "one")
+			write(t, filepath.Join(folder, "its own", "x"), "x")
+		}, Untaken{1, []Path{{"its own/", repository}}}},
+		"a nested repository that is staged": {func(t *testing.T, folder string) {
+			git(t, folder, "init", "-q", "nested")
+			git(t, filepath.Join(folder, "nested"), "commit", "-q", "--allow-empty", "-m", "one")
+			git(t, folder, "add", "nested")
+		}, Untaken{1, []Path{{"nested/", repository}}}},
 		"many of all kinds": {func(t *testing.T, folder string) {
 			write(t, filepath.Join(folder, ".gitattributes"), "*.rc working-tree-encoding=UTF-16\n")
 			for i := range 25 {
