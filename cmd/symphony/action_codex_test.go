@@ -43,7 +43,7 @@ func (r *releases) publishAs(version, script string) [sha512.Size]byte {
 	tape := tar.NewWriter(zip)
 	for name, text := range map[string]string{
 		"package/package.json":                                   `{"scripts": {"install": "touch /tmp/never"}}`,
-		"package/vendor/some-triple/bin/codex":                   "#!/usr/bin/env bash\nif [ \"$1\" = --version ]; then echo codex-cli " + version + "; exit; fi\n" + script + ` "${@:2}"` + "\n",
+		"package/vendor/some-triple/bin/codex":                   "#!/usr/bin/env bash\nif [ \"$1\" = --version ]; then echo codex-cli " + version + "; exit; fi\n" + script + "\n",
 		"package/vendor/some-triple/codex-resources/voice/voice": "large",
 	} {
 		if err := tape.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text))}); err != nil {

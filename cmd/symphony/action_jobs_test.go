@@ -300,7 +300,7 @@ func TestTheInstalledCodexWorksOnIssues(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	m.onHub()
-	m.pin("0.169.0", m.releases.publishAs("0.169.0", m.agent()))
+	m.pin("0.169.0", m.releases.publishAs("0.169.0", m.agent()+` "${@:2}"`))
 	m.replace(mustJSON(t, m.agent()), "codex app-server")
 	m.writeFile(filepath.Join(m.home, ".codex", "auth.json"), "{}") // somebody has logged in
 	o := m.job("max-issues", "1").perform()
