@@ -66,13 +66,26 @@ unset interface
 // probePort is the variable that names the probe's port, on which this program listens.
 const probePort = "SYMPHONY_PROBE_PORT"
 
-// probe tries the network of a command. The port belongs to this program, and in the
-// command's own network nobody listens there: a refused connection shows that the command
-// has a loopback, and that it is not that of the machine.
-const probe = `refuse() { echo "it reaches $1" >&2; exit 3; }
-` + onlyLoopback + `[ "$CODEX_NETWORK_PROXY_ACTIVE" = 1 ] || refuse "a network without the proxy of Codex"
-said=$( (exec 3<>"/dev/tcp/127.0.0.1/$` + probePort + `") 2>&1 ) && refuse "this machine by loopback"
-case $said in *refused*) ;; *) echo "no socket can be opened: $said" >&2; exit 4 ;; esac
+// greeting is what this program says to whoever connects to the probe's port.
+const greeting = "the loopback of this machine"
+
+// probe tries the network of a command.
+const probe = refuseProbe + onlyLoopback + `[ "$CODEX_NETWORK_PROXY_ACTIVE" = 1 ] || refuse "a network without the proxy of Codex"
+` + askPort
+
+const refuseProbe = `refuse() { echo "it reaches $1" >&2; exit 3; }
+`
+
+// askPort is a piece of bash that runs `refuse` if a connection to the probe's port, which
+// belongs to this program, reaches it. In the command's own network nobody greets there:
+// usually the connection is refused, and by chance it is one with a listener of Codex, or one
+// of the command with itself. Each of these shows that the command has a loopback.
+const askPort = `said=$( (exec 3<>"/dev/tcp/127.0.0.1/$` + probePort + `" && read -r -t 5 greeting <&3; echo "$greeting") 2>&1 )
+case $said in
+*"` + greeting + `"*) refuse "this machine by loopback" ;;
+*refused* | "") ;;
+*) echo "no socket can be opened: $said" >&2; exit 4 ;;
+esac
 `
 
 // closeLoopback leaves the agent without a loopback, with a warning, if no program of ours can
@@ -106,8 +119,21 @@ func (s *Session) tryLoopback(ctx context.Context) error {
 		return fmt.Errorf("try the sandbox's loopback: %w", err)
 	}
 	defer listener.Close()
+	go greet(listener)
 	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 	return s.tryProgram(ctx, Exec{Argv: []string{"bash", "-c", probe}, Env: []string{probePort + "=" + port, "LC_ALL=C", "BASH_ENV="}}, notClosed)
+}
+
+// greet says greeting to all who connect, until the listener is closed.
+func greet(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = c.Write([]byte(greeting + "\n")) // whoever does not read it was not the probe
+		c.Close()
+	}
 }
 
 // notClosed returns the error for a loopback that is not closed, or cannot be tested.

@@ -3,6 +3,9 @@ package codex
 import (
 	"errors"
 	"fmt"
+	"net"
+	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -69,5 +72,40 @@ func TestAServerThatDoesNotSeparateNetworksIsRefused(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// TestTheProbeKnowsThisProgramByItsGreeting asks ports of this machine as the probe does. A
+// listener of Codex inside the sandbox can have the number of the probe's port by chance.
+func TestTheProbeKnowsThisProgramByItsGreeting(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		serve func(net.Listener) // nil: nobody listens
+		want  int
+	}{
+		"this program": {greet, 3},
+		"nobody":       {nil, 0},
+		"somebody else": {func(l net.Listener) {
+			for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+				c.Close()
+			}
+		}, 0},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if test.serve == nil {
+			l.Close()
+		} else {
+			go test.serve(l)
+		}
+		cmd := exec.Command("bash", "-c", refuseProbe+askPort)
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", probePort, l.Addr().(*net.TCPAddr).Port), "LC_ALL=C")
+		said, _ := cmd.CombinedOutput() // the exit status says it
+		if got := cmd.ProcessState.ExitCode(); got != test.want {
+			t.Errorf("%s: status %d, want %d: %s", name, got, test.want, said)
+		}
 	}
 }

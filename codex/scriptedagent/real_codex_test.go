@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,8 +22,19 @@ func startCodex(t *testing.T, dir string, m *codextest.Model, home codextest.Hom
 	}
 	cmd := exec.Command(path, "app-server")
 	// Codex runs commands in a login shell, which must not read the developer's profile.
-	cmd.Env = append(os.Environ(), "CODEX_HOME="+dir, "HOME="+t.TempDir())
+	cmd.Env = append(os.Environ(), "CODEX_HOME="+dir, "HOME="+t.TempDir(), "PATH="+hiddenBubblewrap(t)+":"+os.Getenv("PATH"))
 	return start(t, cmd)
+}
+
+// hiddenBubblewrap returns a folder with a bubblewrap that says nothing, behind which Codex
+// does not see one of the machine that is too old for it.
+func hiddenBubblewrap(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "bwrap"), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }
 
 func saying(text string) codextest.Reply {

@@ -83,7 +83,7 @@ func TestChangesInsideASubmoduleAreLeftOutAndNamed(t *testing.T) {
 		"an ignored file":                 {"echo new > deps/lib/cache", "", ""},
 		"a commit inside":                 {"cd web; echo new > page; " + commit + "-am new", "", "web"},
 		"a commit inside, and one around": {"cd web; echo new > page; " + commit + "-am new; cd ..; " + commit + "-am new", "*web", "web"},
-		"a new submodule":                 {"git clone -q web more; git -C more remote remove origin", "+more", ""},
+		"a repository that is none":       {"git clone -q web more; git -C more remote remove origin", "", ""},
 		"a submodule is gone":             {"rm -rf web", "", "web"},
 		"a submodule is removed":          {"git rm -q web; " + commit + "-m gone", "*.gitmodules -web", "web"},
 		"files in its place":              {"rm -rf web; mkdir web; echo new > web/page", "", "web"},
