@@ -27,11 +27,12 @@ func startCodex(t *testing.T, dir string, m *codextest.Model, home codextest.Hom
 }
 
 // hiddenBubblewrap returns a folder with a bubblewrap that says nothing, behind which Codex
-// does not see one of the machine that is too old for it.
+// does not see one of the machine that is too old for it. Codex takes no notice of one in a
+// temporary folder, which its sandboxes may write.
 func hiddenBubblewrap(t *testing.T) string {
 	t.Helper()
-	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "bwrap"), []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+	folder, err := filepath.Abs("testdata/hidden")
+	if err != nil {
 		t.Fatal(err)
 	}
 	return folder
