@@ -21,7 +21,7 @@ import (
 // the feature a command has the whole network of the machine.
 //
 // So what counts is the effect. verifyLoopback tries it with a program of ours, and asks
-// for the features of the thread, which can differ from those of the server. ShellStart
+// for the features of the thread, which can be others than the server has. ShellStart
 // looks again in each command of the agent that bash runs.
 
 // networkFeature is the setting of the feature that separates networks.
@@ -108,8 +108,8 @@ func (s *Session) closeLoopback(ctx context.Context) error {
 	return nil
 }
 
-// tryLoopback runs the probe with the permission profile. The error is [ErrNoSandbox], or
-// that of a call.
+// tryLoopback runs the probe with the permission profile. The error is [ErrNoSandbox], or one
+// of a call.
 func (s *Session) tryLoopback(ctx context.Context) error {
 	if runtime.GOOS != "linux" {
 		return notClosed("only Linux gives each command a loopback of its own")

@@ -157,7 +157,7 @@ func (s *Session) onThreadClosed(method string, params json.RawMessage) {
 	}
 }
 
-// onRerouted warns that another model than that of the workflow does the work: its price and
+// onRerouted warns that another model than the workflow names does the work: its price and
 // its abilities differ.
 func (s *Session) onRerouted(params json.RawMessage) {
 	said := "Codex has chosen another model: " + cmp.Or(text(params, "tomodel"), "it does not say which")

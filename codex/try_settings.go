@@ -15,8 +15,8 @@ const nobody = "00000000-0000-7000-8000-000000000000"
 // trySettings lets Codex judge everything that a session sets with its thread and its
 // turns. It opens an ephemeral thread, of which Codex keeps nothing. Then it asks for a turn
 // on a thread that does not exist, which is refused in every case: if the refusal is another
-// one than that of a turn without settings, the settings are the cause. The error is
-// [ErrSettings], or that of a connection which ends.
+// one than a turn without settings gets, the settings are the cause. The error is
+// [ErrSettings], or one of a connection which ends.
 func (s *Session) trySettings(ctx context.Context) error {
 	for {
 		params := s.posture.start(s.o)
