@@ -79,6 +79,7 @@ var levels = map[string]int{
 	"runner/action":         2,
 	"runner/redact":         2,
 	"runner/room":           2,
+	"runner/setup":          2,
 
 	// What makes requests and published texts safe, whatever sends them.
 	"tracker/transport": 1,
@@ -108,6 +109,7 @@ var owners = map[string][]string{
 	"golang.org/x/text":                          {"runner/delivery"},
 	"github.com/spf13/cobra":                     {"cmd/symphony"},
 	"github.com/spf13/pflag":                     {"cmd/symphony"},
+	"github.com/klauspost/compress":              {"runner/setup"},
 	"golang.org/x/sync":                          {"tracker/github"},
 	"golang.org/x/sys":                           {"runner/terminal"},
 	"charm.land/bubbletea/v2":                    {"runner/terminal"},

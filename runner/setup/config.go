@@ -1,0 +1,27 @@
+package setup
+
+import "time"
+
+// Config holds the section setup of WORKFLOW.md.
+type Config struct {
+	Run     string   // shell script; empty prepares nothing
+	Hosts   []string // that it reaches besides its own loopback
+	Private bool     // Hosts may have private addresses
+	Full    bool     // it may send anything to Hosts; otherwise GET and HEAD alone
+	Env     []string // names of the variables that it sees besides the plain ones, and no agent
+	Inputs  []string // patterns of the files of the base that decide whether it runs again; empty is LockFiles
+	Keep    []string // paths of the checkout that are kept; empty is all that git ignores
+	Timeout time.Duration
+	// Online lets the agent prepare its own tree with the same Hosts; otherwise without a network.
+	Online bool
+}
+
+// LockFiles are the patterns of the files that say what is installed: of lock files, and where an
+// ecosystem has none, of manifests.
+var LockFiles = []string{
+	"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "deno.lock",
+	"poetry.lock", "uv.lock", "pdm.lock", "Pipfile.lock", "requirements*.txt", "pyproject.toml", "setup.py", "setup.cfg",
+	"go.mod", "go.sum", "go.work", "go.work.sum",
+	"pom.xml", "*.gradle", "*.gradle.kts", "gradle.lockfile", "libs.versions.toml", "gradle-wrapper.properties",
+	"Cargo.lock", "Gemfile.lock", "*.gemspec", "composer.lock", "packages.lock.json", "*.csproj", "mix.lock", "cpanfile",
+}

@@ -1,0 +1,139 @@
+package setup
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ErrDamaged says that a pack is not one of this key, or not whole.
+var ErrDamaged = errors.New("setup_pack_damaged")
+
+const (
+	extension = ".pack"
+	magic     = "symphony setup "
+	// maxPacks bounds the packs in a folder. One is in use for each base branch and recipe.
+	maxPacks = 3
+	// draftTime is the age from which on a draft is of a program that was killed.
+	draftTime = 24 * time.Hour
+)
+
+// Folder is the place of the packs.
+type Folder struct {
+	Path string // absolute; it need not exist
+}
+
+// Pack is a pack that was found whole.
+type Pack struct {
+	Key   Key
+	Size  int64 // in bytes, compressed
+	path  string
+	begin int64 // of the compressed stream
+}
+
+// Find returns the pack of a key. The error is [fs.ErrNotExist] if there is none, or
+// [ErrDamaged].
+func (f Folder) Find(key Key) (*Pack, error) {
+	fail := func(err error) (*Pack, error) { return nil, fmt.Errorf("read the preparation: %w", err) }
+	if !key.isSound() {
+		return fail(fmt.Errorf("%w: %q is no key", ErrDamaged, key))
+	}
+	path := f.file(key)
+	if info, err := os.Lstat(path); err != nil {
+		return fail(err)
+	} else if !info.Mode().IsRegular() {
+		return fail(fmt.Errorf("%w: %s is not a regular file: remove it", ErrDamaged, path))
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return fail(err)
+	}
+	defer file.Close()
+	head := make([]byte, len(headOf(key, sha256.New())))
+	if _, err := io.ReadFull(file, head); err != nil {
+		return fail(fmt.Errorf("%w: %s is cut off", ErrDamaged, path))
+	}
+	sum := sha256.New()
+	size, err := io.Copy(sum, file)
+	if err != nil {
+		return fail(err)
+	}
+	if string(head) != headOf(key, sum) {
+		return fail(fmt.Errorf("%w: %s is cut off, was changed or belongs to another preparation", ErrDamaged, path))
+	}
+	now := time.Now()
+	_ = os.Chtimes(path, now, now) // only the order in which packs are dropped depends on it
+	return &Pack{Key: key, Size: size, path: path, begin: int64(len(head))}, nil
+}
+
+// headOf returns the first line of a pack, whose other bytes have this sum.
+func headOf(key Key, sum hash.Hash) string {
+	return fmt.Sprintf("%s%d %s %s\n", magic, format, key, hex.EncodeToString(sum.Sum(nil)))
+}
+
+func (f Folder) file(key Key) string { return filepath.Join(f.Path, string(key)+extension) }
+
+// write makes the file of a pack by a function, whole or not at all.
+func (f Folder) write(key Key, write func(io.Writer) error) (err error) {
+	if err := os.MkdirAll(f.Path, 0o700); err != nil {
+		return err
+	}
+	draft, err := os.CreateTemp(f.Path, ".draft-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(draft.Name())
+		}
+	}()
+	sum := sha256.New()
+	_, err = io.WriteString(draft, headOf(key, sum)) // of the right length
+	if err == nil {
+		err = write(io.MultiWriter(draft, sum))
+	}
+	if err == nil {
+		_, err = draft.WriteAt([]byte(headOf(key, sum)), 0)
+	}
+	if err = errors.Join(err, draft.Close()); err != nil {
+		return err
+	}
+	return os.Rename(draft.Name(), f.file(key))
+}
+
+// Prune removes the oldest packs but maxPacks, and drafts of programs that were killed.
+func (f Folder) Prune(now time.Time) error {
+	entries, err := os.ReadDir(f.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	type pack struct {
+		name string
+		used time.Time
+	}
+	var packs []pack
+	for _, entry := range entries {
+		info, infoErr := entry.Info()
+		switch {
+		case infoErr != nil:
+		case strings.HasSuffix(entry.Name(), extension):
+			packs = append(packs, pack{entry.Name(), info.ModTime()})
+		case strings.HasPrefix(entry.Name(), ".draft-") && now.Sub(info.ModTime()) > draftTime:
+			err = errors.Join(err, os.Remove(filepath.Join(f.Path, entry.Name())))
+		}
+	}
+	slices.SortFunc(packs, func(a, b pack) int { return b.used.Compare(a.used) })
+	for _, old := range packs[min(len(packs), maxPacks):] {
+		err = errors.Join(err, os.Remove(filepath.Join(f.Path, old.name)))
+	}
+	return err
+}
