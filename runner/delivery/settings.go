@@ -88,6 +88,12 @@ func ValidatePattern(pattern string) error {
 	return nil
 }
 
+// Match reports whether one of the patterns matches a path, without regard to case.
+func Match(patterns []string, path string) bool {
+	folded := fold(path)
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, folded) })
+}
+
 // matches reports whether a pattern matches a folded path. A pattern that is not a glob
 // matches nothing; ValidatePattern refuses it.
 func matches(pattern, folded string) bool {

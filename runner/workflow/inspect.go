@@ -92,6 +92,7 @@ func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	d.applyDerivedDefaults()
 	d.decodeTracker()
 	d.decodeRepository()
+	d.checkSetup()
 	d.placeMissing()
 	d.warnAboutCredentials(content)
 }

@@ -53,7 +53,7 @@ func optional(name, def, meaning string, f form) entry {
 // table returns every key that WORKFLOW.md may have, bound to the settings of d.
 func (d *decoder) table() []entry {
 	s := &d.settings
-	policy, budget, codex, hooks := &s.Policy, &s.Policy.Budget, &s.Codex, &s.Workspace.Hooks
+	policy, budget, codex, hooks, setup := &s.Policy, &s.Policy.Budget, &s.Codex, &s.Workspace.Hooks, &s.Setup
 	repo, del, limits := &d.repository, &s.Delivery, delivery.Defaults()
 	return []entry{
 		optional("tracker.kind", "", "the kind of tracker: "+strings.Join(kindNames(d.env.Trackers), ", ")+"; required", form{d.deferred, choiceSchema(kindNames(d.env.Trackers)...)}),
@@ -117,6 +117,16 @@ func (d *decoder) table() []entry {
 		optional("hooks.env", "[]", "names of environment variables that hooks see besides the plain ones", d.names(&hooks.Env)),
 		optional("hooks.sandboxed", "true with repository, else false", "run hooks in the agent's sandbox, where they see the variables that both hooks.env and codex.env name; false needs hooks.trusted", d.boolean(&s.SandboxHooks)),
 		optional("hooks.trusted", "false", "with repository: hooks may run outside the sandbox in a folder where an agent has worked; before_remove always does", d.boolean(&s.TrustHooks)),
+
+		optional("setup.run", "", "shell script that prepares the project, such as npm ci: it runs in the sandbox on a clean checkout of the base, before any agent, once for the files of setup.inputs; each workspace gets a copy of what it made", d.text(&setup.Run)),
+		optional("setup.network", "[]", "hosts that setup.run reaches", d.strings(&setup.Hosts)),
+		optional("setup.network_private", "false", "hosts of setup.network may have private addresses, such as a company's mirror", d.boolean(&setup.Private)),
+		withDefault("setup.network_mode", "limited", "limited lets setup.run send GET and HEAD alone, which takes a certificate of Codex's own; full opens a tunnel for anything to these hosts, for tools that do not take the certificate", d.word(func(word string) { setup.Full = word == "full" }, "limited", "full")),
+		optional("setup.env", "[]", "names of environment variables that setup.run sees besides the plain ones, and no agent", d.names(&setup.Env)),
+		optional("setup.inputs", "the known lock files", "patterns of files of the base: setup.run runs again when one of them has changed; if there is none, when any file has", d.globs(&setup.Inputs)),
+		optional("setup.keep", "all that git ignores", "files and folders of the checkout that workspaces get a copy of; the caches in the room's home are always copied", d.paths(&setup.Keep)),
+		withDefault("setup.timeout_ms", "1200000", "time that setup.run may take", d.millis(&setup.Timeout, 1)),
+		withDefault("setup.for_agent", "offline", "how the agent's tool setup, and the check of work that changes setup.inputs, run setup.run: offline, or with the hosts of setup.network; never with setup.env", d.word(func(word string) { setup.Online = word == "network" }, "offline", "network")),
 
 		optional("sandbox.loopback", "true on Linux, else false", "give each command of the agent, each hook in the sandbox and delivery.verify a loopback of its own, so that tests can start servers; nothing else can be reached; without it no command can open a socket", d.boolean(&s.Loopback)),
 

@@ -17,6 +17,7 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/file"
@@ -118,6 +119,7 @@ func TestAMinimalWorkflowHasTheDefaults(t *testing.T) {
 				MaxToolCalls: 200,
 			},
 			Loopback: runtime.GOOS == "linux",
+			Setup:    setup.Config{Timeout: 20 * time.Minute},
 		},
 		Prompt: "Do it.", PromptLine: 4,
 	}
@@ -204,8 +206,12 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 			},
 			Feedback:   workflow.Feedback{Bots: []string{"linter[bot]", "renovate"}, Label: "waits"},
 			TrustHooks: true,
+			Setup: setup.Config{
+				Run: "npm ci", Hosts: []string{"registry.npmjs.org"}, Private: true, Full: true, Env: []string{"REGISTRY_TOKEN"},
+				Inputs: []string{"package-lock.json"}, Keep: []string{"node_modules", "web/node_modules"}, Timeout: 7 * time.Second, Online: true,
+			},
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 112,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 122,
 		Warnings: []string{
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",

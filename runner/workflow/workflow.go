@@ -14,6 +14,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -63,6 +64,7 @@ type Settings struct {
 	TrustHooks bool
 	// Loopback gives the agent's commands a loopback of their own.
 	Loopback bool
+	Setup    setup.Config
 }
 
 // Tracker selects an adapter and holds its settings.
