@@ -46,6 +46,11 @@ type Exec struct {
 	// place of the workspace; empty means the workspace.
 	Dir string
 
+	// Network is the name in Options.Networks of the hosts that the program reaches. Empty means
+	// those of the turns, Options.Network.
+	Network string
+	probing bool // it is the probe of its network
+
 	// Stdout receives the standard output, in order, on the goroutine that called Exec.
 	// Exec returns only after Write has returned. A writer that is so slow that 32 MiB
 	// wait for it ends the program. nil drops the output.
@@ -92,7 +97,8 @@ func (e *ExecError) Unwrap() []error {
 
 // Exec runs a program inside the agent's sandbox (command/exec) and waits for its end.
 // The sandbox is that of the turns: the program may write the workspace and
-// Options.Temp, which is its TMPDIR, read what the agent may read, and use no network.
+// Options.Temp, which is its TMPDIR, read what the agent may read, and reach its own
+// loopback and the hosts of its network. That is tried before the first program in it.
 // What it leaves running is killed at its end. It needs no thread, and may run while a
 // turn does. When ctx is done the program is killed first.
 //
@@ -115,7 +121,7 @@ func (s *Session) Exec(ctx context.Context, x Exec) (ExecResult, error) {
 	if x.Dir == "" {
 		x.Dir = s.o.Cwd
 	}
-	err := s.admitExec(ctx, x.Dir)
+	err := s.admitExec(ctx, x)
 	if err == nil {
 		var result ExecResult
 		if result, err = s.runExec(ctx, x); err == nil {
@@ -132,7 +138,11 @@ func (s *Session) Exec(ctx context.Context, x Exec) (ExecResult, error) {
 // admitExec fails unless the server will run a program with the rules of the profile,
 // in the folder itself. The server follows a link, and makes what it finds there
 // writable.
-func (s *Session) admitExec(ctx context.Context, folder string) error {
+func (s *Session) admitExec(ctx context.Context, x Exec) error {
+	folder := x.Dir
+	if _, known := s.o.profiles()[profileOf(x.Network)]; !known {
+		return fmt.Errorf("%w: the session has no network %q", ErrExecStart, x.Network)
+	}
 	if real, err := filepath.EvalSymlinks(folder); err != nil || real != folder || !filepath.IsAbs(real) {
 		return fmt.Errorf("%w: the path of the workspace, %q, leads through a link or nowhere: remove the workspace", ErrExecStart, folder)
 	}
@@ -140,11 +150,19 @@ func (s *Session) admitExec(ctx context.Context, folder string) error {
 	known := s.profileListed
 	s.mu.Unlock()
 	if !known {
-		if err := s.CanExec(ctx); err != nil || folder == s.o.Cwd {
+		if err := s.CanExec(ctx); err != nil {
 			return err
 		}
 	}
-	return s.verifyProfile(ctx, folder)
+	if known || folder != s.o.Cwd {
+		if err := s.verifyProfile(ctx, folder); err != nil {
+			return err
+		}
+	}
+	if x.probing {
+		return nil
+	}
+	return s.tryNetwork(ctx, x.Network)
 }
 
 const execMethod = "command/exec"
@@ -165,7 +183,7 @@ type execParams struct {
 // may write, because Codex reports the cap as reached when the output just fits.
 func (s *Session) execParams(x Exec, id string) execParams {
 	return execParams{
-		Command: x.Argv, Cwd: x.Dir, Env: s.execEnv(x), Profile: profile, ProcessID: id, Stream: true,
+		Command: x.Argv, Cwd: x.Dir, Env: s.execEnv(x), Profile: profileOf(x.Network), ProcessID: id, Stream: true,
 		TimeoutMS: x.Timeout.Milliseconds(), OutputSize: x.MaxOutput + 1,
 	}
 }
@@ -181,6 +199,9 @@ func (s *Session) execEnv(x Exec) map[string]*string {
 	}
 	if s.o.Temp != "" {
 		env["TMPDIR"] = &s.o.Temp
+	}
+	if network := s.o.profiles()[profileOf(x.Network)].variable(s.o); network != "" {
+		env[networkVariable] = &network
 	}
 	for _, assignment := range x.Env {
 		if name, value, ok := strings.Cut(assignment, "="); ok {

@@ -13,32 +13,37 @@ import (
 
 // A thread gets the permission profile with its own settings (posture.go). A program of
 // the host runs outside of any thread, so the server's configuration has to hold the
-// same profile, in one of two ways: in the config.toml of a Codex home of ours
+// same profile, and those of Options.Networks, in one of two ways: in the config.toml of a Codex home of ours
 // (Options.SaveProfile), or as arguments of the app-server (CommandWithProfile). The
 // second way leaves no trace in the user's own home.
 
 // execAdvice says what to do about a server that cannot run programs.
 const execAdvice = "this server cannot run programs of the host in its sandbox: install Codex 0.169 or later"
 
-// serverSettings returns the rules of the profile as assignments of TOML, each on one
+// serverSettings returns the rules of the profiles as assignments of TOML, each on one
 // line, which config.toml and the argument -c take. Codex does not start with a profile
 // and without default_permissions.
 func serverSettings(rules map[string]any) []string {
 	lines := []string{`default_permissions=":read-only"`}
 	for _, key := range slices.Sorted(maps.Keys(rules)) {
-		if strings.HasPrefix(key, profileKey) {
+		if isRule(key) {
 			lines = append(lines, key+"="+toml(rules[key]))
 		}
 	}
 	return lines
 }
 
-// profileKey begins the settings of the permission profile.
-const profileKey = "permissions." + profile + "."
+// profileKey returns the beginning of the settings of a permission profile.
+func profileKey(name string) string { return "permissions." + name + "." }
+
+// isRule reports whether a setting is a rule of one of our permission profiles.
+func isRule(key string) bool {
+	return strings.HasPrefix(key, profileKey(profile)) || strings.HasPrefix(key, "permissions."+profile+"-")
+}
 
 // ofProfile reports whether a setting is one that CommandWithProfile gives the server.
 func ofProfile(key string) bool {
-	return key == "default_permissions" || key == networkFeature || strings.HasPrefix(key, profileKey)
+	return key == "default_permissions" || key == networkFeature || isRule(key)
 }
 
 // toml returns a string, a boolean or a table of them as TOML on one line.
@@ -131,7 +136,7 @@ func (s *Session) CanExec(ctx context.Context) error {
 	if s.o.SaveProfile == nil && !s.o.ProfileGiven {
 		return fmt.Errorf("%w: the app-server was started without the permission profile: make codex.command one simple command like `codex app-server` that does not set permissions, or set an API key", ErrNoExec)
 	}
-	listed := false
+	missing := s.o.profiles()
 	err := s.conn.call(ctx, s.o.Config.ReadTimeout, "permissionProfile/list", map[string]string{"cwd": s.o.Cwd}, func(result json.RawMessage) error {
 		var r struct {
 			Data []struct {
@@ -141,7 +146,9 @@ func (s *Session) CanExec(ctx context.Context) error {
 		}
 		decodeLenient(result, &r)
 		for _, p := range r.Data {
-			listed = listed || p.ID == profile && (p.Allowed == nil || *p.Allowed)
+			if p.Allowed == nil || *p.Allowed {
+				delete(missing, p.ID)
+			}
 		}
 		return nil
 	})
@@ -151,8 +158,8 @@ func (s *Session) CanExec(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !listed {
-		return fmt.Errorf("%w: %s: it does not list the permission profile %s", ErrNoExec, execAdvice, profile)
+	if len(missing) > 0 {
+		return fmt.Errorf("%w: %s: it does not list the permission profile %s", ErrNoExec, execAdvice, slices.Sorted(maps.Keys(missing))[0])
 	}
 	if err := s.verifyProfile(ctx, s.o.Cwd); err != nil {
 		return err
@@ -163,7 +170,7 @@ func (s *Session) CanExec(ctx context.Context) error {
 	return nil
 }
 
-// verifyProfile checks that the rules of the profile in the server's configuration are
+// verifyProfile checks that the rules of the profiles in the server's configuration are
 // ours. A user's own configuration, and that of a repository which the user trusts, can
 // add rules to it, by the folder in which a program runs. A server that does not report its
 // configuration is not checked.
@@ -175,9 +182,11 @@ func (s *Session) verifyProfile(ctx context.Context, folder string) error {
 		}
 		var profiles map[string]any
 		decodeLenient(got, &profiles)
-		if !reflect.DeepEqual(withoutNulls(profiles[profile]), withoutNulls(s.profileTable())) {
-			return fmt.Errorf("%w: the permission profile %s has other rules in Codex's configuration: remove it from config.toml "+
-				"and the repository's .codex/config.toml, and install Codex outside of its home", ErrPosture, profile)
+		for name := range s.o.profiles() {
+			if !reflect.DeepEqual(withoutNulls(profiles[name]), withoutNulls(s.profileTable(name))) {
+				return fmt.Errorf("%w: the permission profile %s has other rules in Codex's configuration: remove it from config.toml "+
+					"and the repository's .codex/config.toml, and install Codex outside of its home", ErrPosture, name)
+			}
 		}
 		return nil
 	})
@@ -187,11 +196,11 @@ func (s *Session) verifyProfile(ctx context.Context, folder string) error {
 	return err
 }
 
-// profileTable returns the rules of the profile as the server reports them.
-func (s *Session) profileTable() any {
+// profileTable returns the rules of a profile as the server reports them.
+func (s *Session) profileTable(profile string) any {
 	table := map[string]any{}
 	for key, value := range s.rules {
-		name, isRule := strings.CutPrefix(key, profileKey)
+		name, isRule := strings.CutPrefix(key, profileKey(profile))
 		if !isRule {
 			continue
 		}

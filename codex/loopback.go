@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,11 +50,30 @@ const onlyLoopback = `while read -r interface _; do
 done </proc/net/dev || refuse "a network that cannot be read"
 `
 
+// certificateVariables are the variables in which Codex gives clients the certificates of its
+// proxy.
+var certificateVariables = []string{
+	"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
+	"CARGO_HTTP_CAINFO", "BUNDLE_SSL_CA_CERT", "npm_config_cafile", "NPM_CONFIG_CAFILE", "CODEX_CA_CERTIFICATE",
+}
+
+// ownLoopback are the names of a command's own loopback, for which clients ask no proxy.
+const ownLoopback = "localhost,127.0.0.1,::1,[::1]"
+
 // ShellStart returns the text of the file that bash reads before each command of the agent,
 // named by BASH_ENV. On Linux it ends a command that has another network than its own
-// loopback. It unsets the proxies.
+// loopback. It unsets the proxies, or in a network with hosts leads clients to them and to
+// their certificates.
 func ShellStart() string {
-	text := "# Read by bash before each command.\nunset " + strings.Join(proxyVariables, " ") + "\n"
+	text := "# Read by bash before each command.\nif [ -z \"$" + networkVariable + "\" ]; then\n  unset " + strings.Join(proxyVariables, " ") + "\nelse\n"
+	for _, name := range []string{"NO_PROXY", "no_proxy", "npm_config_noproxy", "NPM_CONFIG_NOPROXY", "BUNDLE_NO_PROXY"} {
+		text += "  export " + name + "='" + ownLoopback + "'\n"
+	}
+	text += "  if [ \"$" + networkVariable + "\" != " + fullNetwork + " ]; then export"
+	for _, name := range certificateVariables {
+		text += " " + name + "=\"$" + networkVariable + "\""
+	}
+	text += "; fi\nfi\n"
 	if runtime.GOOS != "linux" {
 		return text
 	}
@@ -69,9 +89,11 @@ const probePort = "SYMPHONY_PROBE_PORT"
 // greeting is what this program says to whoever connects to the probe's port.
 const greeting = "the loopback of this machine"
 
-// probe tries the network of a command.
+// probe tries the network of a command, and prints the path of the certificates that Codex
+// gives clients of its proxy; nothing where that proxy reads nothing.
 const probe = refuseProbe + onlyLoopback + `[ "$CODEX_NETWORK_PROXY_ACTIVE" = 1 ] || refuse "a network without the proxy of Codex"
-` + askPort
+` + askPort + `case $SSL_CERT_FILE in */proxy/ca-bundle-*) printf %s "$SSL_CERT_FILE" ;; esac
+`
 
 const refuseProbe = `refuse() { echo "it reaches $1" >&2; exit 3; }
 `
@@ -102,15 +124,40 @@ func (s *Session) closeLoopback(ctx context.Context) error {
 		}
 		why = err.Error()
 	}
+	if s.o.anyHosts() {
+		return noNetwork(why)
+	}
 	s.o.Loopback = false
 	s.rules = permissions(s.o, s.server.home)
 	s.warn("the agent cannot open sockets, not even to its own loopback: " + why)
 	return nil
 }
 
-// tryLoopback runs the probe with the permission profile. The error is [ErrNoSandbox], or one
-// of a call.
-func (s *Session) tryLoopback(ctx context.Context) error {
+// tryNetwork runs the probe in a network of the options, unless it has succeeded before or
+// there is no network to separate. The errors are [ErrNoSandbox], [ExecError] and those of a
+// call.
+func (s *Session) tryNetwork(ctx context.Context, name string) error {
+	s.mu.Lock()
+	tried := s.tried[name]
+	s.mu.Unlock()
+	if tried || !s.o.Loopback {
+		return nil
+	}
+	if err := s.tryLoopback(ctx, name); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tried == nil {
+		s.tried = map[string]bool{}
+	}
+	s.tried[name] = true
+	return nil
+}
+
+// tryLoopback runs the probe with the permission profile of a network. If the proxy of Codex
+// reads what commands send there, it saves the certificates for that.
+func (s *Session) tryLoopback(ctx context.Context, network string) error {
 	if runtime.GOOS != "linux" {
 		return notClosed("only Linux gives each command a loopback of its own")
 	}
@@ -121,7 +168,15 @@ func (s *Session) tryLoopback(ctx context.Context) error {
 	defer listener.Close()
 	go greet(listener)
 	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
-	return s.tryProgram(ctx, Exec{Argv: []string{"bash", "-c", probe}, Env: []string{probePort + "=" + port, "LC_ALL=C", "BASH_ENV="}}, notClosed)
+	var printed bytes.Buffer
+	err = s.tryProgram(ctx, Exec{
+		Argv: []string{"bash", "-c", probe}, Env: []string{probePort + "=" + port, "LC_ALL=C", "BASH_ENV="},
+		Network: network, probing: true, Stdout: &printed,
+	}, notClosed)
+	if of := s.o.profiles()[profileOf(network)]; err == nil && of.isRead() {
+		err = s.saveCertificates(printed.String())
+	}
+	return err
 }
 
 // greet says greeting to all who connect, until the listener is closed.
@@ -148,6 +203,9 @@ func (s *Session) verifyLoopback(ctx context.Context) error {
 	s.mu.Lock()
 	profile := s.posture.sandbox == nil
 	s.mu.Unlock()
+	if s.o.Network.hasHosts() && !profile {
+		return noNetwork("the server knows no permission profiles")
+	}
 	if !s.o.Loopback || !profile {
 		return nil
 	}
@@ -155,11 +213,10 @@ func (s *Session) verifyLoopback(ctx context.Context) error {
 	if errors.Is(err, ErrNoExec) {
 		return notClosed(err.Error())
 	}
-	if err == nil && !s.loopbackTried {
-		err = s.tryLoopback(ctx)
+	if err == nil {
+		err = systemic(s.tryNetwork(ctx, ""))
 	}
 	if err == nil {
-		s.loopbackTried = true
 		err = s.verifyFeature(ctx)
 	}
 	return err

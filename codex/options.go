@@ -58,6 +58,16 @@ type Options struct {
 	// Loopback gives each command a network of its own, in which it reaches its own loopback
 	// and nothing else; see loopback.go. Without it no command may open a socket.
 	Loopback bool
+	// Network names the hosts that the agent's commands reach besides; see network.go. A server
+	// or a system that cannot hold them to these is refused with [ErrNoSandbox].
+	Network Network
+	// Networks are those of programs of the host, by the name in [Exec.Network]. No turn has
+	// any of them.
+	Networks map[string]Network
+	// Certificates is the path of a file inside Temp, besides ShellStart, that exists and is
+	// empty. The session writes the certificates there by which clients in a network know the
+	// proxy of Codex. The agent may not write it. It is needed by a network that is not full.
+	Certificates string
 	// Deny returns the paths that the agent may not read. They are absolute and contain
 	// no links, because Codex cannot deny a link. It is called once, with the server's
 	// Codex home, when the server is running. nil denies only that home. Cwd and Temp

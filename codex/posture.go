@@ -25,9 +25,10 @@ const olderApproval = `"never"`
 // profile is the name of the permission profile of each turn.
 const profile = "symphony"
 
-// permissions returns the permission profile: the agent may read the disk except
+// permissions returns the permission profiles: the agent may read the disk except
 // the denied paths, write the workspace and a temporary folder of its own, and use
-// no network but its own loopback.
+// no network but its own loopback and the hosts of Options.Network. A program of the host
+// in one of Options.Networks may do the same, with the hosts of that network.
 func permissions(o Options, home string) map[string]any {
 	workspace := map[string]string{}
 	if o.Repository {
@@ -45,16 +46,15 @@ func permissions(o Options, home string) map[string]any {
 	if o.Temp != "" {
 		files[o.Temp] = "write"
 	}
-	if o.ShellStart != "" {
-		files[o.ShellStart] = "read"
+	for _, path := range []string{o.ShellStart, o.Certificates} {
+		if path != "" {
+			files[path] = "read"
+		}
 	}
 	for _, path := range paths {
 		files[path] = "deny"
 	}
 	rules := map[string]any{
-		profileKey + "extends":    ":workspace",
-		profileKey + "filesystem": files,
-
 		// Because paths are denied, each file that Codex itself looks at takes two
 		// sandboxes and three processes: 45 ms of CPU time. This setting saves the
 		// search for a .git in every folder up to the root; the one in the workspace
@@ -64,11 +64,18 @@ func permissions(o Options, home string) map[string]any {
 		// the repository. Codex has no setting that avoids them.
 		"project_root_markers": []string{},
 	}
+	for name, network := range o.profiles() {
+		key := profileKey(name)
+		rules[key+"extends"] = ":workspace"
+		rules[key+"filesystem"] = files
+		if o.Loopback {
+			rules[key+"network"] = network.rules()
+		} else {
+			rules[key+"network.enabled"] = false
+		}
+	}
 	if o.Loopback {
-		rules[profileKey+"network"] = map[string]any{"enabled": true, "allow_local_binding": true}
 		rules[networkFeature] = true
-	} else {
-		rules[profileKey+"network.enabled"] = false
 	}
 	return rules
 }
@@ -186,7 +193,7 @@ func newPosture(o Options) (posture, error) {
 }
 
 // complete adds the settings that depend on the server, and the rules of the permission
-// profile if turns use it. It returns the names of the
+// profile of the turns if they use it. It returns the names of the
 // settings that codex.command overrides, which are left out.
 func (p *posture) complete(o Options, s serverInfo, rules map[string]any) (overridden []string) {
 	p.settings = hardenedSettings()
@@ -194,7 +201,14 @@ func (p *posture) complete(o Options, s serverInfo, rules map[string]any) (overr
 		p.settings["model_providers."+s.provider+".stream_idle_timeout_ms"] = limit.Milliseconds()
 	}
 	if p.sandbox == nil {
-		maps.Copy(p.settings, rules)
+		for key, rule := range rules {
+			if !isRule(key) || strings.HasPrefix(key, profileKey(profile)) {
+				p.settings[key] = rule
+			}
+		}
+		if network := o.Network.variable(o); network != "" {
+			p.settings["shell_environment_policy.set."+networkVariable] = network
+		}
 		if o.Temp != "" {
 			p.settings["shell_environment_policy.set.TMPDIR"] = o.Temp
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -211,32 +212,39 @@ func (s *Session) checkSandbox(ctx context.Context) error {
 	}
 }
 
-// tryProfile runs a program with the permission profile: the probe of the loopback, or
-// `true` without one. CanExec has succeeded.
+// tryProfile runs a program with each permission profile: the probe of its network, or
+// `true` without a loopback. CanExec has succeeded.
 func (s *Session) tryProfile(ctx context.Context) error {
 	if !s.o.Loopback {
-		return s.tryProgram(ctx, Exec{Argv: []string{"true"}}, noSandbox)
+		return systemic(s.tryProgram(ctx, Exec{Argv: []string{"true"}}, noSandbox))
 	}
-	err := s.tryLoopback(ctx)
-	s.loopbackTried = err == nil
-	return err
+	for _, name := range append(slices.Sorted(maps.Keys(s.o.Networks)), "") {
+		if err := s.tryNetwork(ctx, name); err != nil {
+			return systemic(err)
+		}
+	}
+	return nil
 }
 
-// tryProgram runs a program with the permission profile. refused returns the error for one
-// that fails.
+// tryProgram runs a program to see whether it can. refused returns the error for one that
+// fails.
 func (s *Session) tryProgram(ctx context.Context, x Exec, refused func(said string) error) error {
 	x.Timeout, x.Doing = sandboxTime, "trying the sandbox"
 	result, err := s.Exec(ctx, x)
-	failed, isExec := errors.AsType[*ExecError](err)
-	switch {
-	case isExec && !errors.Is(failed, ErrExecTimeout): // the sandbox did not start
-		return noSandbox(cmp.Or(failed.Stderr, failed.Reason))
-	case err != nil:
-		return err
-	case result.ExitCode != 0:
-		return refused(fmt.Sprintf("exit status %d: %s", result.ExitCode, result.Stderr))
+	if err == nil && result.ExitCode != 0 {
+		err = refused(fmt.Sprintf("exit status %d: %s", result.ExitCode, result.Stderr))
 	}
-	return nil
+	return err
+}
+
+// systemic returns the error for a program that tries the sandbox, in a workspace that no
+// agent has changed: if it did not start, no sandbox does.
+func systemic(err error) error {
+	failed, isExec := errors.AsType[*ExecError](err)
+	if isExec && !errors.Is(failed, ErrExecTimeout) {
+		return noSandbox(cmp.Or(failed.Stderr, failed.Reason))
+	}
+	return err
 }
 
 // trySandbox runs `true` with a sandbox policy.

@@ -51,6 +51,8 @@ type testbed struct {
 	extra     []string
 	closed    bool   // the agent has no loopback
 	arguments string // of codex app-server
+	network   codex.Network
+	networks  map[string]codex.Network
 
 	mu       sync.Mutex
 	outputs  []string // of the commands that ended
@@ -184,10 +186,11 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 	}
 	cfg.ReadTimeout = time.Minute
 	c.write("temp/start.sh", codex.ShellStart())
+	c.write("temp/certificates.pem", "")
 	options := codex.Options{
 		Version: "1", Cwd: c.ws.Path, Config: cfg, Tools: c.tools,
 		Temp: c.path("temp"), Set: map[string]string{"HOME": c.path("temp/home"), "BASH_ENV": c.path("temp/start.sh")}, Repository: repository, ProfileGiven: asArguments, Loopback: !c.closed && cfg.UsesProfile(),
-		ShellStart: c.path("temp/start.sh"),
+		ShellStart: c.path("temp/start.sh"), Certificates: c.path("temp/certificates.pem"), Network: c.network, Networks: c.networks,
 		Deny: func(home string) []string {
 			denied := []string{c.path("homes"), c.path("workspaces"), c.path("state"), c.path("logs"), c.path("later")}
 			if home != "" {

@@ -33,7 +33,6 @@ type Session struct {
 	resumed         bool           // set before Open returns
 	rules           map[string]any // settings of the permission profile; nil if neither turns nor programs use it
 	hasUnreadLimits bool           // the login has rate limits; set by Check, cleared by the turn that reads them
-	loopbackTried   bool           // the probe of the loopback has succeeded; set by Check and Open
 	toolCalls       int            // made so far; only the read loop uses it
 	deltaQuietUntil time.Time      // delta events are dropped until then; only the read loop uses it
 
@@ -49,6 +48,7 @@ type Session struct {
 	execs         map[string]*execOutput // the programs of the host that run, by their id
 	lastExec      int                    // the number of the last of them
 	profileListed bool                   // CanExec has succeeded
+	tried         map[string]bool        // the networks whose probe has succeeded, by the name in Exec.Network
 }
 
 // Open makes the handshake on a connection and opens a thread (SPEC §10.2). The session
@@ -130,6 +130,9 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	}
 	if s.posture.sandbox == nil || s.o.SaveProfile != nil || s.o.ProfileGiven {
 		s.rules = permissions(s.o, s.server.home)
+	}
+	if err := s.checkNetworks(); err != nil {
+		return err
 	}
 	if err := s.closeLoopback(ctx); err != nil {
 		return err

@@ -1,0 +1,177 @@
+package codex
+
+import (
+	"bytes"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+// A command has the loopback of its own, see loopback.go, and reaches in addition the hosts
+// of its [Network], by the proxy of Codex alone: its namespace has no other way out. Each
+// network of a program of the host is a permission profile of its own in the same server. It
+// has the files of the profile of the turns.
+//
+// In the limited mode the proxy ends each TLS connection with a certificate of its own, so
+// that it can read the method and the host of each request. Codex makes the key for that in
+// its memory, and puts the certificate into its home, which no command may read. So the
+// session copies it to Options.Certificates, and ShellStart names that file to all clients.
+
+// Network names the hosts that commands reach besides their own loopback. Its zero value is
+// none of them.
+type Network struct {
+	Hosts   []string // exact names
+	Private bool     // the names may stand for private addresses
+	Full    bool     // every method and protocol, unread; otherwise GET, HEAD and OPTIONS, read by the proxy of Codex
+}
+
+// networkVariable tells ShellStart that there are hosts to reach: by the path of the
+// certificates, or fullNetwork.
+const (
+	networkVariable = "SYMPHONY_NETWORK"
+	fullNetwork     = "full"
+)
+
+// networkName is the form of the names in Options.Networks. A dot would end a name in the
+// settings of Codex.
+var networkName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// hasHosts reports whether commands reach any host.
+func (n Network) hasHosts() bool { return len(n.Hosts) > 0 }
+
+// isRead reports whether Codex's proxy reads what commands send.
+func (n Network) isRead() bool { return n.hasHosts() && !n.Full }
+
+// rules returns the table "network" of a permission profile.
+func (n Network) rules() map[string]any {
+	if !n.hasHosts() {
+		return map[string]any{"enabled": true, "allow_local_binding": true}
+	}
+	domains := make(map[string]any, len(n.Hosts))
+	for _, host := range n.Hosts {
+		domains[host] = "allow"
+	}
+	mode := "limited"
+	if n.Full {
+		mode = "full"
+	}
+	// The setting of Codex allows private addresses too. What commands need of it for their
+	// own loopback is NO_PROXY, which ShellStart sets.
+	return map[string]any{"enabled": true, "allow_local_binding": n.Private, "domains": domains, "mode": mode}
+}
+
+// variable returns the value of networkVariable for commands in this network; empty for none.
+func (n Network) variable(o Options) string {
+	switch {
+	case !n.hasHosts():
+		return ""
+	case n.Full:
+		return fullNetwork
+	}
+	return o.Certificates
+}
+
+// profileOf returns the name of the permission profile of a network; that of the turns if the
+// name is empty.
+func profileOf(network string) string {
+	if network == "" {
+		return profile
+	}
+	return profile + "-" + network
+}
+
+// profiles returns the networks by the names of their permission profiles.
+func (o Options) profiles() map[string]Network {
+	all := map[string]Network{profile: o.Network}
+	for name, network := range o.Networks {
+		all[profileOf(name)] = network
+	}
+	return all
+}
+
+// anyHosts reports whether any network has hosts.
+func (o Options) anyHosts() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(o.profiles())), Network.hasHosts)
+}
+
+// networkAdvice says what to do where no network can be given.
+const networkAdvice = "remove the keys `network` from WORKFLOW.md"
+
+// noNetwork returns the error for a network that cannot be given.
+func noNetwork(why string) error {
+	return fmt.Errorf("%w: no network of named hosts: %s: %s", ErrNoSandbox, untrusted.OneLine(why, messageRunes), networkAdvice)
+}
+
+// checkNetworks fails if the options ask for hosts that this server or system cannot hold
+// commands to.
+func (s *Session) checkNetworks() error {
+	for name := range s.o.Networks {
+		if !networkName.MatchString(name) {
+			return fmt.Errorf("the network %q: %w: a name has small letters, digits and _", name, ErrSettings)
+		}
+	}
+	switch {
+	case !s.o.anyHosts():
+		return nil
+	case runtime.GOOS != "linux":
+		return noNetwork("only Linux gives each command a network of its own")
+	case !s.o.Loopback:
+		return noNetwork("it needs sandbox.loopback: true")
+	case s.o.Network.hasHosts() && s.posture.sandbox != nil:
+		return noNetwork(s.sandboxKey() + " sets a sandbox of its own for the turns")
+	case s.o.SaveProfile == nil && !s.o.ProfileGiven:
+		return noNetwork("codex.command is not one simple command like `codex app-server` that does not set permissions")
+	case s.o.Certificates == "" && slices.ContainsFunc(slices.Collect(maps.Values(s.o.profiles())), Network.isRead):
+		return noNetwork("the session has no folder of its own for the certificates of Codex's proxy")
+	}
+	return nil
+}
+
+// maxCertificates bounds the certificates of the proxy, in bytes.
+const maxCertificates = 8 << 20
+
+// saveCertificates copies the certificates of the proxy from the file in the Codex home that
+// commands of this session have as SSL_CERT_FILE.
+func (s *Session) saveCertificates(path string) error {
+	folder, err := filepath.EvalSymlinks(filepath.Join(s.server.home, "proxy"))
+	if err != nil || s.server.home == "" || filepath.Dir(path) != folder || !strings.HasPrefix(filepath.Base(path), "ca-bundle-") {
+		return noNetwork("Codex does not read what is sent, or has its certificates elsewhere: " + path)
+	}
+	text, err := readStart(path, maxCertificates)
+	if err != nil {
+		return fmt.Errorf("copy the certificates of Codex's proxy: %w", err)
+	}
+	var only bytes.Buffer
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			_ = pem.Encode(&only, &pem.Block{Type: block.Type, Bytes: block.Bytes}) // a buffer takes all
+		}
+	}
+	if only.Len() == 0 {
+		return noNetwork("Codex's proxy has no certificate in " + path)
+	}
+	// The file exists: the profile could not name it otherwise. It is the session's own.
+	if err := os.WriteFile(s.o.Certificates, only.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("copy the certificates of Codex's proxy: %w", err)
+	}
+	return nil
+}
+
+// readStart returns the content of a file up to a number of bytes.
+func readStart(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
+}
