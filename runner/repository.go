@@ -30,7 +30,9 @@ type Repository struct {
 	// Closing returns the line of a commit and a pull request that closes an issue when
 	// they are merged; empty for none.
 	Closing func(tracker.Issue) string
-	Kept    string // absolute path of the folder for work that was refused; used if there is no folder for logs
+	// Preparations are those of the project; used if WORKFLOW.md has a setup.
+	Preparations *attempt.Preparations
+	Kept         string // absolute path of the folder for work that was refused; used if there is no folder for logs
 }
 
 // files holds what the loop knows about the repository of its workflow. The zero value
@@ -209,6 +211,7 @@ func (l *loop) repositoryFor(issue tracker.Issue) *attempt.Repository {
 		},
 		Submodules: s.Repository.Submodules,
 		Hooks:      s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks,
+		Setup:  &attempt.Setup{Config: s.Setup, Preparations: f.of.Preparations},
 		Verify: s.Delivery.Verify, VerifyRounds: s.Delivery.VerifyRounds, VerifyTimeout: s.Delivery.VerifyTimeout,
 	}
 	if s.Repository.LFS {

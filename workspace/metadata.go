@@ -19,8 +19,8 @@ import (
 //	<key>.busy      a session runs in the workspace
 //	<key>.json      the workspace is complete and no process runs in it
 //
-// A further file, <key>.note, holds what [Root.SaveNote] was given, and the folder
-// <key>.work what [Root.SaveWork] was given. The file <key>.lock is
+// Further files, <key>.note and <key>.files, hold what [Root.SaveNote] and [Root.SaveFiles]
+// were given, and the folder <key>.work what [Root.SaveWork] was given. The file <key>.lock is
 // there while a process works in the workspace; see [Root.Begin].
 //
 // A state changes by a rename, so a run that is killed leaves the state that tells
@@ -42,6 +42,7 @@ func partialFile(key string) string { return key + ".partial" }
 func busyFile(key string) string    { return key + ".busy" }
 func idleFile(key string) string    { return key + ".json" }
 func noteFile(key string) string    { return key + ".note" }
+func filesFile(key string) string   { return key + ".files" }
 func lockFile(key string) string    { return key + ".lock" }
 
 // issueRecord is the content of a metadata file. The agent may have written it, so
@@ -214,7 +215,7 @@ func (r *Root) markComplete(ws Workspace) error {
 
 // clearPartial removes the metadata of a workspace that no longer exists.
 func (r *Root) clearPartial(ws Workspace) error {
-	for _, name := range []string{noteFile(ws.Key), workFolder(ws.Key), newWork(ws.Key), partialFile(ws.Key)} {
+	for _, name := range []string{noteFile(ws.Key), filesFile(ws.Key), workFolder(ws.Key), newWork(ws.Key), partialFile(ws.Key)} {
 		if err := r.metadata.Load().RemoveAll(name); err != nil {
 			return fmt.Errorf("mark workspace %s as gone: %w", ws.Path, err)
 		}
@@ -225,7 +226,22 @@ func (r *Root) clearPartial(ws Workspace) error {
 // SaveNote keeps a short text with a workspace, for the next run, where its agent does
 // not see it. An empty text removes the note.
 func (r *Root) SaveNote(ws Workspace, text string) error {
-	name := noteFile(ws.Key)
+	return r.saveText(ws, noteFile(ws.Key), text)
+}
+
+// Note returns the note of a workspace; empty when it has none that can be read.
+func (r *Root) Note(ws Workspace) string { return r.readText(noteFile(ws.Key)) }
+
+// SaveFiles keeps the name of the files that were copied into a workspace, as SaveNote does.
+func (r *Root) SaveFiles(ws Workspace, name string) error {
+	return r.saveText(ws, filesFile(ws.Key), name)
+}
+
+// Files returns that name; empty when there is none that can be read.
+func (r *Root) Files(ws Workspace) string { return r.readText(filesFile(ws.Key)) }
+
+// saveText writes a short text as a metadata file, or removes the file for an empty text.
+func (r *Root) saveText(ws Workspace, name, text string) error {
 	var err error
 	if text == "" {
 		if err = r.metadata.Load().Remove(name); errors.Is(err, fs.ErrNotExist) {
@@ -240,9 +256,9 @@ func (r *Root) SaveNote(ws Workspace, text string) error {
 	return nil
 }
 
-// Note returns the note of a workspace; empty when it has none that can be read.
-func (r *Root) Note(ws Workspace) string {
-	f, err := r.metadata.Load().OpenFile(noteFile(ws.Key), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+// readText returns the text in a metadata file; empty when it cannot be read.
+func (r *Root) readText(name string) string {
+	f, err := r.metadata.Load().OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
 	}

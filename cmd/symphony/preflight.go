@@ -64,7 +64,7 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow, warn func(str
 		Prompt: wf.Prompt, Warn: warn,
 	}
 	if s := wf.Settings; s.Repository != nil {
-		job.Repository = &attempt.Repository{Submodules: s.Repository.Submodules, Hooks: s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks}
+		job.Repository = &attempt.Repository{Submodules: s.Repository.Submodules, Hooks: s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks, Setup: &attempt.Setup{Config: s.Setup}}
 		if s.Delivery.Kind != workflow.KindNone {
 			job.Repository.Deliver = deliverNothing
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/publish"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -65,6 +66,7 @@ func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Wor
 			Submodules: s.Repository.Submodules, Paths: s.Repository.Paths, LFS: s.Repository.LFS,
 		},
 		User: a.author(), Closing: closing(wf), Kept: filepath.Join(data, "refused"),
+		Preparations: attempt.NewPreparations(filepath.Join(data, "setup")),
 	}
 	if folder, ok := a.getenv("GITHUB_WORKSPACE"); ok && a.actions.InActions() && s.Repository.Remote == a.ownURL() {
 		r.Source.Seed = folder

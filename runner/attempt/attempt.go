@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -81,6 +82,8 @@ type attempt struct {
 	programs     string // the folder of programs that Codex finds before others; empty for none
 	isRepository bool   // whether the workspace is a Git repository
 	work         work   // on its way to Job.Repository
+	prepared     prepared
+	preparing    bool // whether this attempt runs setup.run on the base, and nothing else
 
 	issue     *tracker.Issue // as read after the latest turn; nil when it could not be read
 	gone      bool           // whether that read found that the issue is no longer visible
@@ -321,6 +324,10 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 	}
 	if a.temp != "" {
 		options.ShellStart = a.roomIn(a.temp).ShellStart()
+		options.Certificates = filepath.Join(a.temp, "certificates.pem")
+	}
+	if s := a.setup(); s != nil && (a.preparing || s.Online) {
+		options.Networks = map[string]codex.Network{setupNetwork: s.network()}
 	}
 	if a.Repository != nil { // programs of the host run inside the agent's sandbox, if they can
 		options.NoExec = a.noExec

@@ -41,6 +41,8 @@ func (a *attempt) judge(ctx context.Context, o *schedule.Outcome, err error) {
 		o.Class = schedule.IssueFailed // what was missing is there since the agent ended
 	case o.Class == schedule.Systemic && a.turns == 0 && isAny(err, startErrors...):
 		o.Cause = schedule.CauseStart
+	case errors.Is(err, ErrSetup):
+		o.Cause, o.Fault = schedule.CauseSetup, ""
 	case o.Class == schedule.Systemic && isAny(err, sharedDeliveryErrors...):
 		o.Cause = schedule.CauseDelivery
 	case o.Class == schedule.IssueFailed && errors.Is(err, git.ErrRejected):

@@ -42,17 +42,18 @@ var (
 // scripted agent, which does what the issue says. Change job, hooks, grace and
 // onUpdate before the first run.
 type fixture struct {
-	t        testing.TB
-	dir      string // holds all other folders
-	job      Job
-	hooks    workspace.Hooks
-	grace    workspace.Grace
-	onUpdate func(Update) // called for each update
-	said     string       // the agent's last message in the latest run, which run takes out of the outcome
-	logs     string       // the folder of the event logs; empty for none
-	whole    bool         // they have everything
-	foreign  bool         // their folder may be a trap
-	tools    string       // a folder on PATH before all others; empty for none
+	t           testing.TB
+	dir         string // holds all other folders
+	job         Job
+	hooks       workspace.Hooks
+	grace       workspace.Grace
+	onUpdate    func(Update) // called for each update
+	said        string       // the agent's last message in the latest run, which run takes out of the outcome
+	logs        string       // the folder of the event logs; empty for none
+	whole       bool         // they have everything
+	foreign     bool         // their folder may be a trap
+	tools       string       // a folder on PATH before all others; empty for none
+	environment []string     // of the program, besides PATH and HOME
 
 	updates  []Update // of the last run
 	returned bool     // whether the last run has returned
@@ -146,7 +147,7 @@ func (f *fixture) openWorkspaces() {
 	f.t.Helper()
 	if f.job.Workspaces == nil {
 		root, err := workspace.Open(workspace.Config{Root: f.path("root"), Hooks: f.hooks},
-			workspace.Env{Parent: []string{"PATH=" + strings.TrimPrefix(f.tools+":"+os.Getenv("PATH"), ":"), "HOME=" + f.path("home")}}, f.job.Log)
+			workspace.Env{Parent: append([]string{"PATH=" + strings.TrimPrefix(f.tools+":"+os.Getenv("PATH"), ":"), "HOME=" + f.path("home")}, f.environment...)}, f.job.Log)
 		if err != nil {
 			f.t.Fatal(err)
 		}

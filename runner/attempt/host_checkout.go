@@ -21,7 +21,7 @@ import (
 
 // needsExec reports whether programs of the host have to run in the agent's sandbox.
 func (r *Repository) needsExec() bool {
-	return r.Deliver != nil || r.hasSandboxedHooks() || r.Submodules
+	return r.Deliver != nil || r.hasSandboxedHooks() || r.Submodules || r.isPrepared()
 }
 
 func (r *Repository) hasSandboxedHooks() bool {
@@ -36,6 +36,8 @@ func (a *attempt) noExec(err error) error {
 		return fmt.Errorf("the work is taken out by programs in the agent's sandbox: see why they cannot run, or write delivery.kind none: %w", err)
 	case a.Repository.Submodules:
 		return fmt.Errorf("the folders of submodules are filled by programs in the agent's sandbox: see why they cannot run, or remove repository.submodules: %w", err)
+	case a.setup() != nil:
+		return fmt.Errorf("the project is prepared in the agent's sandbox: see why its script cannot run there, or remove setup: %w", err)
 	case a.Repository.needsExec():
 		return fmt.Errorf("hooks run in the agent's sandbox: see why they cannot, or remove them, or write hooks.sandboxed: false and hooks.trusted: true: %w", err)
 	}

@@ -127,7 +127,7 @@ func classify(err error) (schedule.Class, time.Time) {
 	switch {
 	case errors.Is(err, ErrPerson):
 		return schedule.NeedsInput, time.Time{}
-	case isAny(err, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrSettings, codex.ErrNoSandbox, codex.ErrNoExec):
+	case isAny(err, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrSettings, codex.ErrNoSandbox, codex.ErrNoExec, ErrSetup):
 		return schedule.Systemic, time.Time{}
 	case errors.Is(err, git.ErrRefused):
 		return schedule.IssueFailed, time.Time{}

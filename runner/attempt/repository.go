@@ -13,6 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -55,6 +56,8 @@ type Repository struct {
 	// they do without a repository: when no process of the agent is alive. after_run runs
 	// when the work has been taken, which does not have what the hook leaves.
 	TrustedHooks bool
+
+	Setup *Setup // how the project is prepared; nil, or one without a script, for a project that is not
 
 	// Verify is a shell command that checks the work in the sandbox, in a clean checkout of
 	// it, before it is published; empty checks nothing. If it fails at the end of the session, the end of
@@ -121,7 +124,10 @@ func (a *attempt) runInRepository(ctx context.Context, ws workspace.Workspace, t
 	if a.Repository.TrustedHooks {
 		run = a.runWithTrustedHooks
 	}
-	err := run(ctx, ws, template)
+	err := a.findPack(ctx, ws)
+	if err == nil {
+		err = run(ctx, ws, template)
+	}
 	if !a.work.unfilled {
 		return err
 	}
@@ -177,7 +183,12 @@ func (a *attempt) runWithTrustedHooks(ctx context.Context, ws workspace.Workspac
 		return err
 	}
 	return a.runAgent(ctx, ws, codex.Connect, func(session *codex.Session) error {
-		if err := a.seal(ws); err != nil {
+		a.work.session = session
+		err := a.seal(ws)
+		if err == nil {
+			err = a.takePack(ctx, "", a.roomIn(a.temp).Home())
+		}
+		if err != nil {
 			return err
 		}
 		return a.runThread(ctx, session, ws, template)
@@ -266,6 +277,9 @@ func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace
 		further = append(further, a.Repository.Host.SubmodulesCommand(checkout.Submodules))
 	}
 	left, err := a.checkOut(ctx, session, "", checkout, further...)
+	if err == nil {
+		err = a.takePrepared(ctx, ws)
+	}
 	if errors.Is(err, errCheckout) {
 		a.work.unfilled = true // what the agent left there may be in the way
 		err = fmt.Errorf("%w; the workspace is removed, and the next attempt makes a new one", err)
@@ -343,7 +357,7 @@ func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) (git.Che
 	}
 	if err == nil {
 		err = a.findSubmodules(ctx)
-		checkout.Submodules = a.work.submodules
+		checkout.Submodules, checkout.Exclude = a.work.submodules, a.keptPaths()
 	}
 	if err == nil {
 		err = a.saveStart(git.ObjectID{}, replacing)
@@ -353,6 +367,9 @@ func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) (git.Che
 	}
 	err = a.Workspaces.ReplaceGit(ws, func(folder *os.Root) error {
 		err := store.Populate(ctx, folder, checkout)
+		if err == nil {
+			err = a.stagePack(folder, setup.Places{Work: ws.Path, Home: a.roomIn(a.temp).Home()}, a.needsPack(ws))
+		}
 		for _, work := range works {
 			if err == nil {
 				err = work.CopyPacks(ctx, folder)

@@ -36,9 +36,7 @@ func (a *attempt) shell(ctx context.Context, session *codex.Session, folder, doi
 	if folder != "" {
 		own = scratchRoom(folder)
 	}
-	for name, value := range a.roomVariables(own) {
-		env = append(env, name+"="+value)
-	}
+	env = append(env, a.roomEnv(own, "")...)
 	result, err := session.Exec(ctx, execIn(folder, codex.Exec{
 		// Not a login shell: Codex was started by one, and here HOME is the agent's.
 		Argv: []string{"bash", "-c", "exec 2>&1\n" + script}, Doing: doing, Env: env,

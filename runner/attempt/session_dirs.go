@@ -155,6 +155,15 @@ func (a *attempt) roomVariables(folder string) map[string]string {
 	return set
 }
 
+// roomEnv returns the same as assignments, for a program in a network; an empty name is that of
+// the turns.
+func (a *attempt) roomEnv(folder, network string) (env []string) {
+	for name, value := range a.roomVariables(folder) {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
 // RoomVariables returns the variables of the agent's commands for a session whose folder is
 // dir, with the reasons. kept are those of codex.env, and lookup returns a variable of this
 // program.

@@ -36,6 +36,9 @@ func (a *attempt) tools() []codex.Tool {
 	if a.delivers() {
 		tools = append(tools, a.deliverTool())
 	}
+	if a.setup() != nil {
+		tools = append(tools, a.setupTool())
+	}
 	if a.Talks { // both from the first session on: a thread keeps the tools that it began with
 		tools = append(tools, a.replyTool(), a.askTool())
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -91,7 +92,14 @@ func (a *attempt) verify(ctx context.Context, work *git.Incoming) error {
 	if err := a.fillScratch(ctx, folder, work); err != nil {
 		return fmt.Errorf("check the work: %w", err)
 	}
-	if err := a.prepareScratch(ctx, folder); err != nil {
+	err = a.takePack(ctx, folder.Path, a.roomIn(scratchRoom(folder.Path)).Home())
+	if err == nil {
+		err = a.prepareWork(ctx, folder.Path, work)
+	}
+	if err == nil {
+		err = a.prepareScratch(ctx, folder)
+	}
+	if err != nil {
 		return err
 	}
 	timeout := a.verifyTime()
@@ -118,7 +126,7 @@ func (a *attempt) verify(ctx context.Context, work *git.Incoming) error {
 // out the base and runs them there.
 func (a *attempt) fillScratch(ctx context.Context, folder workspace.Workspace, work *git.Incoming) error {
 	checkout := a.work.checkout
-	checkout.Aside = nil
+	checkout.Aside, checkout.Exclude = nil, a.keptPaths()
 	if hooks := a.Repository.Hooks; a.Repository.TrustedHooks && (hooks.AfterCreate != "" || hooks.BeforeRun != "") {
 		base := checkout
 		base.Head, base.Pushed = base.BaseHead, git.ObjectID{}
@@ -153,6 +161,9 @@ func (a *attempt) checkOutScratch(ctx context.Context, folder workspace.Workspac
 		}
 		if err == nil {
 			err = a.makeScratchRoom(folder, into)
+		}
+		if err == nil {
+			err = a.stagePack(into, setup.Places{Work: folder.Path, Home: a.roomIn(scratchRoom(folder.Path)).Home()}, true)
 		}
 		return err
 	})
@@ -235,7 +246,11 @@ func (a *attempt) verifyTime() time.Duration {
 // proveTime returns a bound of the time that prove takes, with the checkout and the hooks
 // before the check.
 func (a *attempt) proveTime() time.Duration {
-	return a.verifyTime() + checkoutTime + 2*a.Repository.Hooks.Timeout
+	time := a.verifyTime() + checkoutTime + 2*a.Repository.Hooks.Timeout
+	if s := a.setup(); s != nil {
+		time += s.Timeout
+	}
+	return time
 }
 
 // lastLines returns the end of output as text that can stand in a fenced block.

@@ -26,12 +26,13 @@ const (
 	CauseStart    Cause = "start"    // no session comes to its first turn: Codex, its settings or its login; tested
 	CauseMachine  Cause = "machine"  // the disk, the processes or the open files of this machine; tested
 	CauseDelivery Cause = "delivery" // the repository or its server; another WORKFLOW.md ends the pause
+	CauseSetup    Cause = "setup"    // the project cannot be prepared; another WORKFLOW.md ends the pause
 )
 
 // Known reports whether this program has the cause.
 func (c Cause) Known() bool {
 	switch c {
-	case "", CauseStart, CauseMachine, CauseDelivery:
+	case "", CauseStart, CauseMachine, CauseDelivery, CauseSetup:
 		return true
 	}
 	return false
@@ -64,7 +65,7 @@ func (s *State) pause(o Outcome, p Policy, now time.Time) {
 	}
 	s.Salt = p.Salt
 	fixedBy := Setup{Agent: p.Setup.Agent}
-	if o.Fault != "" || o.Cause == CauseDelivery {
+	if o.Fault != "" || o.Cause == CauseDelivery || o.Cause == CauseSetup {
 		fixedBy = Setup{Workflow: p.Setup.Workflow}
 	}
 	s.Pause = Pause{

@@ -1,0 +1,474 @@
+package attempt
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/runner/setup"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/workspace"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// The script of the section setup prepares a project for its agents: it fetches what the project
+// depends on, and builds what all sessions share. It runs in a scratch folder with a clean
+// checkout of the base, in an agent process of its own that has no thread and ends before the
+// agent's begins. So it may have hosts and variables that no agent has, and no file that an agent
+// has written is near. What it made is kept as a pack (package setup), and each workspace and each
+// check of work gets a copy. A script that fails is the fault of no issue.
+
+// ErrSetup marks a preparation that failed, which every issue shares.
+var ErrSetup = errors.New("setup_failed")
+
+// setupAdvice says what to do about a preparation that failed.
+const setupAdvice = "see its whole output with: symphony setup --again; then fix setup in WORKFLOW.md, or the project"
+
+// Setup says how the project of a Repository is prepared.
+type Setup struct {
+	setup.Config
+	Preparations *Preparations // shared by the sessions of a run
+}
+
+// network returns the network of the script.
+func (s *Setup) network() codex.Network {
+	return codex.Network{Hosts: s.Hosts, Private: s.Private, Full: s.Full}
+}
+
+// Preparations makes each pack once. Other sessions that need it wait.
+type Preparations struct {
+	Folder setup.Folder
+	busy   chan struct{} // holds one value while a script runs; guards failed
+	failed map[setup.Key]failedPreparation
+}
+
+// failedPreparation is the latest failure for a key.
+type failedPreparation struct {
+	at  time.Time
+	err error
+}
+
+// NewPreparations returns the preparations whose packs are in a folder.
+func NewPreparations(folder string) *Preparations {
+	return &Preparations{Folder: setup.Folder{Path: folder}, busy: make(chan struct{}, 1), failed: map[setup.Key]failedPreparation{}}
+}
+
+// get returns the pack of a key. If there is none, it calls prepare, unless another session did
+// since the caller asked.
+func (p *Preparations) get(ctx context.Context, key setup.Key, prepare func() error) (*setup.Pack, error) {
+	asked := time.Now()
+	select {
+	case p.busy <- struct{}{}:
+		defer func() { <-p.busy }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	pack, err := p.Folder.Find(key)
+	if err == nil {
+		return pack, nil
+	}
+	if !isAny(err, fs.ErrNotExist, setup.ErrDamaged) { // a damaged one is made again
+		return nil, setupFailed(err)
+	}
+	if last := p.failed[key]; last.at.After(asked) {
+		return nil, last.err
+	}
+	if err := prepare(); err != nil {
+		if ctx.Err() == nil {
+			p.failed[key] = failedPreparation{time.Now(), err}
+		}
+		return nil, err
+	}
+	return p.Folder.Find(key)
+}
+
+// prepared is the preparation that a session works with.
+type prepared struct {
+	pack   *setup.Pack       // nil for none
+	inputs map[string]string // of the base: the objects of setup.inputs by their paths
+}
+
+// setup returns how the project is prepared; nil for a project that is not.
+func (a *attempt) setup() *Setup {
+	if a.Repository == nil || !a.Repository.isPrepared() {
+		return nil
+	}
+	return a.Repository.Setup
+}
+
+// isPrepared reports whether the project is prepared.
+func (r *Repository) isPrepared() bool { return r.Setup != nil && r.Setup.Run != "" }
+
+// findPack finds the pack for the base of the session, or makes it.
+func (a *attempt) findPack(ctx context.Context, ws workspace.Workspace) error {
+	s := a.setup()
+	if s == nil {
+		return nil
+	}
+	store, base := a.Repository.Store, a.Repository.Checkout.BaseHead
+	inputs, err := a.inputs(func(match func(string) bool) (map[string]string, error) { return store.Files(ctx, base, match) })
+	if err != nil {
+		return err
+	}
+	a.prepared.inputs = inputs
+	recipe := setup.Recipe{
+		Script: s.Run, Hosts: s.Hosts, Env: s.Env, Keep: s.Keep, Inputs: inputs, Tools: setup.Tools(a.Lookup), Private: s.Private, Full: s.Full,
+	}
+	key := recipe.Key()
+	a.prepared.pack, err = s.Preparations.get(ctx, key, func() error { return a.prepareProject(ctx, ws, key) })
+	return err
+}
+
+// inputs returns the objects of the files that decide whether the script runs again, by their
+// paths. list returns those of the files that match.
+func (a *attempt) inputs(list func(match func(path string) bool) (map[string]string, error)) (map[string]string, error) {
+	patterns := a.setup().Inputs
+	if len(patterns) == 0 {
+		patterns = setup.LockFiles
+	}
+	inputs, err := list(func(path string) bool { return delivery.Match(patterns, path) })
+	if err != nil || len(inputs) > 0 {
+		return inputs, err
+	}
+	all, err := list(func(string) bool { return true })
+	sum := sha256.New()
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(sum, "%s %s\x00", all[path], path)
+	}
+	return map[string]string{anyFile: hex.EncodeToString(sum.Sum(nil))}, err
+}
+
+// anyFile stands for all files of a base that has none of the inputs.
+const anyFile = ""
+
+// prepareProject runs the script and keeps what it made as the pack of a key.
+func (a *attempt) prepareProject(ctx context.Context, ws workspace.Workspace, key setup.Key) (err error) {
+	began := time.Now()
+	folder, err := a.Workspaces.Scratch(ws)
+	if err != nil {
+		return fmt.Errorf("prepare the project: %w", err)
+	}
+	defer func() {
+		err = errors.Join(err, a.Workspaces.RemoveScratch(folder))
+		if ctx.Err() != nil {
+			a.warn("the preparation of the project was not done when the session was stopped, and nothing of it is kept", context.Cause(ctx))
+		}
+	}()
+	b := a.preparer()
+	err = b.runAgent(ctx, folder, codex.Connect, func(session *codex.Session) error {
+		b.work.session = session
+		return b.prepareIn(ctx, folder)
+	})
+	a.warnings = append(a.warnings, b.warnings...)
+	if err != nil {
+		return err
+	}
+	content, err := a.keepPrepared(folder, key)
+	if err == nil {
+		a.logger().InfoContext(ctx, "the project is prepared", "files", content.Files, "bytes", content.Bytes, "took", time.Since(began).Round(time.Millisecond))
+		err = a.setup().Preparations.Folder.Prune(time.Now())
+	}
+	return err
+}
+
+// preparer returns the attempt in which the script runs. Its agent process has the variables of
+// setup.env, and passes them to the script alone.
+func (a *attempt) preparer() *attempt {
+	job := a.Job
+	job.Codex.Env = slices.Concat(job.Codex.Env, a.setup().Env)
+	repository := *a.Repository
+	repository.Checkout.Head, repository.Checkout.Pushed = repository.Checkout.BaseHead, git.ObjectID{}
+	job.Repository = &repository
+	b := newAttempt(job, a.report)
+	b.preparing = true
+	return b
+}
+
+// prepareIn checks the base out in a folder, runs the script there, and has what it made written
+// to the two tars.
+func (a *attempt) prepareIn(ctx context.Context, folder workspace.Workspace) error {
+	session, s := a.work.session, a.setup()
+	err := session.CanExec(ctx)
+	if errors.Is(err, codex.ErrNoExec) {
+		err = a.noExec(err)
+	}
+	if err == nil {
+		err = a.awaitPreflight(ctx, session)
+	}
+	if err == nil {
+		err = a.findSubmodules(ctx)
+	}
+	checkout := a.Repository.Checkout
+	checkout.Submodules = a.work.submodules
+	if err == nil {
+		checkout.Objects, err = a.objects(ctx)
+	}
+	if err == nil {
+		err = a.checkOutScratch(ctx, folder, checkout, nil)
+	}
+	if err == nil {
+		err = a.runScript(ctx, folder.Path, setupNetwork, s.Env)
+	}
+	if err != nil {
+		return err
+	}
+	room := scratchRoom(folder.Path)
+	command := a.Repository.Host.KeepCommand(room, a.roomIn(room).Home(), setup.MaxBytes, s.Keep)
+	var changed outputTail
+	result, err := session.Exec(ctx, execIn(folder.Path, codex.Exec{
+		Argv: command.Args, Env: command.Env, Doing: "keeping what the preparation has made", Timeout: checkoutTime, MaxOutput: maxProgramOutput, Stdout: &changed,
+	}))
+	if err == nil && result.ExitCode != 0 {
+		err = setupFailed(fmt.Errorf("what it made cannot be kept: %s", a.brief(result.Stderr)))
+	}
+	if files := untrusted.OneLine(a.Redact(changed.text()), maxHookOutput); err == nil && files != "" {
+		a.warn("setup.run has changed files that git tracks, and these changes are not kept", errors.New(files))
+	}
+	return err
+}
+
+// setupNetwork is the name of the script's network in a session.
+const setupNetwork = "setup"
+
+// runScript runs the script in a folder; an empty one is the workspace. network is the name of
+// its network, and variables are those that it sees besides the plain ones. The error of a script
+// that fails is a [*scriptError].
+func (a *attempt) runScript(ctx context.Context, folder, network string, variables []string) error {
+	began, s := time.Now(), a.setup()
+	var tail outputTail
+	room := a.temp
+	if folder != "" {
+		room = scratchRoom(folder)
+	}
+	result, err := a.work.session.Exec(ctx, execIn(folder, codex.Exec{
+		Argv: []string{"bash", "-c", "exec 2>&1 </dev/null\n" + s.Run}, Doing: "preparing the project (setup.run)",
+		Env: a.roomEnv(room, network), Inherit: variables, Network: network, Timeout: s.Timeout, MaxOutput: maxProgramOutput, Stdout: &tail,
+	}))
+	failed := &scriptError{output: a.Redact(tail.text())}
+	switch {
+	case errors.Is(err, codex.ErrExecTimeout):
+		failed.how = fmt.Sprintf("it was not done after %v (setup.timeout_ms)", s.Timeout)
+	case errors.Is(err, codex.ErrExecOutput):
+		failed.how = fmt.Sprintf("it printed more than %d bytes", maxProgramOutput)
+	case errors.Is(err, codex.ErrExecKilled):
+		failed.how = "it was killed"
+	case err != nil:
+		return err
+	case result.ExitCode != 0:
+		failed.how = fmt.Sprintf("exit status %d", result.ExitCode)
+	default:
+		a.EventLog.hook("setup", failed.output, &result.ExitCode, time.Since(began), "")
+		return nil
+	}
+	a.EventLog.hook("setup", failed.output, &result.ExitCode, time.Since(began), failed.how)
+	return failed
+}
+
+// scriptError reports that setup.run failed.
+type scriptError struct{ how, output string }
+
+// Error returns the failure as that of a preparation of the base.
+func (e *scriptError) Error() string {
+	text := "setup.run failed: " + e.how
+	if said := untrusted.Output(e.output, maxHookOutput); said != "" {
+		text += ": " + said
+	}
+	return setupFailed(errors.New(text)).Error()
+}
+
+// Unwrap returns [ErrSetup].
+func (e *scriptError) Unwrap() error { return ErrSetup }
+
+// setupFailed returns an error of category [ErrSetup].
+func setupFailed(cause error) error {
+	return fmt.Errorf("prepare the project: %w: %w: %s", ErrSetup, cause, setupAdvice)
+}
+
+// keepPrepared makes the pack of a key from the tars in a scratch folder. No process runs there
+// any more.
+func (a *attempt) keepPrepared(folder workspace.Workspace, key setup.Key) (content setup.Content, err error) {
+	room := a.roomIn(scratchRoom(folder.Path))
+	err = a.Workspaces.Fill(folder, func(root *os.Root) error {
+		work, err := openRegular(root, path.Join(".git", scratchTemp, "work.tar"))
+		if err != nil {
+			return err
+		}
+		defer work.Close()
+		home, err := openRegular(root, path.Join(".git", scratchTemp, "home.tar"))
+		if err != nil {
+			return err
+		}
+		defer home.Close()
+		content, err = a.setup().Preparations.Folder.Save(key, setup.Made{
+			Places: setup.Places{Work: folder.Path, Home: room.Home()}, WorkTar: work, HomeTar: home, Secrets: a.setupSecrets(),
+		})
+		return err
+	})
+	if err != nil {
+		err = setupFailed(err)
+	}
+	return content, err
+}
+
+// openRegular opens a file that an untrusted program has made, if it is a regular one.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", setup.ErrRefused, err)
+	}
+	return root.Open(name)
+}
+
+// minSecret is the length from which on a value of setup.env counts as a secret, in bytes: a
+// shorter one stands in many files by chance.
+const minSecret = 8
+
+// setupSecrets returns the values that the script alone may know, as they are and in base64.
+func (a *attempt) setupSecrets() (secrets []string) {
+	for _, name := range a.setup().Env {
+		if a.Lookup == nil {
+			return nil
+		}
+		value, _ := a.Lookup(name)
+		if len(value) < minSecret {
+			continue
+		}
+		secrets = append(secrets, value)
+		for shift := range 3 { // it may stand behind a user name; what is around it changes its ends
+			text := base64.StdEncoding.EncodeToString([]byte("::"[:shift] + value))
+			secrets = append(secrets, text[(shift*8+5)/6:len(value)/3*4])
+		}
+	}
+	return secrets
+}
+
+// stagePack writes the tars of the session's pack into a new .git: that of the home, and that of
+// the work tree if it is wanted.
+func (a *attempt) stagePack(git *os.Root, to setup.Places, work bool) error {
+	if a.prepared.pack == nil {
+		return nil
+	}
+	if err := git.Mkdir(packFolder, 0o700); err != nil {
+		return err
+	}
+	var files []*os.File
+	create := func(name string) (io.Writer, error) {
+		f, err := git.Create(path.Join(packFolder, name))
+		if err == nil {
+			files = append(files, f)
+		}
+		return f, err
+	}
+	home, err := create("home.tar")
+	var tree io.Writer
+	if err == nil && work {
+		tree, err = create("work.tar")
+	}
+	if err == nil {
+		err = a.prepared.pack.Extract(to, tree, home)
+	}
+	for _, f := range files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+// needsPack reports whether a workspace has other prepared files than those of the session's pack.
+func (a *attempt) needsPack(ws workspace.Workspace) bool {
+	return a.prepared.pack != nil && (ws.CreatedNow || a.Workspaces.Files(ws) != string(a.prepared.pack.Key))
+}
+
+// takePrepared unpacks the session's pack in its workspace. Where hooks run outside the sandbox,
+// the agent's process and its home are still to be made, and the home gets its files then.
+func (a *attempt) takePrepared(ctx context.Context, ws workspace.Workspace) error {
+	if a.prepared.pack == nil {
+		return nil
+	}
+	home := a.roomIn(a.temp).Home()
+	if a.Repository.TrustedHooks {
+		home = ""
+	}
+	err := a.takePack(ctx, "", home)
+	if err == nil {
+		err = a.Workspaces.SaveFiles(ws, string(a.prepared.pack.Key))
+	}
+	return err
+}
+
+// keptPaths returns the patterns of the paths of setup.keep, for git to ignore.
+func (a *attempt) keptPaths() (patterns []string) {
+	if a.setup() == nil {
+		return nil
+	}
+	for _, path := range a.setup().Keep {
+		patterns = append(patterns, "/"+path)
+	}
+	return patterns
+}
+
+// packFolder is the folder below .git for the tars of a pack.
+const packFolder = "symphony-setup"
+
+// takePack unpacks the tars in the .git of a folder; an empty folder is the workspace. An empty
+// home leaves the tar of the home for later.
+func (a *attempt) takePack(ctx context.Context, folder, home string) error {
+	if a.prepared.pack == nil {
+		return nil
+	}
+	command := a.Repository.Host.TakeCommand(path.Join(".git", packFolder), home)
+	result, err := a.work.session.Exec(ctx, execIn(folder, codex.Exec{
+		Argv: command.Args, Env: command.Env, Doing: "copying the prepared files", Timeout: checkoutTime, MaxOutput: maxProgramOutput,
+	}))
+	if err == nil && result.ExitCode != 0 {
+		err = fmt.Errorf("copy the prepared files: %w with exit status %d: %s", errCheckout, result.ExitCode, a.brief(result.Stderr))
+	}
+	return err
+}
+
+// prepareWork prepares a scratch folder with work, if the work changes a file that the
+// preparation is known to depend on. A script that fails on the work is a [*verifyError].
+func (a *attempt) prepareWork(ctx context.Context, folder string, work *git.Incoming) error {
+	if _, unknown := a.prepared.inputs[anyFile]; a.setup() == nil || unknown {
+		return nil
+	}
+	inputs, err := a.inputs(func(match func(string) bool) (map[string]string, error) { return work.Files(ctx, work.Tip, match) })
+	if err != nil || maps.Equal(inputs, a.prepared.inputs) {
+		return err
+	}
+	err = a.runScript(ctx, folder, a.agentNetwork(), nil)
+	if failed, isScript := errors.AsType[*scriptError](err); isScript {
+		return &verifyError{how: "setup.run, which prepares it, failed" + a.offline() + ": " + failed.how, output: lastLines(failed.output)}
+	}
+	return err
+}
+
+// agentNetwork returns the name of the network in which the script runs on the agent's work.
+func (a *attempt) agentNetwork() string {
+	if a.setup().Online {
+		return setupNetwork
+	}
+	return ""
+}
+
+// offline returns the words behind a failure of the script for a script that has no network.
+func (a *attempt) offline() string {
+	if a.setup().Online || len(a.setup().Hosts) == 0 {
+		return ""
+	}
+	return " without a network (setup.for_agent is offline, which a person can change)"
+}
