@@ -211,7 +211,7 @@ func (l *loop) repositoryFor(issue tracker.Issue) *attempt.Repository {
 		},
 		Submodules: s.Repository.Submodules,
 		Hooks:      s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks,
-		Setup:  &attempt.Setup{Config: s.Setup, Preparations: f.of.Preparations},
+		Setup:  &attempt.Setup{Config: s.Setup, Network: s.SetupNetwork, Preparations: f.of.Preparations},
 		Verify: s.Delivery.Verify, VerifyRounds: s.Delivery.VerifyRounds, VerifyTimeout: s.Delivery.VerifyTimeout,
 	}
 	if s.Repository.LFS {

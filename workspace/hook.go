@@ -18,6 +18,7 @@ type HookError struct {
 	Err    error
 	Output string // the end of its output, in one sanitized line
 	Lines  string // the same as the hook printed it
+	Advice string // what to do about its exit status; empty to fix the hook
 }
 
 func (e *HookError) Unwrap() error { return e.Err }
@@ -34,6 +35,8 @@ func (e *HookError) Error() string {
 	switch {
 	case errors.Is(e.Err, ErrHookTimeout):
 		text += fmt.Sprintf("; make hooks.%s faster or raise hooks.timeout_ms", e.Hook)
+	case e.Advice != "":
+		text += "; " + e.Advice
 	case errors.Is(e.Err, ErrHook):
 		text += fmt.Sprintf("; fix hooks.%s in WORKFLOW.md", e.Hook)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/runner/action"
+	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/tracker/transport"
@@ -24,6 +25,7 @@ type process struct {
 	stderr  io.Writer
 
 	interrupts *interrupts
+	lookup     hosts.Lookup // nil asks the resolver of this machine
 }
 
 // tempDir returns the folder for temporary files.

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -86,7 +87,7 @@ func keyTable() string {
 func roomTable() string {
 	var b strings.Builder
 	b.WriteString("| variable | value | why |\n|---|---|---|\n")
-	for _, v := range attempt.RoomVariables("<room>", nil, nil) {
+	for _, v := range attempt.RoomVariables(room.Room{Dir: "<room>"}, nil) {
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", v.Name, v.Value, v.Why)
 	}
 	return b.String()

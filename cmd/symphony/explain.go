@@ -10,6 +10,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -57,7 +58,9 @@ func (e *explainCommand) printEnvironment(args []string) error {
 	if err != nil {
 		return err
 	}
-	return e.print(report.Environment{Variables: attempt.RoomVariables("<room>", wf.Settings.Codex.Env, e.getenv)})
+	return e.print(report.Environment{Variables: attempt.RoomVariables(room.Room{
+		Dir: "<room>", Lookup: e.getenv, Network: len(wf.Settings.Network.Hosts) > 0,
+	}, wf.Settings.Codex.Env)})
 }
 
 // Run plans a tick of the workflow that args name, and prints the verdict on the

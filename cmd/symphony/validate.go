@@ -15,7 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/validation"
@@ -91,6 +93,9 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	check("workspace", []string{"workspace"}, v.checkWorkspace)
 	if wf.Settings.Repository != nil {
 		check("repository", []string{"repository", "delivery"}, v.checkRepository)
+	}
+	if s := wf.Settings; len(s.Network.Hosts)+len(s.HookNetwork.Hosts) > 0 {
+		check("network", nil, v.checkNetwork(in))
 	}
 	if in.Readable() {
 		check("codex", []string{"codex.command"}, v.checkCodex)
@@ -173,6 +178,31 @@ func (v *validateCommand) checkVariables(found *validation.Report, in workflow.I
 		for _, text := range list.missing {
 			found.Add(validation.Finding{Check: "workflow", Severity: validation.Warning, Place: validation.Place{File: found.Workflow, Line: line, Column: column}, Key: list.key, Message: text})
 		}
+	}
+}
+
+// checkNetwork returns the check of the hosts that commands in the sandbox may reach: it looks
+// for those that are this machine, or that the sandbox refuses because of their addresses.
+func (v *validateCommand) checkNetwork(in workflow.Inspection) func(context.Context, *validation.Report, workflow.Workflow) (string, error) {
+	return func(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
+		lookup := v.lookup
+		if lookup == nil {
+			lookup = hosts.SystemLookup
+		}
+		total := 0
+		var refused []error
+		for _, n := range []struct {
+			key     string
+			network codex.Network
+		}{{"codex.network", wf.Settings.Network}, {"hooks.network", wf.Settings.HookNetwork}} {
+			total += len(n.network.Hosts)
+			line, column := in.Place(n.key)
+			place := validation.Place{File: found.Workflow, Line: line, Column: column}
+			for _, r := range lookup.Check(ctx, n.network.Hosts, n.network.Private) {
+				refused = append(refused, fmt.Errorf("%s%s: %s", place, n.key, r.Reason()))
+			}
+		}
+		return count(total, "host"), errors.Join(refused...)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -31,13 +32,40 @@ var errTerminated = errors.New("terminated")
 // builtinProfiles are the permission profiles that need no configuration.
 var builtinProfiles = []string{":read-only", ":workspace", ":danger-full-access"}
 
-// profiles returns the names of the permission profiles: those that a setting whose key
-// begins with permissions.NAME. defines. As Codex does, it reads config.toml in the home
-// each time, of which it understands one setting in a line.
-func (a *agent) profiles() []string {
+// settings returns the lines that configure the agent: those of its command, and of
+// config.toml in the home, which Codex reads each time and of which the agent understands one
+// setting in a line.
+func (a *agent) settings() []string {
 	file, _ := os.ReadFile(filepath.Join(a.home, "config.toml")) // a missing file configures nothing
+	return slices.Concat(a.config, strings.Split(string(file), "\n"))
+}
+
+// printCertificates prints the path of the certificates of a proxy that reads requests, if the
+// network of a profile has one. There is no proxy here, so the certificate is none.
+func (a *agent) printCertificates(profile string, stdout io.Writer) *wireError {
+	isRead := func(setting string) bool {
+		return strings.HasPrefix(setting, "permissions."+profile+".network=") && strings.Contains(setting, `"mode"="limited"`)
+	}
+	if !slices.ContainsFunc(a.settings(), isRead) {
+		return nil
+	}
+	path := filepath.Join(a.home, "proxy/ca-bundle-scripted.pem")
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("scripted")}), 0o600)
+	}
+	if err != nil {
+		return &wireError{Code: -32603, Message: err.Error()}
+	}
+	_, _ = io.WriteString(stdout, path) // the connection says if it has ended
+	return nil
+}
+
+// profiles returns the names of the permission profiles: those that a setting whose key
+// begins with permissions.NAME. defines.
+func (a *agent) profiles() []string {
 	names := slices.Clone(builtinProfiles)
-	for _, setting := range slices.Concat(a.config, strings.Split(string(file), "\n")) {
+	for _, setting := range a.settings() {
 		rest, ok := strings.CutPrefix(setting, "permissions.")
 		if name, _, found := strings.Cut(rest, "."); ok && found && !slices.Contains(names, name) {
 			names = append(names, name)
@@ -174,7 +202,7 @@ const probePort = "SYMPHONY_PROBE_PORT"
 // look at the network before a program, by BASH_ENV.
 func (a *agent) runProgram(ctx context.Context, p execParams, stdout, stderr io.Writer) (code int, refusal *wireError) {
 	if p.Env[probePort] != nil {
-		return 0, nil
+		return 0, a.printCertificates(p.PermissionProfile, stdout)
 	}
 	p.Env = maps.Clone(p.Env)
 	delete(p.Env, "BASH_ENV")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -313,7 +312,7 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 		Name:   a.Issue.Identifier + ": " + a.Issue.Title,
 		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
 		Key: a.Account.Key, Home: a.home, Temp: a.temp, Repository: a.isRepository,
-		Set: a.roomVariables(a.temp), Loopback: a.Loopback,
+		Set: a.roomVariables(a.temp, a.Network), Loopback: a.Loopback, Network: a.Network, Networks: a.networks(),
 		Deny: func(home string) []string {
 			readable := a.Denied.Readable
 			if process != nil {
@@ -323,11 +322,8 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 		},
 	}
 	if a.temp != "" {
-		options.ShellStart = a.roomIn(a.temp).ShellStart()
-		options.Certificates = filepath.Join(a.temp, "certificates.pem")
-	}
-	if s := a.setup(); s != nil && (a.preparing || s.Online) {
-		options.Networks = map[string]codex.Network{setupNetwork: s.network()}
+		room := a.roomIn(a.temp, a.Network)
+		options.ShellStart, options.Certificates = room.ShellStart(), room.Certificates()
 	}
 	if a.Repository != nil { // programs of the host run inside the agent's sandbox, if they can
 		options.NoExec = a.noExec

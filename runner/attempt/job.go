@@ -15,24 +15,26 @@ import (
 
 // Job holds what one attempt needs.
 type Job struct {
-	Issue      tracker.Issue
-	Attempt    int               // SPEC §4.1.5: 0 in the first run
-	Thread     string            // to resume, empty for a new one
-	Refused    string            // why the work of the last session was not published, which the first prompt says; empty for nothing
-	LeftOut    string            // files that could not be taken along with that work, which the first prompt says; empty for none
-	Unsettled  bool              // the last session ended well, and the rest of its publication needs no agent; see [schedule.Claim]
-	Feedback   []prompt.Feedback // what was said about the work and nobody has answered, oldest first
-	Prompt     string            // the template, SPEC §5.4
-	PromptLine int               // of WORKFLOW.md, on which it begins; 0 counts as 1
-	MaxTurns   int               // of the session; positive
-	Codex      codex.Config
-	Policy     schedule.Policy // decides whether a session continues with the issue
-	Tracker    tracker.Adapter
-	Workspaces *workspace.Root
-	Account    Account
-	SessionDir string // folder for the files of sessions that belong to no workspace; empty for none
-	Denied     Denied // what the agent may not read, besides the files of this program
-	Loopback   bool   // give the agent's commands a loopback of their own; see [codex.Options]
+	Issue       tracker.Issue
+	Attempt     int               // SPEC §4.1.5: 0 in the first run
+	Thread      string            // to resume, empty for a new one
+	Refused     string            // why the work of the last session was not published, which the first prompt says; empty for nothing
+	LeftOut     string            // files that could not be taken along with that work, which the first prompt says; empty for none
+	Unsettled   bool              // the last session ended well, and the rest of its publication needs no agent; see [schedule.Claim]
+	Feedback    []prompt.Feedback // what was said about the work and nobody has answered, oldest first
+	Prompt      string            // the template, SPEC §5.4
+	PromptLine  int               // of WORKFLOW.md, on which it begins; 0 counts as 1
+	MaxTurns    int               // of the session; positive
+	Codex       codex.Config
+	Policy      schedule.Policy // decides whether a session continues with the issue
+	Tracker     tracker.Adapter
+	Workspaces  *workspace.Root
+	Account     Account
+	SessionDir  string        // folder for the files of sessions that belong to no workspace; empty for none
+	Denied      Denied        // what the agent may not read, besides the files of this program
+	Loopback    bool          // give the agent's commands a loopback of their own; see [codex.Options]
+	Network     codex.Network // hosts that the agent's commands reach; see [codex.Options]
+	HookNetwork codex.Network // hosts that hooks in the sandbox reach
 	// Lookup returns a variable of this program, by which the agent's commands find tools. nil
 	// finds none.
 	Lookup     func(name string) (value string, ok bool)

@@ -186,7 +186,7 @@ func (a *attempt) runWithTrustedHooks(ctx context.Context, ws workspace.Workspac
 		a.work.session = session
 		err := a.seal(ws)
 		if err == nil {
-			err = a.takePack(ctx, "", a.roomIn(a.temp).Home())
+			err = a.takePack(ctx, "", a.sessionHome())
 		}
 		if err != nil {
 			return err
@@ -368,7 +368,7 @@ func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) (git.Che
 	err = a.Workspaces.ReplaceGit(ws, func(folder *os.Root) error {
 		err := store.Populate(ctx, folder, checkout)
 		if err == nil {
-			err = a.stagePack(folder, setup.Places{Work: ws.Path, Home: a.roomIn(a.temp).Home()}, a.needsPack(ws))
+			err = a.stagePack(folder, setup.Places{Work: ws.Path, Home: a.sessionHome()}, a.needsPack(ws))
 		}
 		for _, work := range works {
 			if err == nil {

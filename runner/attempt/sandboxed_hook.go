@@ -24,23 +24,33 @@ const (
 
 // shell runs a script in the sandbox, as the agent would, and returns its exit status
 // and the end of its output. It stops the script at the timeout. An empty folder is the
-// workspace; see execIn. doing says for people what the script does.
-func (a *attempt) shell(ctx context.Context, session *codex.Session, folder, doing, script string, timeout time.Duration, variables []string) (code int, output string, err error) {
+// workspace; see execIn. doing says for people what the script does, and network is one of
+// networks, or empty for that of the agent.
+func (a *attempt) shell(ctx context.Context, session *codex.Session, folder, doing, script, network string, timeout time.Duration, variables []string) (code int, output string, err error) {
 	var tail outputTail
-	env := []string{
-		"SYMPHONY_ISSUE_ID=" + string(a.Issue.ID),
-		"SYMPHONY_ISSUE_IDENTIFIER=" + a.Issue.Identifier,
-		"SYMPHONY_ATTEMPT=" + strconv.Itoa(a.Attempt),
+	var env []string
+	if !a.preparing { // what is prepared is for all issues
+		env = []string{
+			"SYMPHONY_ISSUE_ID=" + string(a.Issue.ID),
+			"SYMPHONY_ISSUE_IDENTIFIER=" + a.Issue.Identifier,
+			"SYMPHONY_ATTEMPT=" + strconv.Itoa(a.Attempt),
+		}
 	}
 	own := a.temp
 	if folder != "" {
 		own = scratchRoom(folder)
 	}
-	env = append(env, a.roomEnv(own, "")...)
+	reached, known := a.networks()[network]
+	if !known {
+		network, reached = "", a.Network
+	}
+	for name, value := range a.roomVariables(own, reached) {
+		env = append(env, name+"="+value)
+	}
 	result, err := session.Exec(ctx, execIn(folder, codex.Exec{
 		// Not a login shell: Codex was started by one, and here HOME is the agent's.
 		Argv: []string{"bash", "-c", "exec 2>&1\n" + script}, Doing: doing, Env: env,
-		Inherit: variables, Timeout: timeout, MaxOutput: maxProgramOutput, Stdout: &tail,
+		Inherit: variables, Timeout: timeout, MaxOutput: maxProgramOutput, Stdout: &tail, Network: network,
 	}))
 	return result.ExitCode, a.Redact(tail.text()), err
 }
@@ -55,7 +65,7 @@ func (a *attempt) sandboxedHook(ctx context.Context, session *codex.Session, fol
 	log := a.logger().With("hook", name)
 	log.InfoContext(ctx, "hook started")
 	began := time.Now()
-	code, output, err := a.shell(ctx, session, folder, "running the hook "+name, script, hooks.Timeout, hooks.Env)
+	code, output, err := a.shell(ctx, session, folder, "running the hook "+name, script, hooksNetwork, hooks.Timeout, hooks.Env)
 	failed := &workspace.HookError{Hook: name, Output: untrusted.Output(output, maxHookOutput), Lines: output}
 	switch {
 	case errors.Is(err, codex.ErrExecTimeout):
@@ -67,6 +77,7 @@ func (a *attempt) sandboxedHook(ctx context.Context, session *codex.Session, fol
 	case err != nil: // it is not the hook that failed
 		return err
 	case code != 0:
+		failed.Advice = a.networkAdvice(output)
 		failed.Err = fmt.Errorf("%w: %w", workspace.ErrHook, &workspace.ExitError{Code: code, Output: failed.Output})
 	default:
 		a.EventLog.hook(name, output, &code, time.Since(began), "")

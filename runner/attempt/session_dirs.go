@@ -127,8 +127,10 @@ func (a *attempt) prepareDirs() error {
 	return nil
 }
 
-// roomIn returns the room of the agent's commands in a folder.
-func (a *attempt) roomIn(folder string) room.Room { return room.Room{Dir: folder, Lookup: a.Lookup} }
+// roomIn returns the room in a folder, for commands in a network.
+func (a *attempt) roomIn(folder string, network codex.Network) room.Room {
+	return room.Room{Dir: folder, Lookup: a.Lookup, Network: len(network.Hosts) > 0}
+}
 
 // makeRoom makes the room of the session.
 func (a *attempt) makeRoom() error {
@@ -137,17 +139,18 @@ func (a *attempt) makeRoom() error {
 		return fmt.Errorf("make the agent's room: %w", err)
 	}
 	defer root.Close()
-	return a.roomIn(a.temp).Make(root, codex.ShellStart())
+	return a.roomIn(a.temp, a.Network).Make(root, codex.ShellStart())
 }
 
-// roomVariables returns the variables of the room in a folder, by their names; none if the
-// session has no folder of its own. TMPDIR is not among them: see [room.Room.Make].
-func (a *attempt) roomVariables(folder string) map[string]string {
+// roomVariables returns the variables of the room in a folder, by their names, for commands in
+// a network; none if the session has no folder of its own. TMPDIR is not among them: see
+// [room.Room.Make].
+func (a *attempt) roomVariables(folder string, network codex.Network) map[string]string {
 	set := map[string]string{}
 	if a.temp == "" {
 		return set
 	}
-	for _, v := range without(a.roomIn(folder).Variables(), a.Codex.Env) {
+	for _, v := range without(a.roomIn(folder, network).Variables(), a.Codex.Env) {
 		if v.Name != "TMPDIR" {
 			set[v.Name] = v.Value
 		}
@@ -155,20 +158,10 @@ func (a *attempt) roomVariables(folder string) map[string]string {
 	return set
 }
 
-// roomEnv returns the same as assignments, for a program in a network; an empty name is that of
-// the turns.
-func (a *attempt) roomEnv(folder, network string) (env []string) {
-	for name, value := range a.roomVariables(folder) {
-		env = append(env, name+"="+value)
-	}
-	return env
-}
-
-// RoomVariables returns the variables of the agent's commands for a session whose folder is
-// dir, with the reasons. kept are those of codex.env, and lookup returns a variable of this
-// program.
-func RoomVariables(dir string, kept []string, lookup func(name string) (string, bool)) []room.Variable {
-	return without(room.Room{Dir: dir, Lookup: lookup}.Variables(), kept)
+// RoomVariables returns the variables of the agent's commands in a room, with the reasons.
+// kept are those of codex.env.
+func RoomVariables(r room.Room, kept []string) []room.Variable {
+	return without(r.Variables(), kept)
 }
 
 // without returns the variables whose names are not kept.

@@ -39,12 +39,8 @@ const setupAdvice = "see its whole output with: symphony setup --again; then fix
 // Setup says how the project of a Repository is prepared.
 type Setup struct {
 	setup.Config
+	Network      codex.Network // of the script on the base, and on the agent's work if Config.Online is set
 	Preparations *Preparations // shared by the sessions of a run
-}
-
-// network returns the network of the script.
-func (s *Setup) network() codex.Network {
-	return codex.Network{Hosts: s.Hosts, Private: s.Private, Full: s.Full}
 }
 
 // Preparations makes each pack once. Other sessions that need it wait.
@@ -100,6 +96,14 @@ type prepared struct {
 	inputs map[string]string // of the base: the objects of setup.inputs by their paths
 }
 
+// sessionHome returns the home of the session's room.
+func (a *attempt) sessionHome() string { return a.roomIn(a.temp, a.Network).Home() }
+
+// scratchHome returns the home of the room in a scratch folder.
+func (a *attempt) scratchHome(folder string) string {
+	return a.roomIn(scratchRoom(folder), codex.Network{}).Home()
+}
+
 // setup returns how the project is prepared; nil for a project that is not.
 func (a *attempt) setup() *Setup {
 	if a.Repository == nil || !a.Repository.isPrepared() {
@@ -124,7 +128,7 @@ func (a *attempt) findPack(ctx context.Context, ws workspace.Workspace) error {
 	}
 	a.prepared.inputs = inputs
 	recipe := setup.Recipe{
-		Script: s.Run, Hosts: s.Hosts, Env: s.Env, Keep: s.Keep, Inputs: inputs, Tools: setup.Tools(a.Lookup), Private: s.Private, Full: s.Full,
+		Script: s.Run, Hosts: s.Network.Hosts, Env: s.Env, Keep: s.Keep, Inputs: inputs, Tools: setup.Tools(a.Lookup), Private: s.Network.Private, Full: s.Network.Full,
 	}
 	key := recipe.Key()
 	a.prepared.pack, err = s.Preparations.get(ctx, key, func() error { return a.prepareProject(ctx, ws, key) })
@@ -188,6 +192,7 @@ func (a *attempt) prepareProject(ctx context.Context, ws workspace.Workspace, ke
 func (a *attempt) preparer() *attempt {
 	job := a.Job
 	job.Codex.Env = slices.Concat(job.Codex.Env, a.setup().Env)
+	job.Network, job.HookNetwork = codex.Network{}, codex.Network{}
 	repository := *a.Repository
 	repository.Checkout.Head, repository.Checkout.Pushed = repository.Checkout.BaseHead, git.ObjectID{}
 	job.Repository = &repository
@@ -219,13 +224,12 @@ func (a *attempt) prepareIn(ctx context.Context, folder workspace.Workspace) err
 		err = a.checkOutScratch(ctx, folder, checkout, nil)
 	}
 	if err == nil {
-		err = a.runScript(ctx, folder.Path, setupNetwork, s.Env)
+		err = a.runScript(ctx, folder.Path, s.Env)
 	}
 	if err != nil {
 		return err
 	}
-	room := scratchRoom(folder.Path)
-	command := a.Repository.Host.KeepCommand(room, a.roomIn(room).Home(), setup.MaxBytes, s.Keep)
+	command := a.Repository.Host.KeepCommand(scratchRoom(folder.Path), a.scratchHome(folder.Path), setup.MaxBytes, s.Keep)
 	var changed outputTail
 	result, err := session.Exec(ctx, execIn(folder.Path, codex.Exec{
 		Argv: command.Args, Env: command.Env, Doing: "keeping what the preparation has made", Timeout: checkoutTime, MaxOutput: maxProgramOutput, Stdout: &changed,
@@ -239,24 +243,13 @@ func (a *attempt) prepareIn(ctx context.Context, folder workspace.Workspace) err
 	return err
 }
 
-// setupNetwork is the name of the script's network in a session.
-const setupNetwork = "setup"
-
-// runScript runs the script in a folder; an empty one is the workspace. network is the name of
-// its network, and variables are those that it sees besides the plain ones. The error of a script
-// that fails is a [*scriptError].
-func (a *attempt) runScript(ctx context.Context, folder, network string, variables []string) error {
+// runScript runs the script in a folder; an empty one is the workspace. It has the network of that
+// name if the session has one, and variables are those that it sees besides the plain ones. The
+// error of a script that fails is a [*scriptError].
+func (a *attempt) runScript(ctx context.Context, folder string, variables []string) error {
 	began, s := time.Now(), a.setup()
-	var tail outputTail
-	room := a.temp
-	if folder != "" {
-		room = scratchRoom(folder)
-	}
-	result, err := a.work.session.Exec(ctx, execIn(folder, codex.Exec{
-		Argv: []string{"bash", "-c", "exec 2>&1 </dev/null\n" + s.Run}, Doing: "preparing the project (setup.run)",
-		Env: a.roomEnv(room, network), Inherit: variables, Network: network, Timeout: s.Timeout, MaxOutput: maxProgramOutput, Stdout: &tail,
-	}))
-	failed := &scriptError{output: a.Redact(tail.text())}
+	code, output, err := a.shell(ctx, a.work.session, folder, "preparing the project (setup.run)", s.Run, setupNetwork, s.Timeout, variables)
+	failed := &scriptError{output: output}
 	switch {
 	case errors.Is(err, codex.ErrExecTimeout):
 		failed.how = fmt.Sprintf("it was not done after %v (setup.timeout_ms)", s.Timeout)
@@ -266,13 +259,13 @@ func (a *attempt) runScript(ctx context.Context, folder, network string, variabl
 		failed.how = "it was killed"
 	case err != nil:
 		return err
-	case result.ExitCode != 0:
-		failed.how = fmt.Sprintf("exit status %d", result.ExitCode)
+	case code != 0:
+		failed.how = fmt.Sprintf("exit status %d", code)
 	default:
-		a.EventLog.hook("setup", failed.output, &result.ExitCode, time.Since(began), "")
+		a.EventLog.hook("setup", output, &code, time.Since(began), "")
 		return nil
 	}
-	a.EventLog.hook("setup", failed.output, &result.ExitCode, time.Since(began), failed.how)
+	a.EventLog.hook("setup", output, &code, time.Since(began), failed.how)
 	return failed
 }
 
@@ -299,7 +292,6 @@ func setupFailed(cause error) error {
 // keepPrepared makes the pack of a key from the tars in a scratch folder. No process runs there
 // any more.
 func (a *attempt) keepPrepared(folder workspace.Workspace, key setup.Key) (content setup.Content, err error) {
-	room := a.roomIn(scratchRoom(folder.Path))
 	err = a.Workspaces.Fill(folder, func(root *os.Root) error {
 		work, err := openRegular(root, path.Join(".git", scratchTemp, "work.tar"))
 		if err != nil {
@@ -312,7 +304,7 @@ func (a *attempt) keepPrepared(folder workspace.Workspace, key setup.Key) (conte
 		}
 		defer home.Close()
 		content, err = a.setup().Preparations.Folder.Save(key, setup.Made{
-			Places: setup.Places{Work: folder.Path, Home: room.Home()}, WorkTar: work, HomeTar: home, Secrets: a.setupSecrets(),
+			Places: setup.Places{Work: folder.Path, Home: a.scratchHome(folder.Path)}, WorkTar: work, HomeTar: home, Secrets: a.setupSecrets(),
 		})
 		return err
 	})
@@ -399,7 +391,7 @@ func (a *attempt) takePrepared(ctx context.Context, ws workspace.Workspace) erro
 	if a.prepared.pack == nil {
 		return nil
 	}
-	home := a.roomIn(a.temp).Home()
+	home := a.sessionHome()
 	if a.Repository.TrustedHooks {
 		home = ""
 	}
@@ -450,24 +442,16 @@ func (a *attempt) prepareWork(ctx context.Context, folder string, work *git.Inco
 	if err != nil || maps.Equal(inputs, a.prepared.inputs) {
 		return err
 	}
-	err = a.runScript(ctx, folder, a.agentNetwork(), nil)
+	err = a.runScript(ctx, folder, nil)
 	if failed, isScript := errors.AsType[*scriptError](err); isScript {
 		return &verifyError{how: "setup.run, which prepares it, failed" + a.offline() + ": " + failed.how, output: lastLines(failed.output)}
 	}
 	return err
 }
 
-// agentNetwork returns the name of the network in which the script runs on the agent's work.
-func (a *attempt) agentNetwork() string {
-	if a.setup().Online {
-		return setupNetwork
-	}
-	return ""
-}
-
 // offline returns the words behind a failure of the script for a script that has no network.
 func (a *attempt) offline() string {
-	if a.setup().Online || len(a.setup().Hosts) == 0 {
+	if a.setup().Online || len(a.setup().Network.Hosts) == 0 {
 		return ""
 	}
 	return " without a network (setup.for_agent is offline, which a person can change)"

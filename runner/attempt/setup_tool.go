@@ -12,7 +12,7 @@ import (
 // setupTool returns the tool by which the agent prepares its own tree again.
 func (a *attempt) setupTool() codex.Tool {
 	with := "with the same hosts as before"
-	if a.agentNetwork() == "" {
+	if !a.setup().Online || len(a.setup().Network.Hosts) == 0 {
 		with = "without a network, from the caches"
 	}
 	return codex.Tool{
@@ -30,7 +30,7 @@ func (a *attempt) setupTool() codex.Tool {
 
 // callSetup answers a call of the tool.
 func (a *attempt) callSetup(ctx context.Context) (answer string, ok bool) {
-	err := a.runScript(ctx, "", a.agentNetwork(), nil)
+	err := a.runScript(ctx, "", nil)
 	failed, isScript := errors.AsType[*scriptError](err)
 	switch {
 	case err == nil:

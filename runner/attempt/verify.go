@@ -92,7 +92,7 @@ func (a *attempt) verify(ctx context.Context, work *git.Incoming) error {
 	if err := a.fillScratch(ctx, folder, work); err != nil {
 		return fmt.Errorf("check the work: %w", err)
 	}
-	err = a.takePack(ctx, folder.Path, a.roomIn(scratchRoom(folder.Path)).Home())
+	err = a.takePack(ctx, folder.Path, a.scratchHome(folder.Path))
 	if err == nil {
 		err = a.prepareWork(ctx, folder.Path, work)
 	}
@@ -103,7 +103,7 @@ func (a *attempt) verify(ctx context.Context, work *git.Incoming) error {
 		return err
 	}
 	timeout := a.verifyTime()
-	code, output, err := a.shell(ctx, a.work.session, folder.Path, "checking the work (delivery.verify)", a.Repository.Verify, timeout, a.Repository.Hooks.Env)
+	code, output, err := a.shell(ctx, a.work.session, folder.Path, "checking the work (delivery.verify)", a.Repository.Verify, "", timeout, a.Repository.Hooks.Env)
 	failed := &verifyError{output: lastLines(output)}
 	switch {
 	case errors.Is(err, codex.ErrExecTimeout):
@@ -163,7 +163,7 @@ func (a *attempt) checkOutScratch(ctx context.Context, folder workspace.Workspac
 			err = a.makeScratchRoom(folder, into)
 		}
 		if err == nil {
-			err = a.stagePack(into, setup.Places{Work: folder.Path, Home: a.roomIn(scratchRoom(folder.Path)).Home()}, true)
+			err = a.stagePack(into, setup.Places{Work: folder.Path, Home: a.scratchHome(folder.Path)}, true)
 		}
 		return err
 	})
@@ -186,7 +186,7 @@ func (a *attempt) makeScratchRoom(folder workspace.Workspace, git *os.Root) erro
 		return err
 	}
 	defer root.Close()
-	return a.roomIn(scratchRoom(folder.Path)).Make(root, codex.ShellStart())
+	return a.roomIn(scratchRoom(folder.Path), a.Network).Make(root, codex.ShellStart())
 }
 
 // prepareScratch runs the hooks that run in the sandbox. One that fails on the work is a

@@ -1,6 +1,6 @@
 // Package room is what the commands of an agent take for their machine: a home, a folder for
-// temporary files, and the variables by which tools find their caches, their toolchains and
-// the fact that there is no network.
+// temporary files, and the variables by which tools find their caches and their toolchains, and
+// know that there is no network where there is none.
 //
 // A room is a folder of one session. The agent may write it, and it is removed with the
 // session, so nothing that one agent leaves there reaches another. What a person's own home
@@ -22,6 +22,9 @@ import (
 type Room struct {
 	Dir    string                                    // absolute
 	Lookup func(name string) (value string, ok bool) // a variable of this program; nil finds none
+
+	// Network says that commands reach hosts, so that tools may ask their registries.
+	Network bool
 }
 
 // Variable is a variable of the commands of an agent.
@@ -37,11 +40,15 @@ func (r Room) Temp() string { return filepath.Join(r.Dir, "tmp") }
 // read it and not write it.
 func (r Room) ShellStart() string { return filepath.Join(r.Dir, "start.sh") }
 
+// Certificates returns the path of the file with the certificates of Codex's proxy, which is
+// empty until a session fills it. The agent may read it and not write it.
+func (r Room) Certificates() string { return filepath.Join(r.Dir, "certificates.pem") }
+
 // Make makes the folders and files of the room below its folder, which is root. start is the beginning of what bash reads before each command.
 func (r Room) Make(root *os.Root, start string) error {
 	// bash sets TMPDIR, and not Codex, because what Codex has for it is read-only at its top.
 	start += "export TMPDIR='" + strings.ReplaceAll(r.Temp(), "'", `'\''`) + "'\n"
-	err := errors.Join(root.MkdirAll("home", 0o700), root.MkdirAll("tmp", 0o700), root.WriteFile("start.sh", []byte(start), 0o600))
+	err := errors.Join(root.MkdirAll("home", 0o700), root.MkdirAll("tmp", 0o700), root.WriteFile("start.sh", []byte(start), 0o600), root.WriteFile("certificates.pem", nil, 0o600))
 	if settings := r.gitSettings(); err == nil && settings != "" {
 		err = root.WriteFile("home/.gitconfig", []byte(settings), 0o600)
 	}

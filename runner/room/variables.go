@@ -5,30 +5,34 @@ import (
 	"path/filepath"
 )
 
-// fixed are the variables with the same value in every room. All clients fail at once without
-// a network instead of waiting for it, and none looks for news of itself: a request that the
-// sandbox refuses is a failure of the agent's command.
+// fixed are the variables with the same value in every room. No client looks for news of
+// itself: a request that the sandbox refuses is a failure of the agent's command.
 var fixed = []Variable{
 	{"CI", "true", "tools ask no questions and draw no progress"},
 	{"ASAN_OPTIONS", "detect_leaks=0", "LeakSanitizer needs ptrace, which the sandbox refuses"},
 	{"LSAN_OPTIONS", "detect_leaks=0", "the same, for programs that link it alone"},
-	{"GOTOOLCHAIN", "local", "go would fetch the toolchain that go.mod names"},
-	{"GOSUMDB", "off", "go would ask for the checksums of modules that go.sum does not have"},
 	{"GOFLAGS", "-modcacherw", "the module cache can be removed with the room"},
-	{"CARGO_NET_OFFLINE", "true", "there is no network"},
-	{"npm_config_fetch_retries", "0", "there is no network"},
 	{"npm_config_audit", "false", "npm would ask its registry"},
 	{"npm_config_fund", "false", "npm would ask its registry"},
 	{"npm_config_update_notifier", "false", "npm would ask its registry"},
-	{"YARN_ENABLE_NETWORK", "0", "there is no network"},
 	{"YARN_ENABLE_TELEMETRY", "0", "yarn would report what it does"},
-	{"PIP_RETRIES", "0", "there is no network"},
 	{"PIP_DISABLE_PIP_VERSION_CHECK", "1", "pip would ask its registry"},
+	{"DOTNET_CLI_TELEMETRY_OPTOUT", "1", "dotnet would report what it does"},
+}
+
+// offline are the variables of a room without a network. All clients fail at once there
+// instead of waiting.
+var offline = []Variable{
+	{"GOTOOLCHAIN", "local", "go would fetch the toolchain that go.mod names"},
+	{"GOSUMDB", "off", "go would ask for the checksums of modules that go.sum does not have"},
+	{"CARGO_NET_OFFLINE", "true", "there is no network"},
+	{"npm_config_fetch_retries", "0", "there is no network"},
+	{"YARN_ENABLE_NETWORK", "0", "there is no network"},
+	{"PIP_RETRIES", "0", "there is no network"},
 	{"UV_OFFLINE", "1", "there is no network"},
 	{"MAVEN_ARGS", "--offline", "there is no network"},
 	{"COMPOSER_DISABLE_NETWORK", "1", "there is no network"},
 	{"BUNDLE_RETRY", "0", "there is no network"},
-	{"DOTNET_CLI_TELEMETRY_OPTOUT", "1", "dotnet would report what it does"},
 }
 
 // homes are the variables that name folders below the room's home.
@@ -61,7 +65,7 @@ func (r Room) Variables() []Variable {
 	list := []Variable{
 		{"HOME", r.Home(), "a home that can be written, and is nobody else's"},
 		{"TMPDIR", r.Temp(), "temporary files are the session's own; /tmp is read-only"},
-		{"BASH_ENV", r.ShellStart(), "bash looks at the network of each command, and unsets the proxies of Codex, which refuse everything"},
+		{"BASH_ENV", r.ShellStart(), "bash looks at the network of each command, and unsets the proxies of Codex where they refuse everything"},
 	}
 	for _, v := range homes {
 		list = append(list, Variable{v.Name, filepath.Join(r.Home(), v.Value), v.Why})
@@ -74,7 +78,11 @@ func (r Room) Variables() []Variable {
 	if base := r.personal("PYTHONUSERBASE", ".local", ""); hasPython(base) {
 		list = append(list, Variable{"PYTHONUSERBASE", base, "the Python programs of the person's home find their packages"})
 	}
-	return append(append(list, r.goProxy()), fixed...)
+	list = append(list, fixed...)
+	if r.Network {
+		return list
+	}
+	return append(append(list, r.goProxy()), offline...)
 }
 
 // goProxy returns the variable that names where go finds modules: those that the person's home

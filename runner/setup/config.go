@@ -5,14 +5,11 @@ import "time"
 // Config holds the section setup of WORKFLOW.md.
 type Config struct {
 	Run     string   // shell script; empty prepares nothing
-	Hosts   []string // that it reaches besides its own loopback
-	Private bool     // Hosts may have private addresses
-	Full    bool     // it may send anything to Hosts; otherwise GET and HEAD alone
 	Env     []string // names of the variables that it sees besides the plain ones, and no agent
 	Inputs  []string // patterns of the files of the base that decide whether it runs again; empty is LockFiles
 	Keep    []string // paths of the checkout that are kept; empty is all that git ignores
 	Timeout time.Duration
-	// Online lets the agent prepare its own tree with the same Hosts; otherwise without a network.
+	// Online says that the script has its network also on the agent's work.
 	Online bool
 }
 

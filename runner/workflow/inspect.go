@@ -93,6 +93,7 @@ func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	d.decodeTracker()
 	d.decodeRepository()
 	d.checkSetup()
+	d.checkNetworks()
 	d.placeMissing()
 	d.warnAboutCredentials(content)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -115,13 +116,14 @@ func (d *decoder) table() []entry {
 		optional("hooks.before_remove", "", "script run before a workspace is removed; failure is reported and changes nothing else", d.text(&hooks.BeforeRemove)),
 		withDefault("hooks.timeout_ms", defaultHookTimeout, "time each hook may take; an invalid value falls back to the default", form{d.hookTimeout, object{}}),
 		optional("hooks.env", "[]", "names of environment variables that hooks see besides the plain ones", d.names(&hooks.Env)),
+		optional("hooks.network", "[]", "hosts that hooks in the sandbox reach, with GET, HEAD and OPTIONS alone: names of hosts, and of the sets "+strings.Join(hosts.Sets(), ", ")+", which are the public registries of an ecosystem", d.hosts(&s.HookNetwork.Hosts)),
 		optional("hooks.sandboxed", "true with repository, else false", "run hooks in the agent's sandbox, where they see the variables that both hooks.env and codex.env name; false needs hooks.trusted", d.boolean(&s.SandboxHooks)),
 		optional("hooks.trusted", "false", "with repository: hooks may run outside the sandbox in a folder where an agent has worked; before_remove always does", d.boolean(&s.TrustHooks)),
 
 		optional("setup.run", "", "shell script that prepares the project, such as npm ci: it runs in the sandbox on a clean checkout of the base, before any agent, once for the files of setup.inputs; each workspace gets a copy of what it made", d.text(&setup.Run)),
-		optional("setup.network", "[]", "hosts that setup.run reaches", d.strings(&setup.Hosts)),
-		optional("setup.network_private", "false", "hosts of setup.network may have private addresses, such as a company's mirror", d.boolean(&setup.Private)),
-		withDefault("setup.network_mode", "limited", "limited lets setup.run send GET and HEAD alone, which takes a certificate of Codex's own; full opens a tunnel for anything to these hosts, for tools that do not take the certificate", d.word(func(word string) { setup.Full = word == "full" }, "limited", "full")),
+		optional("setup.network", "[]", "hosts that setup.run reaches, as hooks.network has them", d.hosts(&s.SetupNetwork.Hosts)),
+		optional("setup.network_private", "false", "hosts of setup.network may have private addresses, such as a company's mirror", d.boolean(&s.SetupNetwork.Private)),
+		withDefault("setup.network_mode", "limited", "limited lets setup.run send GET and HEAD alone, which takes a certificate of Codex's own; full opens a tunnel for anything to these hosts, for tools that do not take the certificate", d.word(func(word string) { s.SetupNetwork.Full = word == "full" }, "limited", "full")),
 		optional("setup.env", "[]", "names of environment variables that setup.run sees besides the plain ones, and no agent", d.names(&setup.Env)),
 		optional("setup.inputs", "the known lock files", "patterns of files of the base: setup.run runs again when one of them has changed; if there is none, when any file has", d.globs(&setup.Inputs)),
 		optional("setup.keep", "all that git ignores", "files and folders of the checkout that workspaces get a copy of; the caches in the room's home are always copied", d.paths(&setup.Keep)),
@@ -157,6 +159,7 @@ func (d *decoder) table() []entry {
 		withDefault("codex.max_processes", "16384", "processes and threads that the user of this program may have while a session starts another; the superuser has no such bound; 0 is unlimited", d.integer(&s.Workspace.Limits.Processes, 0)),
 		withDefault("codex.max_open_files", "65536", "files that one process of a session may have open; 0 is unlimited", d.integer(&s.Workspace.Limits.OpenFiles, 0)),
 		optional("codex.max_memory_mb", "three quarters of the machine's memory, or of the container's", "memory that one process of a session may allocate, in MiB (Linux); when the machine has none left, processes of sessions end first; the default is a soft limit, which a command that reserves more than it uses, such as a test with an address sanitizer, can raise (ulimit -d unlimited); 0 is unlimited", d.integer(&s.Workspace.Limits.Memory, 0)),
+		optional("codex.network", "[]", "hosts that the agent's commands and delivery.verify reach, as hooks.network has them; what the agent reads can leave by the path of a request to one of them", d.hosts(&s.Network.Hosts)),
 		optional("codex.deny", "[]", "files and folders that the agent may not read, besides those that the guard denies; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; what Codex itself runs stays readable", d.denyPaths(&codex.Deny)),
 
 		optional("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent; a change needs a restart", d.port()),

@@ -64,7 +64,10 @@ type Settings struct {
 	TrustHooks bool
 	// Loopback gives the agent's commands a loopback of their own.
 	Loopback bool
-	Setup    setup.Config
+	// Network are the hosts that the agent's commands reach, HookNetwork those of hooks in the
+	// sandbox, and SetupNetwork those of Setup.Run.
+	Network, HookNetwork, SetupNetwork codex.Network
+	Setup                              setup.Config
 }
 
 // Tracker selects an adapter and holds its settings.

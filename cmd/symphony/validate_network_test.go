@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/netip"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestValidateNamesHostsThatTheSandboxRefuses looks hosts up that are this machine, of a
+// private network, public and unknown.
+func TestValidateNamesHostsThatTheSandboxRefuses(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("elsewhere each list is refused")
+	}
+	p := newProject(t, scripted(t, t.TempDir()), nil)
+	p.replace("kind: file", "kind: file\ncodex: {network: [own.example, public.example, unknown.example]}\nrepository: {url: "+p.dir+"}\ndelivery: {kind: none}\nhooks:\n  network: [mirror.example]")
+	var out strings.Builder
+	a := &app{
+		process: process{stdout: &out, stderr: io.Discard, environ: p.env, lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
+			address, known := map[string]string{"own.example": "127.0.0.1", "public.example": "8.8.8.8", "mirror.example": "10.1.2.3"}[host]
+			if !known {
+				return nil, errors.New("no such host")
+			}
+			return []netip.Addr{netip.MustParseAddr(address)}, nil
+		}},
+		logFormat: "text",
+	}
+	a.detectActions()
+	a.redactor = a.environmentSecrets()
+	if err := (&validateCommand{a}).validate(t.Context(), filepath.Join(p.dir, "WORKFLOW.md"), checkTimeout); err == nil || !strings.Contains(err.Error(), "network") {
+		t.Errorf("%v", err)
+	}
+	for _, want := range []string{
+		"codex.network: own.example is 127.0.0.1, this machine or a service of its own",
+		"hooks.network: mirror.example is 10.1.2.3, an address that is not public, which the sandbox refuses: remove it",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in:\n%s", want, &out)
+		}
+	}
+	if strings.Contains(out.String(), "public.example") || strings.Contains(out.String(), "unknown.example") {
+		t.Errorf("%s", &out)
+	}
+}

@@ -1,0 +1,127 @@
+package attempt
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/runner/schedule"
+)
+
+// TestAHookThatReachesNoHostSaysWhichLineIsMissing has the last words of package managers in a
+// sandbox without a network.
+func TestAHookThatReachesNoHostSaysWhichLineIsMissing(t *testing.T) {
+	t.Parallel()
+	const advice = "it runs in the sandbox, without a network: name the hosts that it fetches from in hooks.network"
+	line := func(set string) string { return advice + "; write `network: [" + set + "]` in the section hooks" }
+	for output, want := range map[string]string{
+		"npm error code EAI_AGAIN\nnpm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN":                     line("node"),
+		"WARNING: Retrying after connection broken by 'NewConnectionError([Errno -3] Temporary failure in name resolution)': /simple/requests/": line("python"),
+		"go: example.org/x@v1: Get \"https://proxy.golang.org/x\": dial tcp: lookup proxy.golang.org: no such host":                             line("go"),
+		"go: github.com/a/b@v1.2.3: module lookup disabled by GOPROXY=off":                                                                      line("go"),
+		"error: failed to get `serde`\n  [6] Could not resolve host: index.crates.io":                                                           line("rust"),
+		"Could not transfer artifact from central (https://repo.maven.apache.org/maven2): repo.maven.apache.org: Name or service not known":     line("java"),
+		"fatal: unable to access 'https://github.com/a/b/': Could not resolve host: github.com":                                                 line("github"),
+		"curl: (7) Couldn't connect: Network is unreachable":                                                                                    advice,
+		"curl: (56) CONNECT tunnel failed, response 403":                                                                                        advice,
+		"make: *** No rule to make target 'deps'":                                                                                               "",
+		"npm error Missing script: \"build\"":                                                                                                   "",
+	} {
+		if got := (&attempt{}).networkAdvice(output); got != want {
+			t.Errorf("%s: %q, want %q", output, got, want)
+		}
+	}
+	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
+	f.job.Repository.Hooks.AfterCreate = "echo 'npm error code EAI_AGAIN'; exit 1"
+	got := f.session(t.Context())
+	if !strings.HasSuffix(got.Why, line("node")) || strings.Contains(got.Fault, "network") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestHooksHaveTheVariablesOfTheirNetwork has the scripted agent, without a sandbox.
+func TestHooksHaveTheVariablesOfTheirNetwork(t *testing.T) {
+	t.Parallel()
+	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
+	f.job.Loopback = runtime.GOOS == "linux"
+	f.job.HookNetwork = codex.Network{Hosts: []string{"registry.example"}}
+	f.job.Repository.Hooks.AfterCreate = `test -z "$GOPROXY$UV_OFFLINE" && test "$npm_config_audit" = false && test -n "$SYMPHONY_NETWORK"`
+	f.job.Repository.Verify = `test "$GOPROXY" = off && test -z "$SYMPHONY_NETWORK"`
+	got := f.session(t.Context())
+	if runtime.GOOS != "linux" {
+		if got.Class != schedule.Systemic || !strings.Contains(got.Why, "only Linux") {
+			t.Errorf("%+v", got)
+		}
+		return
+	}
+	if got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestHooksReachTheirHostsAndTheAgentDoesNot has the real Codex, and a server of the test that
+// stands in for a host with a private address.
+func TestHooksReachTheirHostsAndTheAgentDoesNot(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux gives each command a network of its own")
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		t.Skip(err)
+	}
+	addresses, err := net.LookupHost(name)
+	if err != nil {
+		t.Skipf("the name of this machine is not known: %v", err)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(addresses[0], "0"))
+	if err != nil {
+		t.Skipf("the name of this machine is not its own: %v", err)
+	}
+	var mu sync.Mutex
+	var seen []string
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, r.Method+" "+r.URL.Path)
+		fmt.Fprint(w, "hello")
+	}))
+	server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	t.Cleanup(server.Close)
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	host := name + ":" + port
+	const ask = `ask() { p=${http_proxy#http://127.0.0.1:}; exec 3<>"/dev/tcp/127.0.0.1/${p:-1}" && printf '%s http://HOST/%s HTTP/1.1\r\nHost: HOST\r\nContent-Length: 0\r\nConnection: close\r\n\r\n' "$1" "$2" >&3 && grep -q '^HTTP/1.1 200' <&3; }
+`
+	of, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{
+		calls(t, "exec_command", map[string]string{"cmd": ". ./ask; echo done > a.txt; ask GET turn && echo reached > b.txt"}),
+		{Items: []codextest.Item{codextest.Message{Text: "Done."}}},
+	}})
+	f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }}
+	f.dir = realPath(t, f.dir)
+	writeFile(t, f.path("seed/ask"), strings.ReplaceAll(ask, "HOST", host))
+	account := f.job.Account
+	f.inRepository()
+	f.job.Account = account
+	f.job.HookNetwork = codex.Network{Hosts: []string{name}, Private: true}
+	f.job.Repository.Hooks.AfterCreate = ". ./ask; ask GET hook && ! ask POST hook"
+	f.job.Repository.Verify = ". ./ask; ! ask GET verify && test -e a.txt && test ! -e b.txt"
+	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
+		t.Fatalf("%+v", got)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"GET /hook", "GET /hook"}; !slices.Equal(seen, want) { // in the workspace, and before the check
+		t.Errorf("the host has seen %q, want %q", seen, want)
+	}
+}

@@ -1,0 +1,90 @@
+package hosts
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Lookup returns the addresses of a host.
+type Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+
+// SystemLookup asks the resolver of this machine.
+func SystemLookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+}
+
+// The bounds of a check.
+const (
+	lookupTime = 5 * time.Second
+	lookups    = 8 // at once
+)
+
+// Refusal is a host whose addresses the sandbox does not let commands reach.
+type Refusal struct {
+	Host    string
+	Address netip.Addr
+	Own     bool // it is this machine, or a service of its network that answers it alone
+}
+
+// Reason returns why the host is refused and what to do.
+func (r Refusal) Reason() string {
+	if r.Own {
+		return r.Host + " is " + r.Address.String() + ", this machine or a service of its own: every port of it would be open; remove it"
+	}
+	return r.Host + " is " + r.Address.String() + ", an address that is not public, which the sandbox refuses: remove it"
+}
+
+// Check looks hosts up and returns those that are this machine, and, unless private is set,
+// those that have an address which is not public. A host that cannot be looked up is passed
+// over: it may be known to the machine that runs the sessions.
+func (l Lookup) Check(ctx context.Context, hosts []string, private bool) []Refusal {
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	found := make([]*Refusal, len(hosts))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, lookups)
+	for i, host := range hosts {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			addresses, _ := l(ctx, host) // none for a host that is not known
+			for _, a := range addresses {
+				if own := isOwn(a.Unmap()); own || !private && !isPublic(a.Unmap()) {
+					found[i] = &Refusal{Host: host, Address: a.Unmap(), Own: own}
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var refused []Refusal
+	for _, r := range found {
+		if r != nil {
+			refused = append(refused, *r)
+		}
+	}
+	return refused
+}
+
+// isOwn reports whether an address is the machine itself, or one that is valid on its link
+// alone, such as that of a cloud's metadata.
+func isOwn(a netip.Addr) bool {
+	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast()
+}
+
+// reserved are the networks that are not public besides those that package netip knows.
+var reserved = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
+	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("2001:db8::/32"),
+}
+
+// isPublic reports whether an address can be reached from everywhere. Codex decides by the
+// same networks.
+func isPublic(a netip.Addr) bool {
+	return a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) })
+}
