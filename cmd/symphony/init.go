@@ -29,7 +29,7 @@ func (i *initCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a WORKFLOW.md, and the workflow of GitHub Actions that runs it",
-		Long: `Write a WORKFLOW.md, and the workflow of GitHub Actions that runs it, into the root of this repository. On a terminal it asks for what no flag says; elsewhere the defaults count, and --tracker must be given.
+		Long: `Write a WORKFLOW.md, and the workflow of GitHub Actions that runs it, into the root of this repository. It looks for lock files, and writes the section setup that installs what they name. On a terminal it asks for what no flag says; elsewhere the defaults count, and --tracker must be given.
 
 It overwrites nothing: if a file is there, it writes none.`,
 		Example: `symphony init # asks
@@ -88,6 +88,9 @@ func (i *initCommand) Run(ctx context.Context, given func(flag string) bool) err
 	}
 	for _, f := range files {
 		i.printItem("wrote ", f.Path+": "+f.Purpose)
+	}
+	if p := s.Preparation; p.Script != "" {
+		i.printItem("found ", strings.Join(p.Files, ", ")+": the section setup installs what it names before any agent works; agents have no network")
 	}
 	fmt.Fprint(i.stdout, "\nNext, in this folder:\n\n")
 	for n, step := range s.Steps(i.ownCommand()) {

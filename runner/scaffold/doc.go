@@ -3,8 +3,8 @@
 //
 // # Story
 //
-// [Find] finds out which repository a checkout belongs to, and which of its workflows of
-// Actions check pull requests. [Questions] are what a person, a flag or a default has to
+// [Find] finds out which repository a checkout belongs to, which of its workflows of
+// Actions check pull requests, and which setup prepares it (package setup). [Questions] are what a person, a flag or a default has to
 // answer; each one puts its answer into the [Setup], or says what is wrong with it, and
 // the default of a question depends on the answers before it. [Setup.Files] fills the
 // templates in the folder templates: WORKFLOW.md, the workflow of Actions that runs it,

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -36,6 +37,7 @@ func Find(folder string) (Setup, error) {
 		return Setup{}, err
 	}
 	s := Setup{Folder: filepath.Base(folder), Server: client.DefaultServer, Workflows: checkWorkflows(folder), originHost: hostOf(origin)}
+	s.Preparation, _ = setup.Look(os.DirFS(folder))
 	if server, name, ok := client.ParseRepository(origin); ok && strings.Contains(server, "github") {
 		s.Server, s.Repository = server, name
 	}

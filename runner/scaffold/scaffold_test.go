@@ -11,11 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rhysd/actionlint"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
 
 	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/file"
@@ -338,6 +340,89 @@ func TestTheAPIIsThatOfTheServer(t *testing.T) {
 		}
 		if line != want {
 			t.Errorf("%s: %q, want %q", server, line, want)
+		}
+	}
+}
+
+// TestThePreparationOfTheProjectIsWritten reads what is written for projects of several kinds as
+// the program and editors do.
+func TestThePreparationOfTheProjectIsWritten(t *testing.T) {
+	t.Parallel()
+	schema := frontMatterSchema(t)
+	for name, test := range map[string]struct {
+		files    map[string]string
+		run      string
+		hosts    []string
+		keep     []string
+		installs string
+	}{
+		"one line": {map[string]string{"package-lock.json": "", ".gitignore": "node_modules\n"}, "npm ci", []string{"node"}, nil, ""},
+		"a monorepo": {
+			map[string]string{"web app/pnpm-lock.yaml": "", "api/uv.lock": "", "Gemfile.lock": "", ".gitignore": "node_modules/\n"},
+			"set -e\nbundle config set --global path \"$HOME/.bundle\"\nBUNDLE_FROZEN=true bundle install\n(cd api && uv sync --locked)\n(cd 'web app' && pnpm install --frozen-lockfile)\n",
+			[]string{"node", "python", "ruby"}, []string{"api/.venv", "web app/node_modules"},
+			"      - run: npm install --global pnpm # for setup.run of WORKFLOW.md, and for the agent\n      - run: pipx install uv # for setup.run of WORKFLOW.md, and for the agent\n",
+		},
+		"nothing": {nil, "", nil, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := checkout(t, "https://github.com/acme/shop", test.files)
+			written := texts(t, setUp(t, folder, map[string]string{"tracker": "github"}))
+			env := workflow.Env{Trackers: trackers, TempDir: t.TempDir(), Home: folder, Lookup: func(name string) (string, bool) {
+				value, ok := map[string]string{"GITHUB_TOKEN": "ghs_api0123456789", "GITHUB_REPOSITORY": "acme/shop"}[name]
+				return value, ok
+			}}
+			text := written["WORKFLOW.md"]
+			wf, err := workflow.Parse(filepath.Join(folder, "WORKFLOW.md"), []byte(text), env)
+			if err != nil || len(wf.Warnings) > 0 {
+				t.Fatalf("%v %q\n%s", err, wf.Warnings, text)
+			}
+			got := wf.Settings.Setup
+			if got.Run != test.run || !slices.Equal(got.Hosts, test.hosts) || !slices.Equal(got.Keep, test.keep) {
+				t.Errorf("%+v\n%s", got, text)
+			}
+			_, front, _ := strings.Cut(text, "---\n")
+			front, _, _ = strings.Cut(front, "\n---\n")
+			var values any
+			if err := yaml.Unmarshal([]byte(front), &values); err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(values); err != nil {
+				t.Error(err)
+			}
+			runs := written[actionsWorkflow]
+			if !strings.Contains(runs, "persist-credentials: false }\n"+test.installs+"      # Where actions") {
+				t.Errorf("the workflow of Actions does not install\n%s\n%s", test.installs, runs)
+			}
+			for _, problem := range lint(t, runs) {
+				t.Error(problem)
+			}
+			if commented := strings.Contains(text, "\n# setup:\n"); commented != (test.run == "") {
+				t.Errorf("there is an example: %v", commented)
+			}
+		})
+	}
+}
+
+// TestTheLineOfASuggestionIsTheSection reads both as the program does.
+func TestTheLineOfASuggestionIsTheSection(t *testing.T) {
+	t.Parallel()
+	for _, kind := range setup.Kinds() {
+		file := strings.ReplaceAll(kind.Files[0], "*", "Big shop")
+		suggestion, ok := setup.Detect([]string{file, "my api/" + file, kind.With})
+		suggestion.Exposed = suggestion.Makes
+		var configs []any
+		for _, text := range []string{suggestion.Section(), suggestion.Line()} {
+			wf, err := workflow.Parse("/repo/WORKFLOW.md", []byte("---\ntracker: {kind: file}\nrepository: {url: .}\n"+text+"\n---\n"), workflow.Env{Trackers: trackers, TempDir: "/tmp"})
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", kind.Name, err, text)
+			}
+			wf.Settings.Setup.Run = strings.TrimSpace(wf.Settings.Setup.Run)
+			configs = append(configs, wf.Settings.Setup)
+		}
+		if diff := cmp.Diff(configs[0], configs[1]); diff != "" || !ok {
+			t.Errorf("%s (-section +line):\n%s", kind.Name, diff)
 		}
 	}
 }

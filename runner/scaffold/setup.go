@@ -10,6 +10,7 @@ import (
 	"sync"
 	"text/template"
 
+	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
@@ -30,6 +31,8 @@ type Setup struct {
 	Repository string   // OWNER/NAME on it; empty if nobody said
 	Workflows  []string // names of the repository's own workflows that check pull requests
 	originHost string   // host of the origin of the checkout; empty if it is not known
+
+	Preparation setup.Suggestion // of the project; without a script if nothing fits
 }
 
 // The conditions and values of the templates.

@@ -1,5 +1,5 @@
-// Package setup keeps the files that the preparation of a project has made, for the
-// workspaces of later sessions.
+// Package setup suggests how a project is prepared, and keeps the files that the preparation
+// has made, for the workspaces of later sessions.
 //
 // The section setup of WORKFLOW.md names a script, such as `npm ci`. Package attempt runs it
 // in the sandbox, on a clean checkout of the base, before any agent, and gives this package
@@ -12,6 +12,9 @@
 // Tools write the absolute path of the folder that they work in into files: scripts of a
 // virtual environment, settings of a build. Save knows that path and puts a mark in its place,
 // and Extract puts the path of the new workspace there. Only texts and links are changed.
+//
+// [Detect] suggests the section for a checkout, from one table of kinds of projects, which init,
+// validate and the documents share.
 //
 // A pack is found by its [Key], the digest of everything that decides its content. It is
 // refused if it is of another key, or if a byte of it has changed.

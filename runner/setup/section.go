@@ -1,0 +1,65 @@
+package setup
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Section returns the section setup of a WORKFLOW.md as YAML, with comments.
+func (s Suggestion) Section() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Before any agent works, and again when one of these files changes: %s.\n", some(s.Files))
+	b.WriteString("setup:\n")
+	if lines := strings.Split(s.Script, "\n"); len(lines) == 1 && !strings.ContainsAny(s.Script, "#:\"'{}[]|") {
+		fmt.Fprintf(&b, "  run: %s\n", s.Script)
+	} else {
+		fmt.Fprintf(&b, "  run: |\n    %s\n", strings.Join(lines, "\n    "))
+	}
+	fmt.Fprintf(&b, "  network: [%s] # sets of hosts that it reaches; agents reach none\n", strings.Join(s.Hosts, ", "))
+	if len(s.Exposed) > 0 {
+		fmt.Fprintf(&b, "  # Git does not ignore %s: write that into .gitignore, and remove keep.\n", some(s.Exposed))
+		fmt.Fprintf(&b, "  keep: %s\n", flow(s.Makes))
+	}
+	return b.String()
+}
+
+// Line returns the section in one line of YAML.
+func (s Suggestion) Line() string {
+	keep := ""
+	if len(s.Exposed) > 0 {
+		keep = ", keep: " + flow(s.Makes)
+	}
+	return fmt.Sprintf("setup: {run: %s, network: [%s]%s}", quoted(s.Script), strings.Join(s.Hosts, ", "), keep)
+}
+
+// some returns the first names of a list, and the number of the others.
+func some(names []string) string {
+	const most = 3
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// flow returns a list of names in one line of YAML.
+func flow(names []string) string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = quoted(name)
+		if !strings.ContainsAny(name, " @+") {
+			list[i] = name
+		}
+	}
+	return "[" + strings.Join(list, ", ") + "]"
+}
+
+// quoted returns a text in double quotes, as JSON and YAML have it.
+func quoted(text string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // of && and >
+	_ = e.Encode(text)     // strings always encode
+	return strings.TrimSpace(b.String())
+}
