@@ -41,6 +41,7 @@ var homes = []Variable{
 	{"XDG_CONFIG_HOME", ".config", "settings are the session's own"},
 	{"XDG_DATA_HOME", ".local/share", "data are the session's own"},
 	{"XDG_STATE_HOME", ".local/state", "states are the session's own"},
+	{"GRADLE_USER_HOME", ".gradle", "Java does not look at HOME"},
 }
 
 // toolchains are the variables by which tools find what is installed in a home, with its
@@ -70,6 +71,7 @@ func (r Room) Variables() []Variable {
 	for _, v := range homes {
 		list = append(list, Variable{v.Name, filepath.Join(r.Home(), v.Value), v.Why})
 	}
+	list = append(list, Variable{"MAVEN_OPTS", "-Duser.home=" + r.Home(), "Java does not look at HOME"})
 	for _, v := range toolchains {
 		if path := r.personal(v.Name, v.Value, ""); isThere(path) {
 			list = append(list, Variable{v.Name, path, v.Why})
