@@ -69,7 +69,7 @@ func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logge
 		return runner.Connection{}, err
 	}
 	env, folders := a.childEnv(wf), a.workspaceConfig(wf)
-	warnings := slices.Concat(missingInHooks(env, wf.Settings), env.Missing("codex.env", wf.Settings.Codex.Env))
+	warnings := slices.Concat(missingInHooks(env, wf.Settings), env.Missing("codex.env", wf.Settings.Codex.Env), env.Missing("setup.env", wf.Settings.Setup.Env))
 	var workspaces *workspace.Root
 	var repository *runner.Repository
 	var publisher *publish.Publisher

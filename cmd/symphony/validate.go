@@ -141,6 +141,7 @@ func (v *validateCommand) checkSettings(found *validation.Report, in workflow.In
 		found.Setting(validation.Problem, p)
 	}
 	v.checkVariables(found, in)
+	v.warnWithoutSetup(found, in)
 	what := fmt.Sprintf("%s: %s", found.Workflow, count(in.Keys(), "key"))
 	if name, isOrigin := v.repositoryNear(in.Workflow.Path); isOrigin {
 		what += ", in the repository " + name + " (origin of this checkout)"
@@ -173,7 +174,7 @@ func (v *validateCommand) checkVariables(found *validation.Report, in workflow.I
 	for _, list := range []struct {
 		key     string
 		missing []string
-	}{{"hooks.env", missingInHooks(env, s)}, {"codex.env", env.Missing("codex.env", s.Codex.Env)}} {
+	}{{"hooks.env", missingInHooks(env, s)}, {"codex.env", env.Missing("codex.env", s.Codex.Env)}, {"setup.env", env.Missing("setup.env", s.Setup.Env)}} {
 		line, column := in.Place(list.key)
 		for _, text := range list.missing {
 			found.Add(validation.Finding{Check: "workflow", Severity: validation.Warning, Place: validation.Place{File: found.Workflow, Line: line, Column: column}, Key: list.key, Message: text})
@@ -194,7 +195,7 @@ func (v *validateCommand) checkNetwork(in workflow.Inspection) func(context.Cont
 		for _, n := range []struct {
 			key     string
 			network codex.Network
-		}{{"codex.network", wf.Settings.Network}, {"hooks.network", wf.Settings.HookNetwork}} {
+		}{{"codex.network", wf.Settings.Network}, {"hooks.network", wf.Settings.HookNetwork}, {"setup.network", wf.Settings.SetupNetwork}} {
 			total += len(n.network.Hosts)
 			line, column := in.Place(n.key)
 			place := validation.Place{File: found.Workflow, Line: line, Column: column}

@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
 
+	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -378,8 +379,12 @@ func TestThePreparationOfTheProjectIsWritten(t *testing.T) {
 			if err != nil || len(wf.Warnings) > 0 {
 				t.Fatalf("%v %q\n%s", err, wf.Warnings, text)
 			}
+			wanted, err := hosts.Expand(test.hosts)
+			if err != nil {
+				t.Fatal(err)
+			}
 			got := wf.Settings.Setup
-			if got.Run != test.run || !slices.Equal(got.Hosts, test.hosts) || !slices.Equal(got.Keep, test.keep) {
+			if got.Run != test.run || !slices.Equal(wf.Settings.SetupNetwork.Hosts, wanted) || !slices.Equal(got.Keep, test.keep) {
 				t.Errorf("%+v\n%s", got, text)
 			}
 			_, front, _ := strings.Cut(text, "---\n")

@@ -66,6 +66,16 @@ func Kinds() []Kind {
 	}
 }
 
+// Caches returns the folders below a home in which the tools of a set of hosts keep what they
+// have fetched, as far as they do without variables.
+func Caches(hosts string) []string {
+	return map[string][]string{
+		"node": {".npm", ".yarn/berry", ".local/share/pnpm", ".bun/install"}, "python": {".cache/pip", ".cache/uv", ".cache/pypoetry"},
+		"java": {".m2/repository", ".gradle/caches"}, "rust": {".cargo/registry"}, "ruby": {".bundle", ".gem"},
+		"php": {".cache/composer"}, "dotnet": {".nuget/packages"},
+	}[hosts] // go reads the modules of the person's home
+}
+
 // Suggestion is the section setup that fits a checkout.
 type Suggestion struct {
 	Files    []string // that it was made from, one for each project

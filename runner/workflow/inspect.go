@@ -94,6 +94,8 @@ func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	d.decodeRepository()
 	d.checkSetup()
 	d.checkNetworks()
+	d.warnAboutFetches()
+	d.warnAboutOwnFolders()
 	d.placeMissing()
 	d.warnAboutCredentials(content)
 }

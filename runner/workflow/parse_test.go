@@ -208,7 +208,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 			TrustHooks:   true,
 			SetupNetwork: codex.Network{Private: true, Full: true},
 			Setup: setup.Config{
-				Run: "npm ci", Env: []string{"REGISTRY_TOKEN"},
+				Run: "make deps", Env: []string{"REGISTRY_TOKEN"},
 				Inputs: []string{"package-lock.json"}, Keep: []string{"node_modules", "web/node_modules"}, Timeout: 7 * time.Second, Online: true,
 			},
 		},
