@@ -24,6 +24,8 @@
 //	posture          what the agent may do: what the thread and each turn are told
 //	params           the parameters of our calls
 //	verify_posture   whether the server grants what was asked for, and no more
+//	loopback         the network of the agent's commands, and whether it is closed
+//	unix_sockets     their Unix sockets, and whether those of the machine are closed
 //	posture_warnings what a workflow allows beyond the guarded posture
 //	server_requests  the answers to the server's requests
 //	tool             the host's tools, which run outside the read loop

@@ -86,7 +86,7 @@ func TestTheScriptedAgentRunsTheHostsProgramsAsCodexDoes(t *testing.T) {
 
 // runsPrograms checks that a server runs programs of the host and tells their ends apart.
 // SECRET is a variable of Config.Env.
-func runsPrograms(t *testing.T, s *codex.Session, cwd, temp string) {
+func runsPrograms(t testing.TB, s *codex.Session, cwd, temp string) {
 	t.Helper()
 	if err := s.CanExec(t.Context()); err != nil {
 		t.Fatal(err)

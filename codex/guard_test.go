@@ -21,7 +21,7 @@ type guardRow struct {
 
 // proofs lists the files whose tests prove rows: the red team of this package, and tests
 // of the whole program, of the trackers' tools and of the files of a fleet.
-var proofs = []string{"../runner/attempt/verify_test.go", "../runner/delivery/unseen_test.go", "*_test.go", "../cmd/symphony/guard_*_test.go", "../tracker/github/*_test.go", "../tracker/linear/*_test.go", "../runner/fleet/*_test.go"}
+var proofs = []string{"../runner/attempt/verify_test.go", "../runner/attempt/host_sockets_test.go", "../runner/delivery/unseen_test.go", "*_test.go", "../cmd/symphony/guard_*_test.go", "../tracker/github/*_test.go", "../tracker/linear/*_test.go", "../runner/fleet/*_test.go"}
 
 // guardRows returns the rows of the table.
 func guardRows() []guardRow {
@@ -56,6 +56,7 @@ func guardRows() []guardRow {
 			[]string{"TestAHostileFolderOfAShardDoesNotHarmOtherShards", "TestAResultAboutIssuesOfAnotherShardIsRefused"}},
 		{"change what bash runs before each of its commands", "no", "the file is the program's, and read-only inside the sandbox", []string{"TestRaidChangesWhatBashReadsFirst"}},
 		{"reach its own loopback", "yes, on Linux, with `sandbox.loopback`", "tests start servers; each command has a network of its own, and nothing starts before this is tried: no other interface, a port of this program is refused, and the thread has the feature that separates networks", []string{"TestAnAgentReachesItsOwnLoopback", "TestALoopbackThatIsNotClosedIsRefused"}},
+		{"open Unix sockets", "its own, with `sandbox.unix_sockets`", "Codex then opens those of the machine too: `/tmp`, `/run` and the sockets that a search finds when the session starts are denied, and before the first turn this is tried with a socket of this program. One that is made later in a folder that the agent can read, or that belongs to a container, is reached", []string{"TestRaidConnectsToUnixSocketsOfTheMachine", "TestRaidSearchesForSocketsOfTheMachine", "TestUnixSocketsOfTheMachineThatAreNotClosedAreRefused", "TestRaidAsksTheProxyOfCodexForAUnixSocket", "TestABindMountHasItsSocketsDenied"}},
 		{"reach the network, or services of this machine", "no; without a loopback, except datagram sockets whose path it can read", "what it reads cannot be sent away; `/run`, where the machine keeps its sockets, is denied; tools of the tracker run outside, with their own limits", []string{"TestRaidReachesTheNetwork", "TestRaidReachesLoopback", "TestRaidReachesThisMachineByEveryNetwork", "TestRaidAsksTheProxyOfCodex", "TestRaidSendsToASocketOfTheMachine"}},
 		{"be given an issue that a stranger wrote or edited, by GitHub", "no", "its author and editors must have write access, or somebody who has vouches for it with the label `trust_label`; GitHub is asked in every poll; `trust: anyone` switches this off", []string{"TestWhoseIssuesMayBeWorkedOn", "TestAWriterWhoLosesAccessIsNoLongerTrustedAtTheNextPoll"}},
 		{"be given an issue that a stranger wrote or edited, by Linear", "yes", "there is no such gate: whoever can write in the project counts, guests, integrations and forms included; `tracker.required_labels` keeps issues back until somebody labels them", nil},

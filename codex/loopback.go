@@ -176,6 +176,9 @@ func (s *Session) tryLoopback(ctx context.Context, network string) error {
 	if of := s.o.profiles()[profileOf(network)]; err == nil && of.isRead() {
 		err = s.saveCertificates(printed.String())
 	}
+	if err == nil {
+		err = s.tryUnixSockets(ctx, network)
+	}
 	return err
 }
 

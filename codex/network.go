@@ -51,10 +51,14 @@ func (n Network) hasHosts() bool { return len(n.Hosts) > 0 }
 // isRead reports whether Codex's proxy reads what commands send.
 func (n Network) isRead() bool { return n.hasHosts() && !n.Full }
 
-// rules returns the table "network" of a permission profile.
-func (n Network) rules() map[string]any {
+// rules returns the table "network" of a permission profile, with Unix sockets or without.
+func (n Network) rules(unixSockets bool) map[string]any {
+	rules := map[string]any{"enabled": true, "allow_local_binding": true}
+	if unixSockets {
+		rules["dangerously_allow_all_unix_sockets"] = true
+	}
 	if !n.hasHosts() {
-		return map[string]any{"enabled": true, "allow_local_binding": true}
+		return rules
 	}
 	domains := make(map[string]any, len(n.Hosts))
 	for _, host := range n.Hosts {
@@ -66,7 +70,8 @@ func (n Network) rules() map[string]any {
 	}
 	// The setting of Codex allows private addresses too. What commands need of it for their
 	// own loopback is NO_PROXY, which ShellStart sets.
-	return map[string]any{"enabled": true, "allow_local_binding": n.Private, "domains": domains, "mode": mode}
+	rules["allow_local_binding"], rules["domains"], rules["mode"] = n.Private, domains, mode
+	return rules
 }
 
 // variable returns the value of networkVariable for commands in this network; empty for none.

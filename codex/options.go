@@ -68,6 +68,12 @@ type Options struct {
 	// empty. The session writes the certificates there by which clients in a network know the
 	// proxy of Codex. The agent may not write it. It is needed by a network that is not full.
 	Certificates string
+	// UnixSockets opens the Unix sockets of the commands themselves; see unix_sockets.go. It needs
+	// Loopback. Codex then also opens each socket of the machine whose path is not denied.
+	UnixSockets bool
+	// HostSocket is the path of a Unix socket of this program that Deny keeps from the agent, to
+	// try with UnixSockets whether it does.
+	HostSocket string
 	// Deny returns the paths that the agent may not read. They are absolute and contain
 	// no links, because Codex cannot deny a link. It is called once, with the server's
 	// Codex home, when the server is running. nil denies only that home. Cwd and Temp

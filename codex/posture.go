@@ -69,7 +69,7 @@ func permissions(o Options, home string) map[string]any {
 		rules[key+"extends"] = ":workspace"
 		rules[key+"filesystem"] = files
 		if o.Loopback {
-			rules[key+"network"] = network.rules()
+			rules[key+"network"] = network.rules(o.UnixSockets)
 		} else {
 			rules[key+"network.enabled"] = false
 		}

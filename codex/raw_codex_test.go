@@ -14,7 +14,7 @@ import (
 // rawCodex is the real Codex in a testbed without our session: a test sends the messages
 // itself, including some that our sessions never send, to show their effect.
 type rawCodex struct {
-	t     *testing.T
+	t     testing.TB
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	lines *bufio.Scanner

@@ -36,7 +36,7 @@ func unguarded() codex.Config {
 // workspace of another issue, a home for Codex and one for the user, and a scripted
 // model. All files are below dir.
 type testbed struct {
-	t         *testing.T
+	t         testing.TB
 	dir       string
 	name      string // of the model
 	model     *codextest.Model
@@ -48,8 +48,11 @@ type testbed struct {
 	features  map[string]bool // of Codex, as its home has them
 	config    string          // more of config.toml in that home: tables
 	tools     []codex.Tool
+	deny      []string // more paths
 	extra     []string
 	closed    bool   // the agent has no loopback
+	unix      bool   // it has Unix sockets of its own
+	host      string // the path of a socket of the machine
 	arguments string // of codex app-server
 	network   codex.Network
 	networks  map[string]codex.Network
@@ -60,7 +63,7 @@ type testbed struct {
 	events   []codex.Event
 }
 
-func newTestbed(t *testing.T, model string) *testbed {
+func newTestbed(t testing.TB, model string) *testbed {
 	t.Helper()
 	c := &testbed{t: t, dir: t.TempDir(), name: model}
 	for _, folder := range []string{"user/.ssh", "temp/home", "homes/other"} {
@@ -190,9 +193,9 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 	options := codex.Options{
 		Version: "1", Cwd: c.ws.Path, Config: cfg, Tools: c.tools,
 		Temp: c.path("temp"), Set: map[string]string{"HOME": c.path("temp/home"), "BASH_ENV": c.path("temp/start.sh")}, Repository: repository, ProfileGiven: asArguments, Loopback: !c.closed && cfg.UsesProfile(),
-		ShellStart: c.path("temp/start.sh"), Certificates: c.path("temp/certificates.pem"), Network: c.network, Networks: c.networks,
+		ShellStart: c.path("temp/start.sh"), Certificates: c.path("temp/certificates.pem"), UnixSockets: c.unix, HostSocket: c.host, Network: c.network, Networks: c.networks,
 		Deny: func(home string) []string {
-			denied := []string{c.path("homes"), c.path("workspaces"), c.path("state"), c.path("logs"), c.path("later")}
+			denied := append([]string{c.path("homes"), c.path("workspaces"), c.path("state"), c.path("logs"), c.path("later")}, c.deny...)
 			if home != "" {
 				denied = append(denied, home)
 			}

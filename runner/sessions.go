@@ -109,7 +109,7 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
 		Prompt: l.wf.Prompt, PromptLine: l.wf.PromptLine, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex, Policy: l.policy(),
 		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
-		Loopback: l.wf.Settings.Loopback, Network: l.wf.Settings.Network, HookNetwork: l.wf.Settings.HookNetwork, Lookup: l.Lookup,
+		Loopback: l.wf.Settings.Loopback, UnixSockets: l.wf.Settings.UnixSockets, Network: l.wf.Settings.Network, HookNetwork: l.wf.Settings.HookNetwork, Lookup: l.Lookup,
 		Talks: l.conn.Discussion != nil, StopAt: l.deadline.stopAt, Test: l.causes.of(l.wf),
 	}
 	job.Feedback, job.Reply = l.itemsFor(d)

@@ -60,7 +60,7 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow, warn func(str
 		Issue: tracker.Issue{ID: "preflight", Identifier: "preflight"},
 		Codex: wf.Settings.Codex, Workspaces: root, Version: version(), Log: quiet(),
 		Account: a.account(), SessionDir: filepath.Join(folder, "codex"), Denied: attempt.DenyCredentials(a.getenv),
-		Loopback: wf.Settings.Loopback, Network: wf.Settings.Network, HookNetwork: wf.Settings.HookNetwork, Lookup: a.getenv,
+		Loopback: wf.Settings.Loopback, UnixSockets: wf.Settings.UnixSockets, Network: wf.Settings.Network, HookNetwork: wf.Settings.HookNetwork, Lookup: a.getenv,
 		Prompt: wf.Prompt, Warn: warn,
 	}
 	if s := wf.Settings; s.Repository != nil {

@@ -79,8 +79,9 @@ type attempt struct {
 
 	home, temp   string // the session's own Codex home and temporary folder; empty for none
 	programs     string // the folder of programs that Codex finds before others; empty for none
-	isRepository bool   // whether the workspace is a Git repository
-	work         work   // on its way to Job.Repository
+	sockets      sockets
+	isRepository bool // whether the workspace is a Git repository
+	work         work // on its way to Job.Repository
 	prepared     prepared
 	preparing    bool // whether this attempt runs setup.run on the base, and nothing else
 
@@ -258,7 +259,7 @@ func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err 
 	run := prompt.Run{
 		Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), LeftOut: a.Redact(cmp.Or(a.work.lost, a.LeftOut)), Delivers: a.delivers(),
 		Replies: a.Talks && a.Reply != nil, Asks: a.Talks,
-		Loopback: a.Loopback && a.Codex.UsesProfile(),
+		Loopback: a.Loopback && a.Codex.UsesProfile(), UnixSockets: a.opensSockets(),
 	}
 	for _, f := range a.Feedback {
 		f.Text, f.Code = a.Redact(f.Text), a.Redact(f.Code)
@@ -306,6 +307,9 @@ func (p prompts) first(resumed bool) string {
 // start starts the agent process, and returns it with the options of its session except
 // their callbacks.
 func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace.Process, codex.Options, error) {
+	if err := a.closeSockets(); err != nil {
+		return nil, codex.Options{}, err
+	}
 	var process *workspace.Process
 	options := codex.Options{
 		Version: a.Version, Cwd: ws.Path,
@@ -313,6 +317,7 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
 		Key: a.Account.Key, Home: a.home, Temp: a.temp, Repository: a.isRepository,
 		Set: a.roomVariables(a.temp, a.Network), Loopback: a.Loopback, Network: a.Network, Networks: a.networks(),
+		UnixSockets: a.sockets.own != "", HostSocket: a.sockets.own,
 		Deny: func(home string) []string {
 			readable := a.Denied.Readable
 			if process != nil {

@@ -233,5 +233,5 @@ func (a *attempt) deniedPaths(home string) []string {
 	if logs := a.EventLog.folder(); logs != "" {
 		paths = append(paths, logs)
 	}
-	return paths
+	return append(paths, a.sockets.denied...)
 }

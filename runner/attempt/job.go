@@ -35,6 +35,9 @@ type Job struct {
 	Loopback    bool          // give the agent's commands a loopback of their own; see [codex.Options]
 	Network     codex.Network // hosts that the agent's commands reach; see [codex.Options]
 	HookNetwork codex.Network // hosts that hooks in the sandbox reach
+	// UnixSockets lets them open Unix sockets, if they have a loopback, and denies those of this
+	// machine that can be found.
+	UnixSockets bool
 	// Lookup returns a variable of this program, by which the agent's commands find tools. nil
 	// finds none.
 	Lookup     func(name string) (value string, ok bool)

@@ -226,6 +226,9 @@ func (a *attempt) environment() []string {
 
 // cleanDirs removes what the session leaves, except the rollout of its thread.
 func (a *attempt) cleanDirs() {
+	if a.sockets.stop != nil {
+		a.sockets.stop()
+	}
 	var err error
 	if a.temp != "" {
 		err = forceRemoveAll(a.temp)

@@ -96,9 +96,13 @@ func room(run Run) string {
 	if !run.Loopback {
 		return ""
 	}
-	return "Each command that you run has a network of its own, in which it reaches its own loopback and nothing else: no host, no DNS, no Unix socket." +
+	sockets, temp := ", no Unix socket", "read-only"
+	if run.UnixSockets {
+		sockets, temp = "", "closed"
+	}
+	return "Each command that you run has a network of its own, in which it reaches its own loopback and nothing else: no host, no DNS" + sockets + "." +
 		" A server that one command leaves running is not reached by the next one, so start a server and what talks to it in one command." +
-		" Package managers cannot fetch anything. There is no ptrace. Write temporary files to $TMPDIR: /tmp is read-only.\n\n"
+		" Package managers cannot fetch anything. There is no ptrace. Write temporary files to $TMPDIR: /tmp is " + temp + ".\n\n"
 }
 
 // asking returns the text that says how the agent asks a person.

@@ -135,4 +135,9 @@ func TestAPromptSaysWhatTheAgentsCommandsReach(t *testing.T) {
 			t.Errorf("loopback is %v: %s", loopback, got)
 		}
 	}
+	for _, sockets := range []bool{false, true} {
+		if got := mustRender(t, Run{Loopback: true, UnixSockets: sockets}); strings.Contains(got, "no Unix socket") == sockets || strings.Contains(got, "/tmp is closed") != sockets {
+			t.Errorf("Unix sockets are %v: %s", sockets, got)
+		}
+	}
 }

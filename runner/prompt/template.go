@@ -140,10 +140,11 @@ type Run struct {
 	Submodules   bool     // there are submodules in such a workspace
 	Delivers     bool     // the work is taken from such a workspace, and there is the tool deliver
 
-	Feedback []Feedback // what was said about the work and nobody has answered, oldest first
-	Replies  bool       // there is the tool reply
-	Asks     bool       // there is the tool ask
-	Loopback bool       // each command has a loopback of its own and no other network
+	Feedback    []Feedback // what was said about the work and nobody has answered, oldest first
+	Replies     bool       // there is the tool reply
+	Asks        bool       // there is the tool ask
+	Loopback    bool       // each command has a loopback of its own and no other network
+	UnixSockets bool       // commands may open Unix sockets of their own
 }
 
 // Render returns the prompt for one attempt. Before the text of the template a preamble

@@ -131,6 +131,7 @@ func (d *decoder) table() []entry {
 		withDefault("setup.for_agent", "offline", "how the agent's tool setup, and the check of work that changes setup.inputs, run setup.run: offline, or with the hosts of setup.network; never with setup.env", d.word(func(word string) { setup.Online = word == "network" }, "offline", "network")),
 
 		optional("sandbox.loopback", "true on Linux, else false", "give each command of the agent, each hook in the sandbox and delivery.verify a loopback of its own, so that tests can start servers; nothing else can be reached; without it no command can open a socket", d.boolean(&s.Loopback)),
+		optional("sandbox.unix_sockets", "false", "let them open Unix sockets of their own; those of this machine that are found when a session starts are denied, and all of /tmp; one that is made later elsewhere can be reached; needs sandbox.loopback", d.boolean(&s.UnixSockets)),
 
 		withDefault("agent.max_concurrent_agents", "10", "sessions at once, not counting those of a fleet", d.integer(&policy.MaxConcurrent, 1)),
 		withDefault("agent.max_turns", "20", "turns of one session", d.integer(&s.MaxTurns, 1)),

@@ -129,6 +129,9 @@ func (d *decoder) applyDerivedDefaults() {
 	} else if !s.Loopback {
 		d.warn(v, "%s is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key", v.key)
 	}
+	if v := d.written["sandbox.unix_sockets"]; s.UnixSockets && !s.Loopback {
+		d.reject(v, "needs sandbox.loopback, which is false or not for this system; remove one of the two keys")
+	}
 	if _, written := d.written["codex.max_memory_mb"]; !written {
 		s.Workspace.Limits.Memory = workspace.DefaultMemory
 	}

@@ -212,7 +212,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				Inputs: []string{"package-lock.json"}, Keep: []string{"node_modules", "web/node_modules"}, Timeout: 7 * time.Second, Online: true,
 			},
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 124,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 125,
 		Warnings: []string{
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",

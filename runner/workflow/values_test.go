@@ -25,42 +25,43 @@ func TestAWrongListIsAProblem(t *testing.T) {
 	const noRunners = "must be a map from labels of issues to labels of runners, such as {gpu: [self-hosted, gpu]}"
 	const noRunner = "must be the label of a runner, or a list of 1 to 10 that one runner has, such as [self-hosted, gpu]"
 	for front, want := range map[string]string{
-		`tracker: {kind: file, active_states: Todo}`:                         `line 2: tracker.active_states is "Todo": must be a list, such as [one, two]`,
-		`tracker: {kind: file, active_states: []}`:                           `line 2: tracker.active_states is a list: must name at least one state; remove the key for the default`,
-		`tracker: {kind: file, active_states: [Todo, " "]}`:                  `line 2: tracker.active_states[1] is " ": must not be empty; name a state, or remove it`,
-		`tracker: {kind: file, active_states: [1]}`:                          `line 2: tracker.active_states[0] is 1: ` + notText,
-		`tracker: {kind: file, terminal_states: [null]}`:                     `line 2: tracker.terminal_states[0] is null: ` + notText,
-		`tracker: {kind: file, terminal_states: {a: b}}`:                     `line 2: tracker.terminal_states is a map: must be a list, such as [one, two]`,
-		`tracker: {kind: file, required_labels: agent}`:                      `line 2: tracker.required_labels is "agent": must be a list, such as [one, two]`,
-		`tracker: {kind: file, active_states: [A, B], terminal_states: [b]}`: `line 2: tracker.active_states is "B": is a terminal state too, so its issues could never be worked on; keep it in one of the lists`,
-		`tracker: {kind: file, active_states: [dONE]}`:                       `line 2: tracker.active_states is "dONE": is a terminal state too, so its issues could never be worked on; keep it in one of the lists`,
-		"tracker: {kind: file}\nhooks: {env: [A, B-C]}":                      `line 3: hooks.env[1] is "B-C": ` + noName,
-		"tracker: {kind: file}\nhooks: {env: FOO}":                           `line 3: hooks.env is "FOO": must be a list, such as [one, two]`,
-		"tracker: {kind: file}\ncodex: {env: [1A]}":                          `line 3: codex.env[0] is "1A": ` + noName,
-		"tracker: {kind: file}\ncodex: {env: [\"{A}\"]}":                     `line 3: codex.env[0] is "{A}": ` + noName,
-		"tracker: {kind: file}\ncodex: {env: [\"\"]}":                        `line 3: codex.env[0] is "": ` + noName,
-		"tracker: {kind: file}\ncodex: {env: [$A]}":                          `line 3: codex.env[0] is "$A": ` + noName,
-		"tracker: {kind: file}\ncodex: {deny: secrets}":                      `line 3: codex.deny is "secrets": must be a list, such as [one, two]`,
-		"tracker: {kind: file}\ncodex: {deny: [\"\"]}":                       `line 3: codex.deny[0] is "": is empty; name a file or a folder, or remove it`,
-		"tracker: {kind: file}\ncodex: {deny: [/a, /]}":                      `line 3: codex.deny[1] is "/": is the whole disk, without which no program runs; name the folders`,
-		"tracker: {kind: file}\ncodex: {deny: [\"*.pem\"]}":                  `line 3: codex.deny[0] is "*.pem": looks like a pattern; name the files and folders themselves`,
-		"tracker: {kind: file}\ncodex: {deny: [~bob/keys]}":                  `line 3: codex.deny[0] is "~bob/keys": begins with ~ and a name; only ~ and ~/ are expanded, write the folder itself`,
-		"tracker: {kind: file}\ncodex: {deny: [$NOT_SET/x]}":                 `line 3: codex.deny[0] is "$NOT_SET/x": needs the environment variable NOT_SET, which is not set or empty; set it`,
-		"tracker: {kind: file}\nworker: {ssh_hosts: [build1]}":               `line 3: worker.ssh_hosts is a list: sessions run on this machine only; remove the key`,
-		"tracker: {kind: file}\nworker: {ssh_hosts: build1}":                 `line 3: worker.ssh_hosts is "build1": sessions run on this machine only; remove the key`,
-		"tracker: {kind: file}\nagent: {max_concurrent_agents_by_state: 3}":  `line 3: agent.max_concurrent_agents_by_state is 3: must be a map from state to limit, such as {todo: 2}`,
-		"tracker: {kind: file}\nagent: {runs_on: big}":                       `line 3: agent.runs_on is "big": ` + noRunners,
-		"tracker: {kind: file}\nagent: {runs_on: [a, b]}":                    `line 3: agent.runs_on is a list: ` + noRunners,
-		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu: []":             `line 5: agent.runs_on.gpu is a list: ` + noRunner,
-		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu:":                `line 5: agent.runs_on.gpu is null: ` + noRunner,
-		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu: {group: big}":   `line 5: agent.runs_on.gpu is a map: ` + noRunner,
-		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu: [a, 1]":         `line 5: agent.runs_on.gpu[1] is 1: ` + notText,
-		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu: \"a\\nb\"":      `line 5: agent.runs_on.gpu is "a\nb": must be a label of a runner: 1 to 100 letters, digits and signs`,
-		"tracker: {kind: file}\nagent:\n  runs_on: {gpu: a, GPU: b}":         `line 4: agent.runs_on.GPU is "b": names its label a second time; remove one of the two`,
-		"tracker: {kind: file}\nagent:\n  runs_on: {\" \": a}":               `line 4: agent.runs_on is a map: must have labels of issues as its keys; write them out`,
-		"tracker: {kind: file}\ncodex: {turn_sandbox_policy: readOnly}":      `line 3: codex.turn_sandbox_policy is "readOnly": must be a map, such as {type: readOnly}`,
-		"tracker: {kind: file}\ncodex: {approval_policy: {1: a}}":            `line 3: codex.approval_policy is a map: cannot be written as JSON; use text keys and plain values`,
-		"tracker: {kind: file}\ncodex: {approval_policy: .nan}":              `line 3: codex.approval_policy is NaN: cannot be written as JSON; use text keys and plain values`,
+		`tracker: {kind: file, active_states: Todo}`:                            `line 2: tracker.active_states is "Todo": must be a list, such as [one, two]`,
+		`tracker: {kind: file, active_states: []}`:                              `line 2: tracker.active_states is a list: must name at least one state; remove the key for the default`,
+		`tracker: {kind: file, active_states: [Todo, " "]}`:                     `line 2: tracker.active_states[1] is " ": must not be empty; name a state, or remove it`,
+		`tracker: {kind: file, active_states: [1]}`:                             `line 2: tracker.active_states[0] is 1: ` + notText,
+		`tracker: {kind: file, terminal_states: [null]}`:                        `line 2: tracker.terminal_states[0] is null: ` + notText,
+		`tracker: {kind: file, terminal_states: {a: b}}`:                        `line 2: tracker.terminal_states is a map: must be a list, such as [one, two]`,
+		`tracker: {kind: file, required_labels: agent}`:                         `line 2: tracker.required_labels is "agent": must be a list, such as [one, two]`,
+		`tracker: {kind: file, active_states: [A, B], terminal_states: [b]}`:    `line 2: tracker.active_states is "B": is a terminal state too, so its issues could never be worked on; keep it in one of the lists`,
+		`tracker: {kind: file, active_states: [dONE]}`:                          `line 2: tracker.active_states is "dONE": is a terminal state too, so its issues could never be worked on; keep it in one of the lists`,
+		"tracker: {kind: file}\nhooks: {env: [A, B-C]}":                         `line 3: hooks.env[1] is "B-C": ` + noName,
+		"tracker: {kind: file}\nhooks: {env: FOO}":                              `line 3: hooks.env is "FOO": must be a list, such as [one, two]`,
+		"tracker: {kind: file}\ncodex: {env: [1A]}":                             `line 3: codex.env[0] is "1A": ` + noName,
+		"tracker: {kind: file}\ncodex: {env: [\"{A}\"]}":                        `line 3: codex.env[0] is "{A}": ` + noName,
+		"tracker: {kind: file}\ncodex: {env: [\"\"]}":                           `line 3: codex.env[0] is "": ` + noName,
+		"tracker: {kind: file}\ncodex: {env: [$A]}":                             `line 3: codex.env[0] is "$A": ` + noName,
+		"tracker: {kind: file}\ncodex: {deny: secrets}":                         `line 3: codex.deny is "secrets": must be a list, such as [one, two]`,
+		"tracker: {kind: file}\ncodex: {deny: [\"\"]}":                          `line 3: codex.deny[0] is "": is empty; name a file or a folder, or remove it`,
+		"tracker: {kind: file}\ncodex: {deny: [/a, /]}":                         `line 3: codex.deny[1] is "/": is the whole disk, without which no program runs; name the folders`,
+		"tracker: {kind: file}\ncodex: {deny: [\"*.pem\"]}":                     `line 3: codex.deny[0] is "*.pem": looks like a pattern; name the files and folders themselves`,
+		"tracker: {kind: file}\ncodex: {deny: [~bob/keys]}":                     `line 3: codex.deny[0] is "~bob/keys": begins with ~ and a name; only ~ and ~/ are expanded, write the folder itself`,
+		"tracker: {kind: file}\ncodex: {deny: [$NOT_SET/x]}":                    `line 3: codex.deny[0] is "$NOT_SET/x": needs the environment variable NOT_SET, which is not set or empty; set it`,
+		"tracker: {kind: file}\nworker: {ssh_hosts: [build1]}":                  `line 3: worker.ssh_hosts is a list: sessions run on this machine only; remove the key`,
+		"tracker: {kind: file}\nworker: {ssh_hosts: build1}":                    `line 3: worker.ssh_hosts is "build1": sessions run on this machine only; remove the key`,
+		"tracker: {kind: file}\nagent: {max_concurrent_agents_by_state: 3}":     `line 3: agent.max_concurrent_agents_by_state is 3: must be a map from state to limit, such as {todo: 2}`,
+		"tracker: {kind: file}\nagent: {runs_on: big}":                          `line 3: agent.runs_on is "big": ` + noRunners,
+		"tracker: {kind: file}\nagent: {runs_on: [a, b]}":                       `line 3: agent.runs_on is a list: ` + noRunners,
+		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu: []":                `line 5: agent.runs_on.gpu is a list: ` + noRunner,
+		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu:":                   `line 5: agent.runs_on.gpu is null: ` + noRunner,
+		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu: {group: big}":      `line 5: agent.runs_on.gpu is a map: ` + noRunner,
+		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu: [a, 1]":            `line 5: agent.runs_on.gpu[1] is 1: ` + notText,
+		"tracker: {kind: file}\nagent:\n  runs_on:\n    gpu: \"a\\nb\"":         `line 5: agent.runs_on.gpu is "a\nb": must be a label of a runner: 1 to 100 letters, digits and signs`,
+		"tracker: {kind: file}\nagent:\n  runs_on: {gpu: a, GPU: b}":            `line 4: agent.runs_on.GPU is "b": names its label a second time; remove one of the two`,
+		"tracker: {kind: file}\nagent:\n  runs_on: {\" \": a}":                  `line 4: agent.runs_on is a map: must have labels of issues as its keys; write them out`,
+		"tracker: {kind: file}\nsandbox: {loopback: false, unix_sockets: true}": `line 3: sandbox.unix_sockets is true: needs sandbox.loopback, which is false or not for this system; remove one of the two keys`,
+		"tracker: {kind: file}\ncodex: {turn_sandbox_policy: readOnly}":         `line 3: codex.turn_sandbox_policy is "readOnly": must be a map, such as {type: readOnly}`,
+		"tracker: {kind: file}\ncodex: {approval_policy: {1: a}}":               `line 3: codex.approval_policy is a map: cannot be written as JSON; use text keys and plain values`,
+		"tracker: {kind: file}\ncodex: {approval_policy: .nan}":                 `line 3: codex.approval_policy is NaN: cannot be written as JSON; use text keys and plain values`,
 	} {
 		if diff := cmp.Diff([]string{want}, problems(t, front, with(nil))); diff != "" {
 			t.Errorf("%s\n%s", front, diff)
@@ -209,5 +210,12 @@ func TestABlankHookDoesNotExist(t *testing.T) {
 	t.Parallel()
 	if s := parse(t, "tracker: {kind: file}\nhooks: {before_run: \" \\n\"}", with(nil)).Settings; s.Workspace.Hooks.BeforeRun != "" {
 		t.Errorf("%q", s.Workspace.Hooks.BeforeRun)
+	}
+}
+
+func TestUnixSocketsAreOpenedBesideALoopback(t *testing.T) {
+	t.Parallel()
+	if !parse(t, "tracker: {kind: file}\nsandbox: {loopback: true, unix_sockets: true}", with(nil)).Settings.UnixSockets {
+		t.Error("they stay closed")
 	}
 }

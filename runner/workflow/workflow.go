@@ -64,6 +64,8 @@ type Settings struct {
 	TrustHooks bool
 	// Loopback gives the agent's commands a loopback of their own.
 	Loopback bool
+	// UnixSockets lets them open Unix sockets of their own. It is never set without Loopback.
+	UnixSockets bool
 	// Network are the hosts that the agent's commands reach, HookNetwork those of hooks in the
 	// sandbox, and SetupNetwork those of Setup.Run.
 	Network, HookNetwork, SetupNetwork codex.Network
