@@ -187,19 +187,20 @@ func TestRaidAsksTheProxyOfCodex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	s := c.open(codex.Config{}, "")
-	defer c.close(s)
-	for _, host := range []string{"127.0.0.1", "localhost", "2130706433", "127.1", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]"} {
+	hosts := []string{"127.0.0.1", "localhost", "2130706433", "127.1", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]"}
+	for _, host := range hosts {
 		_, port, _ := net.SplitHostPort(l.Addr().String())
+		s := c.open(codex.Config{}, "") // the model of a session says one thing
 		c.say(fmt.Sprintf(`p=$(tr '\0' '\n' </proc/$$/environ | sed -n 's|^HTTP_PROXY=http://127.0.0.1:||p'); echo "the proxy is at $p" >>asked
 exec 3<>/dev/tcp/127.0.0.1/$p && printf 'CONNECT %[1]s:%[2]s HTTP/1.1\r\nHost: %[1]s:%[2]s\r\n\r\n' >&3 && head -c 12 <&3 >>asked`, host, port), nil)
 		if _, err := s.Turn(t.Context(), "go"); err != nil {
 			t.Fatal(err)
 		}
+		c.close(s)
 	}
 	asked := c.read("workspaces/own/asked")
-	if n := strings.Count(asked, "the proxy is at "); n == 0 || strings.Contains(asked, "at \n") {
-		t.Errorf("the proxy was not found %d times, so this shows nothing:\n%s", n, asked)
+	if n := strings.Count(asked, "the proxy is at "); n != len(hosts) || strings.Contains(asked, "at \n") {
+		t.Errorf("the proxy was found %d times, so this shows nothing:\n%s", n, asked)
 	}
 	if isReached(l) || strings.Contains(asked, " 200") {
 		t.Errorf("the port was reached:\n%s", asked)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -52,7 +53,7 @@ func generated(t *testing.T) map[string]map[string]string {
 		".github/SECURITY.md":       {"guard": guardTable(t), "key-places": keyPlaces()},
 		"cmd/symphony/README.md":    {"help": helpText(t), "exit": exitTable(), "environment": environmentTable()},
 		"runner/workflow/README.md": {"keys": keyTable()},
-		"runner/workflow/ROOM.md":   {"room": roomTable()},
+		"runner/workflow/ROOM.md":   {"room": roomTable(), "hosts": hostTable()},
 	}
 	for _, k := range trackers() {
 		parts["tracker/"+k.Name+"/README.md"] = map[string]string{"settings": settingTable(k)}
@@ -89,6 +90,16 @@ func roomTable() string {
 	b.WriteString("| variable | value | why |\n|---|---|---|\n")
 	for _, v := range attempt.RoomVariables(room.Room{Dir: "<room>"}, nil) {
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", v.Name, v.Value, v.Why)
+	}
+	return b.String()
+}
+
+// hostTable returns the table of the sets of hosts.
+func hostTable() string {
+	var b strings.Builder
+	b.WriteString("| set | hosts |\n|---|---|\n")
+	for _, set := range hosts.Sets() {
+		fmt.Fprintf(&b, "| `%s` | `%s` |\n", set, strings.Join(hosts.Of(set), "`, `"))
 	}
 	return b.String()
 }
