@@ -41,6 +41,7 @@ type Event struct {
 	Said       string    // a whole message of the agent, in several lines; "" for every other event
 	Usage      *Usage    // of the session so far, when it changed
 	RateLimits json.RawMessage
+	Blocked    []Blocked // of a command that has ended, if the turns have a network of named hosts
 
 	// Progress reports whether the event counts as activity for stall detection
 	// (SPEC §8.5). A malformed line does not count, nor does Codex waiting for the

@@ -223,3 +223,37 @@ func TestATurnReachesTheHostsOfItsNetwork(t *testing.T) {
 		}
 	})
 }
+
+// TestATurnReportsTheHostsThatItIsRefused asks for hosts that the network does not name, by an
+// encrypted and by a plain request.
+func TestATurnReportsTheHostsThatItIsRefused(t *testing.T) {
+	t.Parallel()
+	codextest.Path(t)
+	eachModel(t, func(t *testing.T, model string) {
+		c := newTestbed(t, model)
+		c.network = codex.Network{Hosts: []string{"registry.example"}}
+		s := c.open(codex.Config{}, "")
+		defer c.close(s)
+		command := fetch(t, "GET https://other.example/", "GET http://second.example/")
+		c.say(command, nil)
+		if _, err := s.Turn(t.Context(), "go"); err != nil {
+			t.Fatal(err)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		found := map[string]bool{}
+		for _, e := range c.events {
+			for _, b := range e.Blocked {
+				found[b.Host] = b.Command == command
+			}
+		}
+		if !found["other.example"] && !found["second.example"] { // Codex names one, and the answer to a plain request its own
+			t.Errorf("%v", found)
+		}
+		for host, whole := range found {
+			if !whole {
+				t.Errorf("%s is reported without its command", host)
+			}
+		}
+	})
+}

@@ -119,7 +119,8 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
 	if l.conn.Repository != nil {
 		job.Repository = l.repositoryFor(issue)
 		job.Unsettled = claim.Unsettled && len(job.Feedback) == 0
-		job.Refused, job.LeftOut = l.state.Deliveries[issue.ID].Refused, l.state.Deliveries[issue.ID].LeftOut
+		last := l.state.Deliveries[issue.ID]
+		job.Refused, job.LeftOut, job.Blocked = last.Refused, last.LeftOut, last.Blocked
 	}
 	return job
 }

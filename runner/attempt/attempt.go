@@ -95,6 +95,7 @@ type attempt struct {
 	resumed   bool           // whether the session continues Thread
 	acted     bool           // whether it did more than speak in the latest turn
 	warnings  []string       // failures that do not change the outcome
+	blocked   blockedHosts   // that commands of the agent were refused
 }
 
 // run makes the attempt, from the workspace to after_run.
@@ -258,6 +259,7 @@ type prompts struct{ fresh, resumed string }
 func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err error) {
 	run := prompt.Run{
 		Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), LeftOut: a.Redact(cmp.Or(a.work.lost, a.LeftOut)), Delivers: a.delivers(),
+		Blocked: a.Redact(a.Blocked), Hosts: a.Network.Hosts,
 		Replies: a.Talks && a.Reply != nil, Asks: a.Talks,
 		Loopback: a.Loopback && a.Codex.UsesProfile(), UnixSockets: a.opensSockets(),
 	}

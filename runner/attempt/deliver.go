@@ -101,7 +101,7 @@ const maxRenewals = 3
 
 // proveAndDeliver checks work and has it published. a.work must be held.
 func (a *attempt) proveAndDeliver(ctx context.Context, incoming *git.Incoming, proof proof) (Delivered, error) {
-	d := Delivery{Incoming: incoming, Title: a.work.words.title, Text: a.work.words.text}
+	d := Delivery{Incoming: incoming, Title: a.work.words.title, Text: a.work.words.text, Blocked: a.blocked.paragraph()}
 	var err error
 	if d.Tested, d.Unproven, err = a.prove(ctx, incoming, proof); err != nil {
 		return Delivered{}, err

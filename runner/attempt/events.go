@@ -50,6 +50,7 @@ func (a *attempt) onEvent(e codex.Event) {
 	if e.Said != "" {
 		a.said = e.Said
 	}
+	a.blocked.add(e.Blocked, a.Redact)
 	a.reporting.Lock()
 	switch e.Kind {
 	case codex.SessionStarted:

@@ -20,6 +20,7 @@ type Job struct {
 	Thread      string            // to resume, empty for a new one
 	Refused     string            // why the work of the last session was not published, which the first prompt says; empty for nothing
 	LeftOut     string            // files that could not be taken along with that work, which the first prompt says; empty for none
+	Blocked     string            // hosts that commands of the last session were refused, which the first prompt says; empty for none
 	Unsettled   bool              // the last session ended well, and the rest of its publication needs no agent; see [schedule.Claim]
 	Feedback    []prompt.Feedback // what was said about the work and nobody has answered, oldest first
 	Prompt      string            // the template, SPEC §5.4

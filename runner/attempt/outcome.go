@@ -46,6 +46,12 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	if left := a.work.leftOut(); left != "" {
 		o.Warnings = append(o.Warnings, a.brief(left))
 	}
+	if warning := a.blocked.warning(); warning != "" {
+		o.Warnings = append(o.Warnings, a.brief(warning))
+	}
+	if a.Repository != nil {
+		o.Blocked = a.brief(a.blocked.text())
+	}
 	o.Delivered, o.Refused = a.work.delivered, a.reasons(a.work.refused)
 	if !a.replied {
 		o.Said = a.Redact(a.said)

@@ -86,6 +86,7 @@ type Delivery struct {
 	Incoming    *git.Incoming
 	Title, Text string // by the agent; empty if it gave none
 	Tested      string // what is known of tests, by the host; empty for nothing
+	Blocked     string // paragraph on the hosts that commands were refused; empty for none
 	Unproven    bool   // the work failed its check, or the session did not end well
 }
 

@@ -12,7 +12,7 @@ import (
 // of the last one, what it may rely on, and how the work of this one is taken. The
 // template need not say any of it.
 func preamble(issue tracker.Issue, run Run) string {
-	return refusal(issue, run) + leftOut(issue, run) + resumption(issue, run) + repository(run) + room(run) + asking(run)
+	return refusal(issue, run) + leftOut(issue, run) + blocked(issue, run) + resumption(issue, run) + repository(run) + room(run) + asking(run)
 }
 
 // maxRefused bounds the reasons of a refusal, in bytes.
@@ -41,6 +41,16 @@ func leftOut(issue tracker.Issue, run Run) string {
 		return ""
 	}
 	return fmt.Sprintf("Git could not take these files of the last session on %s along, so its work was taken without them:\n\n> %s\n\nThey may be gone from this workspace. If the issue needs them, make them again so that Git can take them: smaller than 32 MiB, readable, in the encoding that .gitattributes says, and not in a repository of their own.\n\n", issue.Identifier, list)
+}
+
+// blocked returns the text that names the hosts which commands of the last session were
+// refused. Names and commands are the agent's, so they stand in a quotation.
+func blocked(issue tracker.Issue, run Run) string {
+	list := strings.TrimSpace(untrusted.OneLine(run.Blocked, maxRefused))
+	if list == "" {
+		return ""
+	}
+	return fmt.Sprintf("Commands of the last session on %s asked for hosts that they may not reach, and were ended:\n\n> %s\n\nDo not ask for them again. If the work cannot be done without one of them, say so: a person has to name it in WORKFLOW.md.\n\n", issue.Identifier, list)
 }
 
 // resumption returns the text that a session gets if it continues the thread of an
@@ -100,9 +110,15 @@ func room(run Run) string {
 	if run.UnixSockets {
 		sockets, temp = "", "closed"
 	}
-	return "Each command that you run has a network of its own, in which it reaches its own loopback and nothing else: no host, no DNS" + sockets + "." +
+	reached, fetch := "nothing else: no host, no DNS"+sockets+".", " Package managers cannot fetch anything."
+	if len(run.Hosts) > 0 {
+		reached = "these hosts, by HTTP and HTTPS through a proxy that passes GET, HEAD and OPTIONS: " + strings.Join(run.Hosts, ", ") +
+			". Nothing else can be reached: no other host, no DNS" + sockets + ". A request to another host ends the whole command, and its output is lost."
+		fetch = " Package managers can fetch from these hosts alone."
+	}
+	return "Each command that you run has a network of its own, in which it reaches its own loopback and " + reached +
 		" A server that one command leaves running is not reached by the next one, so start a server and what talks to it in one command." +
-		" Package managers cannot fetch anything. There is no ptrace. Write temporary files to $TMPDIR: /tmp is " + temp + ".\n\n"
+		fetch + " There is no ptrace. Write temporary files to $TMPDIR: /tmp is " + temp + ".\n\n"
 }
 
 // asking returns the text that says how the agent asks a person.

@@ -130,6 +130,7 @@ type Run struct {
 	Resumed       bool   // the session continues the thread of an earlier one
 	WorkspaceKept bool   // the session works in the folder that an earlier one left, and nothing that was in it is lost
 	Refused       string // why the work of the last session was not published, in Markdown; empty if it was
+	Blocked       string // hosts that commands of the last session were refused, in one line of Markdown; empty for none
 	LeftOut       string // files of the last session that could not be taken along with its work, in one line; empty for none
 
 	// Branch is the branch of a workspace that the host fills, and Base the one that its
@@ -145,6 +146,7 @@ type Run struct {
 	Asks        bool       // there is the tool ask
 	Loopback    bool       // each command has a loopback of its own and no other network
 	UnixSockets bool       // commands may open Unix sockets of their own
+	Hosts       []string   // that commands reach besides
 }
 
 // Render returns the prompt for one attempt. Before the text of the template a preamble

@@ -62,6 +62,7 @@ type Work struct {
 	Default  string       // the title if the agent gave none
 	Closing  string       // a line that closes the issue when the work is merged; empty for none
 	Tested   string       // what is known of tests, a paragraph by the host; empty for nothing
+	Blocked  string       // paragraph on the hosts that the agent's commands were refused, by the host; empty for none
 	Unproven bool         // a draft, because the tests failed
 	Last     Record       // what earlier runs and calls left
 

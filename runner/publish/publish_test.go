@@ -636,9 +636,10 @@ func TestDraftsHaveTheirReasons(t *testing.T) {
 		change func(*fixture, *Work)
 		draft  bool
 	}{
-		"no reason":    {func(*fixture, *Work) {}, false},
-		"the settings": {func(f *fixture, _ *Work) { f.Pull.Draft = true }, true},
-		"failed tests": {func(_ *fixture, w *Work) { w.Unproven, w.Tested = true, "`make test` failed." }, true},
+		"no reason":     {func(*fixture, *Work) {}, false},
+		"the settings":  {func(f *fixture, _ *Work) { f.Pull.Draft = true }, true},
+		"failed tests":  {func(_ *fixture, w *Work) { w.Unproven, w.Tested = true, "`make test` failed." }, true},
+		"blocked hosts": {func(_ *fixture, w *Work) { w.Blocked = "Refused: `pypi.org`." }, false},
 		"protected path": {func(f *fixture, _ *Work) {
 			f.Policy.Protected = []delivery.Rule{{Pattern: "a", Protection: delivery.Draft}}
 		}, true},
@@ -648,7 +649,7 @@ func TestDraftsHaveTheirReasons(t *testing.T) {
 			w := f.session(f.adds("a", "1\n"))
 			test.change(f, &w)
 			f.publish(w)
-			if pull := f.hub.pulls[0]; pull.Draft != test.draft || !strings.Contains(pull.Body, w.Tested) {
+			if pull := f.hub.pulls[0]; pull.Draft != test.draft || !strings.Contains(pull.Body, w.Tested) || !strings.Contains(pull.Body, w.Blocked) {
 				t.Errorf("got %+v", pull)
 			}
 		})

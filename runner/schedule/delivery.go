@@ -25,6 +25,7 @@ type Delivery struct {
 	At         time.Time // of the latest push
 	Refused    string    // why the latest work was not published; empty if it was
 	LeftOut    string    // files that could not be taken along with the latest work, in one line; empty for none
+	Blocked    string    // hosts that commands of the latest session were refused, in one line of Markdown; empty for none
 	// Lost says that a shard which left no result has worked on the issue since. It may
 	// have pushed to the branch, so the branch may be newer than Head and Pushing.
 	Lost bool
@@ -87,8 +88,8 @@ func (s *State) oldestDelivery(except tracker.ID) tracker.ID {
 	return oldest
 }
 
-// noteDelivery stores whether the work of a session that has ended was refused, and which
-// files could not be taken along with it. That a session brought no work says nothing about
+// noteDelivery stores whether the work of a session that has ended was refused, which
+// files could not be taken along with it, and which hosts its commands were refused. That a session brought no work says nothing about
 // the work of the one before.
 func (s *State) noteDelivery(id tracker.ID, identifier string, o Outcome) {
 	d, known := s.Deliveries[id]
@@ -98,13 +99,16 @@ func (s *State) noteDelivery(id tracker.ID, identifier string, o Outcome) {
 		}
 		s.Deliver(id, d)
 	}
-	if o.Refused == "" && o.LeftOut == "" && (!o.Delivered || !known) {
+	judged := o.Refused != "" || o.LeftOut != "" || o.Delivered && known
+	if !judged && o.Blocked == "" {
 		return
 	}
 	if d.Identifier == "" {
 		d.Identifier = identifier
 	}
-	d.Refused, d.LeftOut = o.Refused, o.LeftOut
+	if d.Blocked = o.Blocked; judged {
+		d.Refused, d.LeftOut = o.Refused, o.LeftOut
+	}
 	s.Deliver(id, d)
 }
 

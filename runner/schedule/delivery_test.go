@@ -102,27 +102,34 @@ func TestTheEndOfASessionStoresWhatBecameOfItsWork(t *testing.T) {
 	none := schedule.Delivery{}
 	incomplete := published
 	incomplete.LeftOut = "big.bin"
+	blocked := refused
+	blocked.Blocked = "`a.example`"
 	for name, test := range map[string]struct {
 		before  schedule.Delivery
 		outcome schedule.Outcome
 		want    schedule.Delivery
 	}{
-		"refused, the first time":      {none, schedule.Outcome{Class: schedule.IssueFailed, Refused: "too large"}, schedule.Delivery{Identifier: "ABC-1", Refused: "too large"}},
-		"refused after a delivery":     {published, schedule.Outcome{Class: schedule.IssueFailed, Refused: "too large"}, refused},
-		"refused for another reason":   {refused, schedule.Outcome{Class: schedule.IssueFailed, Refused: "a key"}, func() schedule.Delivery { d := refused; d.Refused = "a key"; return d }()},
-		"delivered":                    {published, schedule.Outcome{Class: schedule.Done, Delivered: true}, published},
-		"delivered after a refusal":    {refused, schedule.Outcome{Class: schedule.Done, Delivered: true}, published},
-		"delivered by a stopped one":   {refused, schedule.Outcome{Class: schedule.Stopped, Delivered: true}, published},
-		"delivered with a gap":         {published, schedule.Outcome{Class: schedule.Done, Delivered: true, LeftOut: "big.bin"}, incomplete},
-		"delivered without the gap":    {incomplete, schedule.Outcome{Class: schedule.Done, Delivered: true}, published},
-		"nothing after a gap":          {incomplete, schedule.Outcome{Class: schedule.Done}, incomplete},
-		"nothing but a gap":            {none, schedule.Outcome{Class: schedule.Done, LeftOut: "big.bin"}, schedule.Delivery{Identifier: "ABC-1", LeftOut: "big.bin"}},
-		"nothing, the first time":      {none, schedule.Outcome{Class: schedule.Done}, none},
-		"nothing after a delivery":     {published, schedule.Outcome{Class: schedule.Done}, published},
-		"nothing after a refusal":      {refused, schedule.Outcome{Class: schedule.Done}, refused},
-		"failed after a refusal":       {refused, schedule.Outcome{Class: schedule.IssueFailed}, refused},
-		"refused, and the issue gone":  {none, schedule.Outcome{Class: schedule.IssueFailed, Refused: "too large", Gone: true}, schedule.Delivery{Identifier: "ABC-1", Refused: "too large"}},
-		"delivered, and nothing known": {none, schedule.Outcome{Class: schedule.Done, Delivered: true}, none},
+		"hosts blocked, the first time": {none, schedule.Outcome{Class: schedule.Done, Blocked: "`a.example`"}, schedule.Delivery{Identifier: "ABC-1", Blocked: "`a.example`"}},
+		"hosts blocked after a refusal": {refused, schedule.Outcome{Class: schedule.Done, Blocked: "`a.example`"}, blocked},
+		"nothing after blocked hosts":   {blocked, schedule.Outcome{Class: schedule.Done}, blocked},
+		"refused after blocked hosts":   {blocked, schedule.Outcome{Class: schedule.IssueFailed, Refused: "too large"}, refused},
+		"delivered after blocked hosts": {blocked, schedule.Outcome{Class: schedule.Done, Delivered: true}, published},
+		"refused, the first time":       {none, schedule.Outcome{Class: schedule.IssueFailed, Refused: "too large"}, schedule.Delivery{Identifier: "ABC-1", Refused: "too large"}},
+		"refused after a delivery":      {published, schedule.Outcome{Class: schedule.IssueFailed, Refused: "too large"}, refused},
+		"refused for another reason":    {refused, schedule.Outcome{Class: schedule.IssueFailed, Refused: "a key"}, func() schedule.Delivery { d := refused; d.Refused = "a key"; return d }()},
+		"delivered":                     {published, schedule.Outcome{Class: schedule.Done, Delivered: true}, published},
+		"delivered after a refusal":     {refused, schedule.Outcome{Class: schedule.Done, Delivered: true}, published},
+		"delivered by a stopped one":    {refused, schedule.Outcome{Class: schedule.Stopped, Delivered: true}, published},
+		"delivered with a gap":          {published, schedule.Outcome{Class: schedule.Done, Delivered: true, LeftOut: "big.bin"}, incomplete},
+		"delivered without the gap":     {incomplete, schedule.Outcome{Class: schedule.Done, Delivered: true}, published},
+		"nothing after a gap":           {incomplete, schedule.Outcome{Class: schedule.Done}, incomplete},
+		"nothing but a gap":             {none, schedule.Outcome{Class: schedule.Done, LeftOut: "big.bin"}, schedule.Delivery{Identifier: "ABC-1", LeftOut: "big.bin"}},
+		"nothing, the first time":       {none, schedule.Outcome{Class: schedule.Done}, none},
+		"nothing after a delivery":      {published, schedule.Outcome{Class: schedule.Done}, published},
+		"nothing after a refusal":       {refused, schedule.Outcome{Class: schedule.Done}, refused},
+		"failed after a refusal":        {refused, schedule.Outcome{Class: schedule.IssueFailed}, refused},
+		"refused, and the issue gone":   {none, schedule.Outcome{Class: schedule.IssueFailed, Refused: "too large", Gone: true}, schedule.Delivery{Identifier: "ABC-1", Refused: "too large"}},
+		"delivered, and nothing known":  {none, schedule.Outcome{Class: schedule.Done, Delivered: true}, none},
 	} {
 		f := running(todo(1))
 		f.state.Deliver("1", test.before)

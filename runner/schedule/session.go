@@ -93,6 +93,7 @@ type Outcome struct {
 	Said      string // the agent's last message, as it wrote it, in several lines; empty if it has answered people itself
 	Moved     bool   // the work was not published because somebody else had moved the branch
 	LeftOut   string // the files that could not be taken along with the work, in one line; empty for none
+	Blocked   string // the hosts that commands of the agent were refused, in one line of Markdown; empty for none
 
 	// Fault identifies a failure that WORKFLOW.md or the machine may be responsible
 	// for (a hook, the prompt, the start of Codex). It is equal for all issues that fail in the same way,

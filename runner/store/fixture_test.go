@@ -96,7 +96,7 @@ func sample() *schedule.State {
 		Identifier: "ABC-1", Title: "Fix the parser", IssueURL: "https://example.com/ABC-1", Branch: "symphony/ABC-1", Base: "main",
 		Head: "c0ffee0123456789c0ffee0123456789c0ffee01", Pushing: "facade0123456789facade0123456789facade01",
 		Number: 17, URL: "https://github.com/octo/shop/pull/17", At: at(0, 45),
-		Refused: ".github/x: the path is protected", LeftOut: "big.bin (larger than 32 MiB)", Lost: true,
+		Refused: ".github/x: the path is protected", LeftOut: "big.bin (larger than 32 MiB)", Blocked: "`pypi.org` (by `pip install x`)", Lost: true,
 	})
 	s.Deliver("b1", schedule.Delivery{Identifier: "ABC-9", URL: "/srv/patches/ABC-9.patch", At: at(0, 50)}) // its claim is gone
 	s.Conversations = map[tracker.ID]schedule.Conversation{

@@ -323,7 +323,7 @@ func (p tickRecord) validate() error {
 func (d delivery) clamped() delivery {
 	d.Identifier, d.Title = oneLine(d.Identifier, maxName), oneLine(d.Title, maxTitle)
 	d.URL, d.IssueURL = wholeOrEmpty(d.URL, maxURL), wholeOrEmpty(d.IssueURL, maxURL) // a part of a link leads elsewhere
-	d.Refused, d.LeftOut = oneLine(d.Refused, maxWhy), oneLine(d.LeftOut, maxWhy)
+	d.Refused, d.LeftOut, d.Blocked = oneLine(d.Refused, maxWhy), oneLine(d.LeftOut, maxWhy), oneLine(d.Blocked, maxWhy)
 	d.Number = min(d.Number, maxCount)
 	return d
 }

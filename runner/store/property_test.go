@@ -80,7 +80,7 @@ func TestAStateThatCanBeReadCanBeChangedAndSaved(t *testing.T) {
 				s.Heartbeat(id, schedule.Update{Alive: true, Usage: most, Turns: math.MaxInt}, now)
 			case 2:
 				class := rapid.SampledFrom([]schedule.Class{schedule.Done, schedule.IssueFailed, schedule.Transient, schedule.Systemic, schedule.NeedsInput}).Draw(t, "class")
-				s.Exit(id, schedule.Outcome{Class: class, Usage: most, Turns: 1, RetryAt: genTime().Draw(t, "told"), Refused: genWild(maxWhy).Draw(t, "refused"), LeftOut: genWild(maxWhy).Draw(t, "left out")}, p, now)
+				s.Exit(id, schedule.Outcome{Class: class, Usage: most, Turns: 1, RetryAt: genTime().Draw(t, "told"), Refused: genWild(maxWhy).Draw(t, "refused"), LeftOut: genWild(maxWhy).Draw(t, "left out"), Blocked: genWild(maxWhy).Draw(t, "blocked")}, p, now)
 			case 4:
 				shard := schedule.Owner{Run: "1", Attempt: 1, Shard: 1}
 				d := schedule.Decision{Action: schedule.Dispatch, ID: id, Issue: tracker.Issue{ID: id}, Owner: shard, Lease: time.Hour, Share: math.MaxInt64}

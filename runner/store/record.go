@@ -156,6 +156,7 @@ type delivery struct {
 	At         time.Time  `json:"at,omitzero"`
 	Refused    string     `json:"refused,omitempty"`
 	LeftOut    string     `json:"left_out,omitempty"`
+	Blocked    string     `json:"blocked,omitempty"`
 	Lost       bool       `json:"lost,omitempty"`
 }
 
@@ -254,7 +255,7 @@ func newClaim(c schedule.Claim) claim {
 func newDelivery(id tracker.ID, d schedule.Delivery) delivery {
 	return delivery{
 		ID: id, Identifier: d.Identifier, Title: d.Title, IssueURL: d.IssueURL, Branch: d.Branch, Base: d.Base, Head: d.Head, Pushing: d.Pushing,
-		Number: d.Number, URL: d.URL, At: d.At.UTC(), Refused: d.Refused, LeftOut: d.LeftOut, Lost: d.Lost,
+		Number: d.Number, URL: d.URL, At: d.At.UTC(), Refused: d.Refused, LeftOut: d.LeftOut, Blocked: d.Blocked, Lost: d.Lost,
 	}
 }
 
@@ -328,7 +329,7 @@ func (c claim) toSchedule() schedule.Claim {
 func (d delivery) toSchedule() schedule.Delivery {
 	return schedule.Delivery{
 		Identifier: d.Identifier, Title: d.Title, IssueURL: d.IssueURL, Branch: d.Branch, Base: d.Base, Head: d.Head, Pushing: d.Pushing,
-		Number: d.Number, URL: d.URL, At: d.At, Refused: d.Refused, LeftOut: d.LeftOut, Lost: d.Lost,
+		Number: d.Number, URL: d.URL, At: d.At, Refused: d.Refused, LeftOut: d.LeftOut, Blocked: d.Blocked, Lost: d.Lost,
 	}
 }
 

@@ -1,0 +1,96 @@
+package attempt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/tracker/untrusted"
+)
+
+const (
+	// maxBlocked bounds the hosts that are kept, and maxNamed those that a text names.
+	maxBlocked = 100
+	maxNamed   = 10
+	// maxCommand bounds what a text shows of a command, in characters.
+	maxCommand = 60
+)
+
+// blockedHosts counts the hosts that commands of the agent asked for and were refused.
+type blockedHosts struct {
+	mu    sync.Mutex
+	hosts []blockedHost // in the order of the first refusal
+}
+
+// blockedHost is one of them.
+type blockedHost struct {
+	name    string
+	count   int
+	command string // the latest
+}
+
+// add counts refused requests, whose texts are redacted.
+func (b *blockedHosts) add(refused []codex.Blocked, redact func(string) string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range refused {
+		i := slices.IndexFunc(b.hosts, func(h blockedHost) bool { return h.name == r.Host })
+		if i < 0 {
+			if len(b.hosts) == maxBlocked {
+				continue
+			}
+			i = len(b.hosts)
+			b.hosts = append(b.hosts, blockedHost{name: r.Host})
+		}
+		b.hosts[i].count++
+		b.hosts[i].command = redact(r.Command)
+	}
+}
+
+// text returns the hosts in one line of Markdown, the most frequent first; empty for none. The
+// names and commands are the agent's, so they stand in code spans that they cannot leave.
+func (b *blockedHosts) text() string {
+	b.mu.Lock()
+	hosts := slices.Clone(b.hosts)
+	b.mu.Unlock()
+	slices.SortStableFunc(hosts, func(a, b blockedHost) int { return cmp.Compare(b.count, a.count) })
+	var parts []string
+	for _, h := range hosts[:min(len(hosts), maxNamed)] {
+		times := ""
+		if h.count > 1 {
+			times = fmt.Sprintf("%d times, ", h.count)
+		}
+		parts = append(parts, fmt.Sprintf("%s (%sby %s)", codeSpan(h.name), times, codeSpan(h.command)))
+	}
+	if more := len(hosts) - maxNamed; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// codeSpan returns text as a code span of Markdown, in one line.
+func codeSpan(text string) string {
+	text = strings.ReplaceAll(untrusted.OneLine(text, maxCommand), "`", "'")
+	return "`" + cmp.Or(strings.TrimSpace(text), "?") + "`"
+}
+
+// warning returns the warning of the session about the hosts; empty for none.
+func (b *blockedHosts) warning() string {
+	hosts := b.text()
+	if hosts == "" {
+		return ""
+	}
+	return "commands of the agent were refused hosts that codex.network does not name: " + hosts + "; name those that the work needs"
+}
+
+// paragraph returns the paragraph of a delivery about the hosts; empty for none.
+func (b *blockedHosts) paragraph() string {
+	hosts := b.text()
+	if hosts == "" {
+		return ""
+	}
+	return "Commands of the agent asked for hosts that `codex.network` does not name, and were refused: " + hosts + "."
+}
