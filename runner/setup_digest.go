@@ -50,11 +50,17 @@ func (l *loop) updateSetup(s *schedule.State) {
 	l.setup = l.setupDigests(l.salt)
 }
 
-// resumeIfChanged ends a pause that began with another key, login, setting or
-// hook.
+// resumeIfChanged ends a pause that began with another key, login, setting or hook. A pause
+// because the project could not be prepared ends with the next run: to try it again costs no
+// tokens, and the first session does.
 func (l *loop) resumeIfChanged(now time.Time) {
 	l.updateSetup(l.state)
 	if l.state.ResumeIfChanged(l.setup, now) {
 		l.Log.Info("the pause is over: the login or WORKFLOW.md has changed", "reason", l.state.Pause.Why)
+	}
+	pause := l.state.Pause
+	isEarlier := l.Once && !l.isShard() && pause.Since.Before(l.tick.Started)
+	if isEarlier && pause.Cause == schedule.CauseSetup && l.state.Resume(now) {
+		l.Log.Info("the pause is over: the project is prepared again", "reason", pause.Why)
 	}
 }

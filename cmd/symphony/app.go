@@ -108,6 +108,7 @@ func (a *app) command() *cobra.Command {
 		(&exchangeCommand{app: a}).command(),
 		(&logCommand{app: a}).command(),
 		(&promptCommand{a}).command(),
+		(&setupCommand{app: a}).command(),
 		(&stateCommand{app: a}).command(),
 		(&schemaCommand{a}).command(),
 		(&completionCommand{a}).command(),

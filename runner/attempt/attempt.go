@@ -259,7 +259,7 @@ type prompts struct{ fresh, resumed string }
 func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err error) {
 	run := prompt.Run{
 		Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), LeftOut: a.Redact(cmp.Or(a.work.lost, a.LeftOut)), Delivers: a.delivers(),
-		Blocked: a.Redact(a.Blocked), Hosts: a.Network.Hosts,
+		Blocked: a.Redact(a.Blocked), Hosts: a.Network.Hosts, Prepared: a.setup() != nil,
 		Replies: a.Talks && a.Reply != nil, Asks: a.Talks,
 		Loopback: a.Loopback && a.Codex.UsesProfile(), UnixSockets: a.opensSockets(),
 	}

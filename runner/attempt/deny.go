@@ -230,6 +230,9 @@ func (a *attempt) deniedPaths(home string) []string {
 	if a.Repository != nil && a.Repository.Host != nil { // the preflight has none
 		paths = append(paths, a.Repository.Host.Dir())
 	}
+	if s := a.setup(); s != nil && s.Preparations != nil {
+		paths = append(paths, s.Preparations.Folder.Path)
+	}
 	if logs := a.EventLog.folder(); logs != "" {
 		paths = append(paths, logs)
 	}

@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"slices"
 	"time"
@@ -59,7 +60,8 @@ type Job struct {
 	Redact   func(string) string // hides secrets in texts that leave the program; nil hides none
 	EventLog *EventLog           // of the session; nil for none. The caller ends it
 	Version  string              // of this program, sent to the agent
-	Warn     func(string)        // gets the warnings of [Preflight]; nil drops them
+	Warn     func(string)        // gets the warnings of [Preflight] and [Prepare]; nil drops them
+	Output   io.Writer           // gets what setup.run prints in [Prepare]; nil drops it
 	Log      *slog.Logger
 
 	stoppedTime time.Duration // replaces the constant in tests; 0 does not

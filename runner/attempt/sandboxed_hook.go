@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
@@ -47,10 +48,14 @@ func (a *attempt) shell(ctx context.Context, session *codex.Session, folder, doi
 	for name, value := range a.roomVariables(own, reached) {
 		env = append(env, name+"="+value)
 	}
+	stdout := io.Writer(&tail)
+	if a.preparing && a.Output != nil {
+		stdout = io.MultiWriter(&tail, a.Output)
+	}
 	result, err := session.Exec(ctx, execIn(folder, codex.Exec{
 		// Not a login shell: Codex was started by one, and here HOME is the agent's.
 		Argv: []string{"bash", "-c", "exec 2>&1\n" + script}, Doing: doing, Env: env,
-		Inherit: variables, Timeout: timeout, MaxOutput: maxProgramOutput, Stdout: &tail, Network: network,
+		Inherit: variables, Timeout: timeout, MaxOutput: maxProgramOutput, Stdout: stdout, Network: network,
 	}))
 	return result.ExitCode, a.Redact(tail.text()), err
 }

@@ -10,8 +10,10 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/url"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -115,24 +117,60 @@ func (a *attempt) setup() *Setup {
 // isPrepared reports whether the project is prepared.
 func (r *Repository) isPrepared() bool { return r.Setup != nil && r.Setup.Run != "" }
 
+// Prepare makes the pack for the base of a job's repository, as the first session of a tick does,
+// also if there is one and again is set. It reports the pack, and whether it was made now. The
+// workspaces of the job should be a scratch folder and its issue a placeholder.
+func Prepare(ctx context.Context, job Job, again bool) (pack *setup.Pack, made bool, err error) {
+	a := newAttempt(job, func(Update) {})
+	ws, err := a.Workspaces.Begin(ctx, workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier})
+	if err != nil {
+		return nil, false, err
+	}
+	defer a.Workspaces.Release(ws)
+	key, err := a.packKey(ctx)
+	if err == nil && again {
+		err = a.setup().Preparations.Folder.Remove(key)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	pack, err = a.setup().Preparations.get(ctx, key, func() error {
+		made = true
+		return a.prepareProject(ctx, ws, key)
+	})
+	for _, warning := range a.warnings {
+		if a.Warn != nil {
+			a.Warn(warning)
+		}
+	}
+	return pack, made, err
+}
+
 // findPack finds the pack for the base of the session, or makes it.
 func (a *attempt) findPack(ctx context.Context, ws workspace.Workspace) error {
-	s := a.setup()
-	if s == nil {
+	if a.setup() == nil {
 		return nil
 	}
+	key, err := a.packKey(ctx)
+	if err == nil {
+		a.prepared.pack, err = a.setup().Preparations.get(ctx, key, func() error { return a.prepareProject(ctx, ws, key) })
+	}
+	return err
+}
+
+// packKey returns the key of the pack for the base of the session.
+func (a *attempt) packKey(ctx context.Context) (setup.Key, error) {
+	s := a.setup()
 	store, base := a.Repository.Store, a.Repository.Checkout.BaseHead
 	inputs, err := a.inputs(func(match func(string) bool) (map[string]string, error) { return store.Files(ctx, base, match) })
 	if err != nil {
-		return err
+		return "", err
 	}
 	a.prepared.inputs = inputs
 	recipe := setup.Recipe{
 		Script: s.Run, Hosts: s.Network.Hosts, Env: s.Env, Keep: s.Keep, Inputs: inputs, Tools: setup.Tools(a.Lookup), Private: s.Network.Private, Full: s.Network.Full,
 	}
-	key := recipe.Key()
-	a.prepared.pack, err = s.Preparations.get(ctx, key, func() error { return a.prepareProject(ctx, ws, key) })
-	return err
+	return recipe.Key(), nil
 }
 
 // inputs returns the objects of the files that decide whether the script runs again, by their
@@ -337,7 +375,7 @@ func (a *attempt) setupSecrets() (secrets []string) {
 			return nil
 		}
 		value, _ := a.Lookup(name)
-		if len(value) < minSecret {
+		if len(value) < minSecret || isPublic(value) {
 			continue
 		}
 		secrets = append(secrets, value)
@@ -347,6 +385,13 @@ func (a *attempt) setupSecrets() (secrets []string) {
 		}
 	}
 	return secrets
+}
+
+// isPublic reports whether a value is a path, or an address without a password, which files may
+// hold.
+func isPublic(value string) bool {
+	u, err := url.Parse(value)
+	return filepath.IsAbs(value) || err == nil && u.Host != "" && u.User == nil && u.RawQuery == ""
 }
 
 // stagePack writes the tars of the session's pack into a new .git: that of the home, and that of

@@ -103,8 +103,12 @@ func repository(run Run) string {
 
 // room returns the text about what the agent's commands can reach.
 func room(run Run) string {
+	prepared := ""
+	if run.Prepared {
+		prepared = "The project is prepared: what it depends on is installed. After a change of what it depends on, call the tool `setup`, which prepares it again.\n\n"
+	}
 	if !run.Loopback {
-		return ""
+		return prepared
 	}
 	sockets, temp := ", no Unix socket", "read-only"
 	if run.UnixSockets {
@@ -118,7 +122,7 @@ func room(run Run) string {
 	}
 	return "Each command that you run has a network of its own, in which it reaches its own loopback and " + reached +
 		" A server that one command leaves running is not reached by the next one, so start a server and what talks to it in one command." +
-		fetch + " There is no ptrace. Write temporary files to $TMPDIR: /tmp is " + temp + ".\n\n"
+		fetch + " There is no ptrace. Write temporary files to $TMPDIR: /tmp is " + temp + ".\n\n" + prepared
 }
 
 // asking returns the text that says how the agent asks a person.

@@ -128,6 +128,15 @@ func TestATurnEndsWithTheCallThatPublishes(t *testing.T) {
 	}
 }
 
+func TestAPreparedProjectHasItsTool(t *testing.T) {
+	t.Parallel()
+	for _, run := range []Run{{Prepared: true}, {Prepared: true, Loopback: true}, {Loopback: true}} {
+		if got := mustRender(t, run); strings.Contains(got, "call the tool `setup`") != run.Prepared {
+			t.Errorf("%+v: %s", run, got)
+		}
+	}
+}
+
 func TestAPromptSaysWhatTheAgentsCommandsReach(t *testing.T) {
 	t.Parallel()
 	for _, loopback := range []bool{false, true} {

@@ -147,6 +147,7 @@ type Run struct {
 	Loopback    bool       // each command has a loopback of its own and no other network
 	UnixSockets bool       // commands may open Unix sockets of their own
 	Hosts       []string   // that commands reach besides
+	Prepared    bool       // the project is prepared, and there is the tool setup
 }
 
 // Render returns the prompt for one attempt. Before the text of the template a preamble

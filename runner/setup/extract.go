@@ -29,7 +29,7 @@ func (p *Pack) Extract(to Places, work, home io.Writer) error {
 }
 
 func (p *Pack) extract(to Places, work, home io.Writer) (err error) {
-	file, err := os.Open(p.path)
+	file, err := os.Open(p.Path)
 	if err != nil {
 		return err
 	}

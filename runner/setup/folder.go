@@ -35,8 +35,8 @@ type Folder struct {
 // Pack is a pack that was found whole.
 type Pack struct {
 	Key   Key
+	Path  string
 	Size  int64 // in bytes, compressed
-	path  string
 	begin int64 // of the compressed stream
 }
 
@@ -72,7 +72,15 @@ func (f Folder) Find(key Key) (*Pack, error) {
 	}
 	now := time.Now()
 	_ = os.Chtimes(path, now, now) // only the order in which packs are dropped depends on it
-	return &Pack{Key: key, Size: size, path: path, begin: int64(len(head))}, nil
+	return &Pack{Key: key, Size: size, Path: path, begin: int64(len(head))}, nil
+}
+
+// Remove removes the pack of a key, if there is one.
+func (f Folder) Remove(key Key) error {
+	if err := os.Remove(f.file(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the preparation: %w", err)
+	}
+	return nil
 }
 
 // headOf returns the first line of a pack, whose other bytes have this sum.
