@@ -69,11 +69,13 @@ func ShellStart() string {
 	for _, name := range []string{"NO_PROXY", "no_proxy", "npm_config_noproxy", "NPM_CONFIG_NOPROXY", "BUNDLE_NO_PROXY"} {
 		text += "  export " + name + "='" + ownLoopback + "'\n"
 	}
-	text += "  if [ \"$" + networkVariable + "\" != " + fullNetwork + " ]; then export"
+	text += "  java=\"-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=${http_proxy##*:} -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=${http_proxy##*:}\"\n" +
+		"  if [ \"$" + networkVariable + "\" != " + fullNetwork + " ]; then\n    export"
 	for _, name := range certificateVariables {
 		text += " " + name + "=\"$" + networkVariable + "\""
 	}
-	text += "; fi\nfi\n"
+	text += "\n    java=\"$java -Djavax.net.ssl.trustStoreType=JKS -Djavax.net.ssl.trustStore='${" + networkVariable + "%.pem}.jks'\"\n  fi\n" +
+		"  case $JAVA_TOOL_OPTIONS in *\"$java\") ;; *) export JAVA_TOOL_OPTIONS=\"${JAVA_TOOL_OPTIONS:+$JAVA_TOOL_OPTIONS }$java\" ;; esac\n  unset java\nfi\n"
 	if runtime.GOOS != "linux" {
 		return text
 	}

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
@@ -156,16 +157,22 @@ func (s *Session) saveCertificates(path string) error {
 		return fmt.Errorf("copy the certificates of Codex's proxy: %w", err)
 	}
 	var only bytes.Buffer
+	var certificates [][]byte
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "CERTIFICATE" {
 			_ = pem.Encode(&only, &pem.Block{Type: block.Type, Bytes: block.Bytes}) // a buffer takes all
+			certificates = append(certificates, block.Bytes)
 		}
 	}
 	if only.Len() == 0 {
 		return noNetwork("Codex's proxy has no certificate in " + path)
 	}
-	// The file exists: the profile could not name it otherwise. It is the session's own.
-	if err := os.WriteFile(s.o.Certificates, only.Bytes(), 0o600); err != nil {
+	// The files exist, so that the profile can name them. They are the session's own.
+	err = os.WriteFile(s.o.Certificates, only.Bytes(), 0o600)
+	if err == nil {
+		err = os.WriteFile(trustStorePath(s.o.Certificates), trustStore(certificates, time.Now()), 0o600)
+	}
+	if err != nil {
 		return fmt.Errorf("copy the certificates of Codex's proxy: %w", err)
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -256,4 +257,29 @@ func TestATurnReportsTheHostsThatItIsRefused(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestJavaReachesTheHostsOfItsNetwork has both of the clients that Java comes with.
+func TestJavaReachesTheHostsOfItsNetwork(t *testing.T) {
+	t.Parallel()
+	codextest.Path(t)
+	if _, err := exec.LookPath("javac"); err != nil {
+		t.Skip(err)
+	}
+	host := newStandIn(t, true)
+	c := newTestbed(t, plainModel)
+	c.trust(host)
+	c.networks = map[string]codex.Network{"setup": {Hosts: []string{host.host}, Private: true}}
+	s := c.connect(true)
+	defer c.close(s)
+	c.write("workspaces/own/Fetch.java", `import java.net.*; import java.net.http.*;
+public class Fetch {
+  public static void main(String[] args) throws Exception {
+    System.out.println("connection " + ((HttpURLConnection) new URL(args[0]).openConnection()).getResponseCode());
+    var request = HttpRequest.newBuilder(URI.create(args[0])).build();
+    System.out.println("client " + HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString()).statusCode());
+  }
+}`)
+	url := "https://" + net.JoinHostPort(host.host, host.port) + "/"
+	mustSay(t, c.bash(s, "setup", "bash -c 'java Fetch.java "+url+"'"), "connection 200", "client 200")
 }

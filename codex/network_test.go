@@ -1,16 +1,24 @@
 package codex
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -21,7 +29,7 @@ func TestEachNetworkIsAProfileOfItsOwn(t *testing.T) {
 		Loopback: true, Temp: "/temp", Certificates: "/temp/c.pem", Network: Network{Hosts: []string{"a.example"}},
 		Networks: map[string]Network{"hooks": {Hosts: []string{"b.example", "c.example"}, Private: true}, "full": {Hosts: []string{"d.example"}, Full: true}, "none": {}},
 	}
-	const files = `.filesystem={":slash_tmp"="read",":tmpdir"="read",":workspace_roots"={},"/home"="deny","/temp"="write","/temp/c.pem"="read"}`
+	const files = `.filesystem={":slash_tmp"="read",":tmpdir"="read",":workspace_roots"={},"/home"="deny","/temp"="write","/temp/c.jks"="read","/temp/c.pem"="read"}`
 	want := `default_permissions=":read-only"
 permissions.symphony-full.extends=":workspace"
 permissions.symphony-full` + files + `
@@ -36,8 +44,8 @@ permissions.symphony.extends=":workspace"
 permissions.symphony` + files + `
 permissions.symphony.network={"allow_local_binding"=false,"domains"={"a.example"="allow"},"enabled"=true,"mode"="limited"}`
 	rules := permissions(o, "/home")
-	got := strings.ReplaceAll(strings.Join(serverSettings(rules), "\n"), `"/home"="deny","/temp"="write","/temp/c.pem"="read",":slash_tmp"="read",":tmpdir"="read",":workspace_roots"={}`,
-		`":slash_tmp"="read",":tmpdir"="read",":workspace_roots"={},"/home"="deny","/temp"="write","/temp/c.pem"="read"`)
+	got := strings.ReplaceAll(strings.Join(serverSettings(rules), "\n"), `"/home"="deny","/temp"="write","/temp/c.jks"="read","/temp/c.pem"="read",":slash_tmp"="read",":tmpdir"="read",":workspace_roots"={}`,
+		`":slash_tmp"="read",":tmpdir"="read",":workspace_roots"={},"/home"="deny","/temp"="write","/temp/c.jks"="read","/temp/c.pem"="read"`)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -193,5 +201,30 @@ func TestTheCertificatesOfTheProxyAreCopiedAlone(t *testing.T) {
 				t.Errorf("%v, want %v", err, ErrNoSandbox)
 			}
 		})
+	}
+}
+
+// TestJavaReadsTheTrustStore has the tool of Java that checks the whole file.
+func TestJavaReadsTheTrustStore(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("keytool"); err != nil {
+		t.Skip(err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), Subject: pkix.Name{CommonName: "of a test"}}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "c.jks")
+	if err := os.WriteFile(path, trustStore([][]byte{certificate, certificate}, time.Now()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said, err := exec.Command("keytool", "-list", "-storetype", "JKS", "-keystore", path, "-storepass", trustStorePassword).CombinedOutput()
+	if err != nil || strings.Count(string(said), "trustedCertEntry") != 2 {
+		t.Errorf("%v: %s", err, said)
 	}
 }

@@ -64,9 +64,10 @@ type Options struct {
 	// Networks are those of programs of the host, by the name in [Exec.Network]. No turn has
 	// any of them.
 	Networks map[string]Network
-	// Certificates is the path of a file inside Temp, besides ShellStart, that exists and is
-	// empty. The session writes the certificates there by which clients in a network know the
-	// proxy of Codex. The agent may not write it. It is needed by a network that is not full.
+	// Certificates is the path of a file inside Temp, besides ShellStart, whose name ends in
+	// .pem. It exists and is empty, as does one with the end .jks, for Java. The session writes
+	// the certificates there by which clients in a network know the proxy of Codex. The agent
+	// may not write them. They are needed by a network that is not full.
 	Certificates string
 	// UnixSockets opens the Unix sockets of the commands themselves; see unix_sockets.go. It needs
 	// Loopback. Codex then also opens each socket of the machine whose path is not denied.

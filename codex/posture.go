@@ -46,10 +46,11 @@ func permissions(o Options, home string) map[string]any {
 	if o.Temp != "" {
 		files[o.Temp] = "write"
 	}
-	for _, path := range []string{o.ShellStart, o.Certificates} {
-		if path != "" {
-			files[path] = "read"
-		}
+	if o.ShellStart != "" {
+		files[o.ShellStart] = "read"
+	}
+	if o.Certificates != "" {
+		files[o.Certificates], files[trustStorePath(o.Certificates)] = "read", "read"
 	}
 	for _, path := range paths {
 		files[path] = "deny"

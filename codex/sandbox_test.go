@@ -190,6 +190,7 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 	cfg.ReadTimeout = time.Minute
 	c.write("temp/start.sh", codex.ShellStart())
 	c.write("temp/certificates.pem", "")
+	c.write("temp/certificates.jks", "")
 	options := codex.Options{
 		Version: "1", Cwd: c.ws.Path, Config: cfg, Tools: c.tools,
 		Temp: c.path("temp"), Set: map[string]string{"HOME": c.path("temp/home"), "BASH_ENV": c.path("temp/start.sh")}, Repository: repository, ProfileGiven: asArguments, Loopback: !c.closed && cfg.UsesProfile(),

@@ -41,14 +41,15 @@ func (r Room) Temp() string { return filepath.Join(r.Dir, "tmp") }
 func (r Room) ShellStart() string { return filepath.Join(r.Dir, "start.sh") }
 
 // Certificates returns the path of the file with the certificates of Codex's proxy, which is
-// empty until a session fills it. The agent may read it and not write it.
+// empty until a session fills it, as is the one for Java beside it. The agent may read them and
+// not write them.
 func (r Room) Certificates() string { return filepath.Join(r.Dir, "certificates.pem") }
 
 // Make makes the folders and files of the room below its folder, which is root. start is the beginning of what bash reads before each command.
 func (r Room) Make(root *os.Root, start string) error {
 	// bash sets TMPDIR, and not Codex, because what Codex has for it is read-only at its top.
 	start += "export TMPDIR='" + strings.ReplaceAll(r.Temp(), "'", `'\''`) + "'\n"
-	err := errors.Join(root.MkdirAll("home", 0o700), root.MkdirAll("tmp", 0o700), root.WriteFile("start.sh", []byte(start), 0o600), root.WriteFile("certificates.pem", nil, 0o600))
+	err := errors.Join(root.MkdirAll("home", 0o700), root.MkdirAll("tmp", 0o700), root.WriteFile("start.sh", []byte(start), 0o600), root.WriteFile("certificates.pem", nil, 0o600), root.WriteFile("certificates.jks", nil, 0o600))
 	if settings := r.gitSettings(); err == nil && settings != "" {
 		err = root.WriteFile("home/.gitconfig", []byte(settings), 0o600)
 	}

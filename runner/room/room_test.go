@@ -108,3 +108,21 @@ func TestWithoutAnEnvironmentTheRoomStands(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestInANetworkToolsMayAskTheirRegistries has a home with modules of go, too.
+func TestInANetworkToolsMayAskTheirRegistries(t *testing.T) {
+	t.Parallel()
+	r, _ := in(t, nil, "go/pkg/mod/cache/download/x")
+	for _, network := range []bool{false, true} {
+		r.Network = network
+		got := values(t, r)
+		for _, name := range []string{"GOPROXY", "GOTOOLCHAIN", "GOSUMDB", "CARGO_NET_OFFLINE", "npm_config_fetch_retries", "YARN_ENABLE_NETWORK", "PIP_RETRIES", "UV_OFFLINE", "COMPOSER_DISABLE_NETWORK", "BUNDLE_RETRY"} {
+			if (got[name] == "") != network {
+				t.Errorf("network %t: %s is %q", network, name, got[name])
+			}
+		}
+		if (got["MAVEN_ARGS"] == "--offline") == network || got["npm_config_audit"] != "false" || got["HOME"] != r.Home() {
+			t.Errorf("network %t: %v", network, got)
+		}
+	}
+}

@@ -82,7 +82,7 @@ func (r Room) Variables() []Variable {
 	}
 	list = append(list, fixed...)
 	if r.Network {
-		return list
+		return append(list, Variable{"MAVEN_ARGS", "-Daether.connector.http.useSystemProperties=true", "maven goes by the proxy that the other programs of Java have"})
 	}
 	return append(append(list, r.goProxy()), offline...)
 }
