@@ -27,7 +27,9 @@ const rawRequests = "RAW_REQUESTS"
 
 // TestHelperAsksRawly sends requests to the proxy as no client does, separated by commas:
 // CONNECT HOST:PORT, GET HOST:PORT, BYTES HOST:PORT, which sends what is not TLS through a
-// tunnel, SNI HOST:PORT NAME, which names another host in the tunnel, and SOCKS HOST:PORT.
+// tunnel, SNI HOST:PORT NAME, which names another host in the tunnel, SOCKS HOST:PORT, and
+// UPGRADE and PLAINUPGRADE HOST:PORT, which ask for a connection that nobody reads, in a tunnel
+// and without one.
 func TestHelperAsksRawly(t *testing.T) {
 	requests := os.Getenv(rawRequests)
 	if requests == "" {
@@ -62,6 +64,8 @@ func askRawly(kind, target, name string) (string, error) {
 	switch kind {
 	case "GET":
 		fmt.Fprintf(c, "GET http://%s/raided HTTP/1.1\r\nHost: %[1]s\r\nConnection: close\r\n\r\n", target)
+	case "PLAINUPGRADE":
+		fmt.Fprintf(c, "GET http://%s/upgrade HTTP/1.1\r\nHost: %[1]s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", target)
 	case "SOCKS":
 		host, port, err := net.SplitHostPort(target)
 		if err != nil {
@@ -76,7 +80,7 @@ func askRawly(kind, target, name string) (string, error) {
 		fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", target)
 	}
 	from := bufio.NewReader(c)
-	if kind == "BYTES" || kind == "SNI" {
+	if kind == "BYTES" || kind == "SNI" || kind == "UPGRADE" {
 		answer, err := http.ReadResponse(from, &http.Request{Method: http.MethodConnect})
 		if err != nil || answer.StatusCode != http.StatusOK {
 			return "no tunnel", err
@@ -89,6 +93,10 @@ func askRawly(kind, target, name string) (string, error) {
 	case "SNI":
 		inside := tls.Client(c, &tls.Config{ServerName: name, InsecureSkipVerify: true})
 		fmt.Fprintf(inside, "GET /raided HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", name)
+		in = inside
+	case "UPGRADE":
+		inside := tls.Client(c, &tls.Config{ServerName: "x", InsecureSkipVerify: true})
+		fmt.Fprintf(inside, "GET /upgrade HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", target)
 		in = inside
 	}
 	text, err := io.ReadAll(io.LimitReader(in, 40))
@@ -132,7 +140,8 @@ func TestRaidLeavesItsAllowedHosts(t *testing.T) {
 	for _, name := range []string{"169.254.169.254", "2852039166", "0xa9fea9fe", "169.254.43518", "[::ffff:169.254.169.254]", "metadata.google.internal", "other.example"} {
 		requests = append(requests, "CONNECT "+name+":80", "GET "+name+":80")
 	}
-	requests = append(requests, "BYTES "+allowed, "SNI "+allowed+" other.example")
+	plain := newStandIn(t, false)
+	requests = append(requests, "BYTES "+allowed, "SNI "+allowed+" other.example", "UPGRADE "+allowed, "PLAINUPGRADE "+net.JoinHostPort(plain.host, plain.port))
 
 	c := newTestbed(t, plainModel)
 	c.trust(host)
@@ -154,11 +163,11 @@ func TestRaidLeavesItsAllowedHosts(t *testing.T) {
 		t.Errorf("%d of %d requests were sent, so this shows nothing:\n%s", got, len(requests), output)
 	}
 	for line := range strings.Lines(output) {
-		if strings.Contains(line, " 200 ") || strings.Contains(line, `-> "\x05\x00\x05\x00`) {
+		if strings.Contains(line, " 101 ") || strings.Contains(line, " 200 ") && !strings.Contains(line, "UPGRADE") || strings.Contains(line, `-> "\x05\x00\x05\x00`) {
 			t.Errorf("it passes: %s", line)
 		}
 	}
-	if seen := host.requests(); !slices.Equal(seen, []string{"GET " + allowed + "/works"}) {
+	if seen := host.requests(); !slices.Equal(seen, []string{"GET " + allowed + "/works", "GET " + allowed + "/upgrade"}) { // without the upgrade
 		t.Errorf("the host has seen %q", seen)
 	}
 }

@@ -59,6 +59,12 @@ func newStandIn(t *testing.T, encrypted bool) *standIn {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.seen = append(s.seen, r.Method+" "+r.Host+r.URL.Path)
+		if r.Header.Get("Upgrade") != "" {
+			w.Header().Set("Connection", "Upgrade")
+			w.Header().Set("Upgrade", "websocket")
+			w.WriteHeader(http.StatusSwitchingProtocols)
+			return
+		}
 		fmt.Fprint(w, "hello from the host")
 	}))
 	server.Listener.Close()
