@@ -39,11 +39,11 @@ func (a *attempt) networkAdvice(output string) string {
 	output = strings.ToLower(output)
 	for _, text := range withoutNetwork {
 		if strings.Contains(output, text) {
-			advice := "it runs in the sandbox, without a network: name the hosts that it fetches from in hooks.network"
-			if set := ecosystem(output); set != "" {
-				advice += "; write `network: [" + set + "]` in the section hooks"
+			advice := "name the hosts that it fetches from in hooks.network"
+			if set := ecosystem(output); set != "" && len(a.HookNetwork.Hosts) == 0 {
+				advice = "write `network: [" + set + "]` in the section hooks"
 			}
-			return advice
+			return "it runs in the sandbox, without a network for that: " + advice
 		}
 	}
 	return ""

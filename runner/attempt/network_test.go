@@ -21,8 +21,9 @@ import (
 // sandbox without a network.
 func TestAHookThatReachesNoHostSaysWhichLineIsMissing(t *testing.T) {
 	t.Parallel()
-	const advice = "it runs in the sandbox, without a network: name the hosts that it fetches from in hooks.network"
-	line := func(set string) string { return advice + "; write `network: [" + set + "]` in the section hooks" }
+	const why = "it runs in the sandbox, without a network for that: "
+	const advice = why + "name the hosts that it fetches from in hooks.network"
+	line := func(set string) string { return why + "write `network: [" + set + "]` in the section hooks" }
 	for output, want := range map[string]string{
 		"npm error code EAI_AGAIN\nnpm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN":                     line("node"),
 		"WARNING: Retrying after connection broken by 'NewConnectionError([Errno -3] Temporary failure in name resolution)': /simple/requests/": line("python"),
@@ -39,6 +40,10 @@ func TestAHookThatReachesNoHostSaysWhichLineIsMissing(t *testing.T) {
 		if got := (&attempt{}).networkAdvice(output); got != want {
 			t.Errorf("%s: %q, want %q", output, got, want)
 		}
+	}
+	some := attempt{Job: Job{HookNetwork: codex.Network{Hosts: []string{"pypi.org"}}}}
+	if got := some.networkAdvice("npm error CONNECT tunnel failed, response 403"); got != advice {
+		t.Errorf("beside other hosts: %q", got)
 	}
 	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
 	f.job.Repository.Hooks.AfterCreate = "echo 'npm error code EAI_AGAIN'; exit 1"
