@@ -204,7 +204,9 @@ func TestAProgramReachesTheHostsOfItsNetwork(t *testing.T) {
 			mustSay(t, c.bash(s, "", fetch(t, "GET "+url+"/denied")), "GET "+url+"/denied failed: ")
 			mustSay(t, c.bash(s, "", "env | grep -i _proxy= || echo none"), "none")
 			own := fmt.Sprintf("%s=1 '%s' -test.run '^TestHelperServes$' -test.v", serveHere, os.Args[0])
-			mustSay(t, c.bash(s, "setup", own), "served hello")
+			for _, network := range []string{"setup", "full", "other", ""} {
+				mustSay(t, c.bash(s, network, own), "served hello")
+			}
 			if seen := host.requests(); slices.ContainsFunc(seen, func(r string) bool { return strings.Contains(r, "denied") }) {
 				t.Errorf("it was reached: %q", seen)
 			}
