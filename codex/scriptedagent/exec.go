@@ -193,16 +193,22 @@ func (a *agent) startProgram(ctx context.Context, m message) *wireError {
 	return nil
 }
 
-// probePort is the variable of the client's probe, which looks whether a program has a network
-// of its own.
-const probePort = "SYMPHONY_PROBE_PORT"
+// These are the variables of the client's probes, which look whether a program has a network of
+// its own, and sees the Unix sockets of the machine.
+const (
+	probePort   = "SYMPHONY_PROBE_PORT"
+	probeSocket = "SYMPHONY_PROBE_SOCKET"
+)
 
 // runProgram runs a program to its end and returns its exit code, as Codex reports it. There
-// is no sandbox here, so the probe is not run: it succeeds as it does with Codex. Nor does bash
+// is no sandbox here, so the probes are not run: they succeed as they do with Codex. Nor does bash
 // look at the network before a program, by BASH_ENV.
 func (a *agent) runProgram(ctx context.Context, p execParams, stdout, stderr io.Writer) (code int, refusal *wireError) {
 	if p.Env[probePort] != nil {
 		return 0, a.printCertificates(p.PermissionProfile, stdout)
+	}
+	if p.Env[probeSocket] != nil {
+		return 0, nil
 	}
 	p.Env = maps.Clone(p.Env)
 	delete(p.Env, "BASH_ENV")

@@ -39,6 +39,9 @@ func hostSockets(proc string, lookup func(name string) (string, bool)) ([]string
 	if err != nil {
 		return nil, fmt.Errorf("%w: look for the Unix sockets of this machine: %w: remove sandbox.unix_sockets", codex.ErrNoSandbox, err)
 	}
+	if lookup == nil {
+		lookup = func(string) (string, bool) { return "", false }
+	}
 	var paths []string
 	for _, place := range socketPlaces {
 		paths = append(paths, expand(place, lookup)...)

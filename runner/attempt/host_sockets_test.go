@@ -198,3 +198,16 @@ func TestHelperSearches(t *testing.T) {
 	paths, err := hostSockets("/proc", os.LookupEnv)
 	fmt.Println(strings.Join(paths, "\n"), err)
 }
+
+// TestTheScriptedAgentAnswersTheProbesAsCodexDoes runs a session of the agent that has no sandbox.
+func TestTheScriptedAgentAnswersTheProbesAsCodexDoes(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux opens Unix sockets")
+	}
+	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
+	f.job.Loopback, f.job.UnixSockets = true, true
+	if got := f.session(t.Context()); got.Class != schedule.Done || len(got.Warnings) > 0 {
+		t.Errorf("%+v", got)
+	}
+}
