@@ -178,7 +178,7 @@ func (a *attempt) packKey(ctx context.Context) (setup.Key, error) {
 func (a *attempt) inputs(list func(match func(path string) bool) (map[string]string, error)) (map[string]string, error) {
 	patterns := a.setup().Inputs
 	if len(patterns) == 0 {
-		patterns = setup.LockFiles
+		patterns = setup.Manifests
 	}
 	inputs, err := list(func(path string) bool { return delivery.Match(patterns, path) })
 	if err != nil || len(inputs) > 0 {

@@ -125,7 +125,7 @@ func (d *decoder) table() []entry {
 		optional("setup.network_private", "false", "hosts of setup.network may have private addresses, such as a company's mirror", d.boolean(&s.SetupNetwork.Private)),
 		withDefault("setup.network_mode", "limited", "limited lets setup.run send GET and HEAD alone, which takes a certificate of Codex's own; full opens a tunnel for anything to these hosts, for tools that do not take the certificate", d.word(func(word string) { s.SetupNetwork.Full = word == "full" }, "limited", "full")),
 		optional("setup.env", "[]", "names of environment variables that setup.run sees besides the plain ones, and no agent", d.names(&setup.Env)),
-		optional("setup.inputs", "the known lock files", "patterns of files of the base: setup.run runs again when one of them has changed; if there is none, when any file has", d.globs(&setup.Inputs)),
+		optional("setup.inputs", "the known manifests and lock files", "patterns of files of the base: setup.run runs again when one of them has changed; if there is none, when any file has", d.globs(&setup.Inputs)),
 		optional("setup.keep", "all that git ignores", "files and folders of the checkout that workspaces get a copy of; the caches in the room's home are always copied", d.paths(&setup.Keep)),
 		withDefault("setup.timeout_ms", "1200000", "time that setup.run may take", d.millis(&setup.Timeout, 1)),
 		withDefault("setup.for_agent", "offline", "how the agent's tool setup, and the check of work that changes setup.inputs, run setup.run: offline, or with the hosts of setup.network; never with setup.env", d.word(func(word string) { setup.Online = word == "network" }, "offline", "network")),
