@@ -48,10 +48,11 @@ plan | work | collect)
   # What sessions need. An output of a job is lost if it looks like a secret: then everything is installed.
   case $SETUP in
   'true '* | 'false '*) codex=${SETUP%% *} rest=${SETUP#* } ;;
-  *) codex=true rest='true ' ;;
+  *) codex=true rest='true  true ' ;;
   esac
   sandbox=${rest%% *} rest=${rest#* }
-  private=${rest%% *} plan=
+  private=${rest%% *} rest=${rest#* }
+  prepares=${rest%% *} plan=
   case $rest in *' '*) plan=${rest#* } ;; esac # the name of a plan that is a reference
   ;;
 *) refuse "Invalid input mode" "The input mode is \"$MODE\": write plan, work or collect." ;;
@@ -105,6 +106,7 @@ cache) where=cache:$folder/state.json ;;
 esac
 rm -rf -- "$folder/built" # what the checkout has there is no binary of the cache, if that has none
 scratch=$(mktemp -d "$RUNNER_TEMP/symphony.XXXXXX")
+: >"$scratch/began"
 unique=$GITHUB_RUN_ID-$GITHUB_RUN_ATTEMPT-${scratch##*.} # also when one job uses the Action twice
 # Of the path, its checksum tells; the readable part is for people who look through the caches.
 name=$(printf '%s' "$path" | LC_ALL=C tr -c 'A-Za-z0-9._-' '-' | cut -c 1-100)-$(printf '%s' "$path" | cksum | cut -d ' ' -f 1)-
@@ -141,6 +143,7 @@ put() { printf '%s=%s\n' "$1" "$2"; } # echo of some shells makes \n a line end
     put codex "$codex"
     put sandbox "$sandbox"
     put private "$(line_of "$private")"
+    put prepares "$(line_of "$prepares")"
     put plan "$(line_of "$plan")"
     put exchange "$scratch/exchange"
     put exchange-by "$EXCHANGE_BY"

@@ -188,7 +188,7 @@ func TestEveryOutputThatTheActionReadsIsWritten(t *testing.T) {
 	for _, step := range []string{"trial", "savedstate", "savedsessions", "savedworkspaces"} {
 		written[step] = []string{"cache-hit"} // of actions/cache/restore
 	}
-	for name, step := range map[string]string{"check": "check", "install": "install", "build": "built", "keep": "keep", "codex": "codex", "workspaces": "gather"} {
+	for name, step := range map[string]string{"check": "check", "install": "install", "build": "built", "keep": "keep", "codex": "codex", "workspaces": "gather", "prepared": "prepared"} {
 		for _, m := range regexp.MustCompile(`(?:echo "|  put )([a-z-]+)[= ]`).FindAllStringSubmatch(readText(t, "../../.github/action/"+name+".sh"), -1) {
 			written[step] = append(written[step], m[1])
 		}

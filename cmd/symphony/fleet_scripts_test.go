@@ -130,13 +130,13 @@ func TestAShardEndsItsSessionsBeforeItsJobEnds(t *testing.T) {
 func TestWhatSessionsNeedComesFromThePlanOrAllOfItIsBrought(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	for setup, want := range map[string][4]string{
-		"true false true": {"true", "false", "true", ""}, "false false false": {"false", "false", "false", ""}, "true true ": {"true", "true", "", ""},
-		"": {"true", "true", "", ""}, "  ": {"true", "true", "", ""}, "   ": {"true", "true", "", ""},
-		"true false true 17-ab": {"true", "false", "true", "17-ab"}, "true true  17-ab": {"true", "true", "", "17-ab"}, "false true false ": {"false", "true", "false", ""},
+	for setup, want := range map[string][5]string{
+		"true false true true": {"true", "false", "true", "true", ""}, "false false false false": {"false", "false", "false", "false", ""}, "true true  false": {"true", "true", "", "false", ""},
+		"": {"true", "true", "", "true", ""}, "   ": {"true", "true", "", "true", ""}, "    ": {"true", "true", "", "true", ""},
+		"true false true false 17-ab": {"true", "false", "true", "false", "17-ab"}, "true true  true 17-ab": {"true", "true", "", "true", "17-ab"}, "false true false true ": {"false", "true", "false", "true", ""},
 	} {
 		_, said, got := m.checkFleet("work", "SHARD=7", "SETUP="+setup)
-		if needs := [4]string{got["codex"], got["sandbox"], got["private"], got["plan"]}; needs != want {
+		if needs := [5]string{got["codex"], got["sandbox"], got["private"], got["prepares"], got["plan"]}; needs != want {
 			t.Errorf("%q: %q, want %q\n%s", setup, needs, want, said)
 		}
 		if artifact := got["artifact"]; !strings.HasPrefix(artifact, "symphony-shard-7-101-1-") {

@@ -399,9 +399,10 @@ func TestAStepOfAFleetBelongsToAMode(t *testing.T) {
 	}
 	always := []string{"Check the inputs and the runner", "Install symphony", "Look for a binary built before", "Take the binary", "Set up Go", "Build symphony", "Save the binary"}
 	want := map[string][]string{
-		"plan": append(slices.Clone(always), "Restore the state", "Plan", "Hand over the plan", "Hand over the plan again", "Push the plan", "Save the state",
+		"plan": append(slices.Clone(always), "Restore the state", "Plan", "Hand over the plan", "Hand over the plan again", "Push the plan",
+			"Restore the preparation", "Install Codex for the preparation", "Prepare the project", "Look for a new preparation", "Save the preparation", "Save the state",
 			"Look for the saved state", "Say what was not saved"),
-		"work": append(slices.Clone(always), "Take the plan", "Take the plan again", "Pull the plan", "Decide what is kept", "Start to install Codex", "Restore the threads", "Put the threads in their place",
+		"work": append(slices.Clone(always), "Restore the preparation", "Take the plan", "Take the plan again", "Pull the plan", "Decide what is kept", "Start to install Codex", "Restore the threads", "Put the threads in their place",
 			"Make user namespaces usable for Codex's sandbox", "Install Codex", "Work", "Give the issues back", "Withhold the threads", "Hand over the result", "Hand over the result again", "Push the result",
 			"Write the pages of sessions that were killed", "Upload the logs"),
 		"collect": append(slices.Clone(always), "Restore the state", "Decide what is kept", "Restore the threads", "Put the threads in their place", "Take the plan back", "Take the results", "Pull the results", "Collect",
@@ -479,13 +480,14 @@ func TestTheArtifactsOfAFleetNameTheAttemptAndAreKeptForADay(t *testing.T) {
 func TestEveryOutputThatTheFleetReadsIsWritten(t *testing.T) {
 	t.Parallel()
 	written := map[string][]string{}
-	for script, step := range map[string]string{"check": "check", "install": "install", "build": "built", "keep": "keep", "codex": "codex", "threads": "threads"} {
+	for script, step := range map[string]string{"check": "check", "install": "install", "build": "built", "keep": "keep", "codex": "codex", "threads": "threads", "prepared": "prepared"} {
 		for _, m := range regexp.MustCompile(`(?:echo "|  put )([a-z-]+)[= ]`).FindAllStringSubmatch(readText(t, filepath.Join(root, ".github", "action", script+".sh")), -1) {
 			written[step] = append(written[step], m[1])
 		}
 	}
 	written["pushed"], written["pulled"], written["collect"] = []string{"plan"}, []string{"idle"}, []string{"settled"} // by exchange, and for drop
-	written["savedstate"], written["savedthreads"] = []string{"cache-hit"}, []string{"cache-hit"}                      // of actions/cache/restore
+	written["preparer"] = written["codex"]
+	written["savedstate"], written["savedthreads"] = []string{"cache-hit"}, []string{"cache-hit"} // of actions/cache/restore
 	ofTick := (&tickCommand{app: &app{}}).outputs(report.Tick{}, workflow.Workflow{})
 	for step, outputs := range map[string][][2]string{
 		"plan":    (&planCommand{tickCommand: tickCommand{app: &app{}}, made: fleet.Plan{Owner: schedule.Owner{Run: "1"}}}).outputs(report.Tick{}, workflow.Workflow{}),

@@ -185,7 +185,7 @@ func (c *planCommand) matrix() string {
 // say nothing: it may have claimed issues, and then collect gives them back.
 func (c *planCommand) outputs(_ report.Tick, wf workflow.Workflow) [][2]string {
 	if c.made.Owner == (schedule.Owner{}) {
-		return [][2]string{{"codex", ""}, {"sandbox", ""}, {"private", ""}, {"work", ""}, {"matrix", ""}, {"attempt", ""}}
+		return [][2]string{{"codex", ""}, {"sandbox", ""}, {"private", ""}, {"prepares", ""}, {"work", ""}, {"matrix", ""}, {"attempt", ""}}
 	}
 	works := len(c.made.Shards) > 0
 	return append(c.needs(wf, works),

@@ -206,6 +206,7 @@ func (t *tickCommand) needs(wf workflow.Workflow, sessions bool) [][2]string {
 	return [][2]string{
 		{"codex", strconv.FormatBool(starts && program == "codex")}, // of the PATH: to be installed
 		{"sandbox", strconv.FormatBool(starts && filepath.Base(program) == "codex" && wf.Settings.Codex.NeedsSandbox())},
+		{"prepares", strconv.FormatBool(starts && wf.Settings.Repository != nil && wf.Settings.Setup.Run != "")},
 		{"workspaces", wf.Settings.Workspace.Root},
 		{"private", private},
 	}
