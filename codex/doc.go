@@ -3,8 +3,8 @@
 // reports events.
 //
 // It works on any [io.ReadWriteCloser]. It never starts a process, reads the
-// environment or opens a file: package workspace starts and ends the process behind
-// the connection. Package attempt calls [Open], then [Session.Turn] as often as the
+// environment or opens a file, but to copy the certificates of a network: package
+// workspace starts and ends the process behind the connection. Package attempt calls [Open], then [Session.Turn] as often as the
 // issue needs, then [Session.Close]. In one session of a tick it calls [Session.Check]
 // before the first turn, to find out whether any session can work; [Preflight] makes
 // the same checks alone.
@@ -37,6 +37,10 @@
 //	exec             programs of the host in the agent's sandbox
 //	exec_output      their output, from the read loop to a writer
 //	exec_profile     the sandbox's rules in the server's own configuration
+//	loopback         the network of each command, and how it is tried
+//	network          the hosts that commands reach besides
+//	trust_store      the certificates of their proxy, for Java
+//	blocked          the hosts that commands were refused
 //	preflight        whether sessions can work at all
 //	try_settings     whether Codex takes what a session sets
 //	skills           the skills that a prompt names
@@ -58,6 +62,7 @@
 //     them in. Counts of the tokens between two reports are never added.
 //   - A program of the host runs with the rules of the permission profile or not at all:
 //     Session.admitExec checks them before each one. Output that is not whole is an error.
+//   - No command runs in a network before a program of ours has tried it.
 //   - A session makes at most Config.MaxToolCalls tool calls. Session.refuseTool
 //     refuses further ones.
 //   - The target is Codex 0.169. Fields and methods of older servers are understood

@@ -167,6 +167,9 @@ func (s *Session) saveCertificates(path string) error {
 	if only.Len() == 0 {
 		return noNetwork("Codex's proxy has no certificate in " + path)
 	}
+	if saved, _ := os.ReadFile(s.o.Certificates); bytes.Equal(saved, only.Bytes()) { // a command may read it just now
+		return nil
+	}
 	// The files exist, so that the profile can name them. They are the session's own.
 	err = os.WriteFile(s.o.Certificates, only.Bytes(), 0o600)
 	if err == nil {
