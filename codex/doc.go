@@ -37,7 +37,7 @@
 //	exec             programs of the host in the agent's sandbox
 //	exec_output      their output, from the read loop to a writer
 //	exec_profile     the sandbox's rules in the server's own configuration
-//	loopback         the network of each command, and how it is tried
+//	shell_start      what bash does before each of their commands
 //	network          the hosts that commands reach besides
 //	trust_store      the certificates of their proxy, for Java
 //	blocked          the hosts that commands were refused

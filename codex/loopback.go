@@ -18,7 +18,7 @@ import (
 // which it reaches its own loopback and nothing else, so that tests can start servers. It
 // takes two settings, and Codex says nothing if one of them is missing: the profile allows
 // the network, and the feature network_proxy puts the command into a namespace whose only
-// way out is a proxy of Codex. No host is allowed, so that proxy refuses everything. Without
+// way out is a proxy of Codex. It refuses all but the hosts of network.go. Without
 // the feature a command has the whole network of the machine.
 //
 // So what counts is the effect. verifyLoopback tries it with a program of ours, and asks
@@ -31,59 +31,12 @@ const networkFeature = "features.network_proxy"
 // loopbackAdvice says what to do if the loopback is not closed or cannot be tested.
 const loopbackAdvice = "install Codex 0.169 or later without settings of its own for the network, or set sandbox.loopback: false"
 
-// proxyVariables are the variables that name proxies. Codex sets them in each command, also
-// where its proxy refuses everything. A request that it refuses ends the whole command, so
-// that the tests of a project would die of an update check.
-var proxyVariables = []string{
-	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "WS_PROXY", "WSS_PROXY", "NO_PROXY",
-	"http_proxy", "https_proxy", "all_proxy", "ftp_proxy", "ws_proxy", "wss_proxy", "no_proxy",
-	"npm_config_proxy", "npm_config_http_proxy", "npm_config_https_proxy", "npm_config_noproxy",
-	"NPM_CONFIG_PROXY", "NPM_CONFIG_HTTP_PROXY", "NPM_CONFIG_HTTPS_PROXY", "NPM_CONFIG_NOPROXY",
-	"YARN_HTTP_PROXY", "YARN_HTTPS_PROXY", "BUNDLE_HTTP_PROXY", "BUNDLE_HTTPS_PROXY", "BUNDLE_NO_PROXY",
-	"PIP_PROXY", "DOCKER_HTTP_PROXY", "DOCKER_HTTPS_PROXY", "ELECTRON_GET_USE_PROXY", "NODE_USE_ENV_PROXY",
-}
-
 // onlyLoopback is a piece of bash that runs `refuse INTERFACE` if there is any other network
 // than loopback.
 const onlyLoopback = `while read -r interface _; do
   case $interface in Inter-* | face | lo:*) ;; *) refuse "${interface%%:*}" ;; esac
 done </proc/net/dev || refuse "a network that cannot be read"
 `
-
-// certificateVariables are the variables in which Codex gives clients the certificates of its
-// proxy.
-var certificateVariables = []string{
-	"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
-	"CARGO_HTTP_CAINFO", "BUNDLE_SSL_CA_CERT", "npm_config_cafile", "NPM_CONFIG_CAFILE", "CODEX_CA_CERTIFICATE",
-}
-
-// ownLoopback are the names of a command's own loopback, for which clients ask no proxy.
-const ownLoopback = "localhost,127.0.0.1,::1,[::1]"
-
-// ShellStart returns the text of the file that bash reads before each command of the agent,
-// named by BASH_ENV. On Linux it ends a command that has another network than its own
-// loopback. It unsets the proxies, or in a network with hosts leads clients to them and to
-// their certificates.
-func ShellStart() string {
-	text := "# Read by bash before each command.\nif [ -z \"$" + networkVariable + "\" ]; then\n  unset " + strings.Join(proxyVariables, " ") + "\nelse\n"
-	for _, name := range []string{"NO_PROXY", "no_proxy", "npm_config_noproxy", "NPM_CONFIG_NOPROXY", "BUNDLE_NO_PROXY"} {
-		text += "  export " + name + "='" + ownLoopback + "'\n"
-	}
-	text += "  java=\"-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=${http_proxy##*:} -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=${http_proxy##*:}\"\n" +
-		"  if [ \"$" + networkVariable + "\" != " + fullNetwork + " ]; then\n    export"
-	for _, name := range certificateVariables {
-		text += " " + name + "=\"$" + networkVariable + "\""
-	}
-	text += "\n    java=\"$java -Djavax.net.ssl.trustStoreType=JKS -Djavax.net.ssl.trustStore='${" + networkVariable + "%.pem}.jks'\"\n  fi\n" +
-		"  case $JAVA_TOOL_OPTIONS in *\"$java\") ;; *) export JAVA_TOOL_OPTIONS=\"${JAVA_TOOL_OPTIONS:+$JAVA_TOOL_OPTIONS }$java\" ;; esac\n  unset java\nfi\n"
-	if runtime.GOOS != "linux" {
-		return text
-	}
-	return text + `refuse() { echo "symphony: the command was not run: it would have the network of this machine ($1)" >&2; exit 126; }
-` + onlyLoopback + `unset -f refuse
-unset interface
-`
-}
 
 // probePort is the variable that names the probe's port, on which this program listens.
 const probePort = "SYMPHONY_PROBE_PORT"
