@@ -106,7 +106,6 @@ cache) where=cache:$folder/state.json ;;
 esac
 rm -rf -- "$folder/built" # what the checkout has there is no binary of the cache, if that has none
 scratch=$(mktemp -d "$RUNNER_TEMP/symphony.XXXXXX")
-: >"$scratch/began"
 unique=$GITHUB_RUN_ID-$GITHUB_RUN_ATTEMPT-${scratch##*.} # also when one job uses the Action twice
 # Of the path, its checksum tells; the readable part is for people who look through the caches.
 name=$(printf '%s' "$path" | LC_ALL=C tr -c 'A-Za-z0-9._-' '-' | cut -c 1-100)-$(printf '%s' "$path" | cksum | cut -d ' ' -f 1)-

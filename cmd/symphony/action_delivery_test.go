@@ -43,6 +43,22 @@ func newDeliveries(t *testing.T, sample string) *deliveries {
 	return &deliveries{m, g, l}
 }
 
+// prepare gives the project a preparation, which notes that it ran, and has each session look for
+// its files.
+func (d *deliveries) prepare() {
+	d.replace("delivery:", "setup:\n  run: echo ran >>'"+d.home+"/prepared.log' && mkdir node_modules && echo x >node_modules/x\n  keep: [node_modules]\n  inputs: [README.md]\n"+
+		"hooks:\n  before_run: test -e node_modules/x\ndelivery:")
+}
+
+// checkPrepared fails the test unless the project was prepared so often, and the cache has each
+// preparation once.
+func (d *deliveries) checkPrepared(times int) {
+	d.t.Helper()
+	if ran, kept := strings.Count(d.logged("prepared.log"), "ran\n"), d.stored("symphony-setup-*"); ran != times || len(kept) != times {
+		d.t.Errorf("the project was prepared %d times, want %d; the cache has %q", ran, times, kept)
+	}
+}
+
 // publishCheckout makes the checkout the default branch of the repository, and then what
 // actions/checkout makes of that: it has the newest commit alone.
 func (d *deliveries) publishCheckout() {
@@ -121,6 +137,7 @@ func (d *deliveries) checkPulls(prefix string, titles, files []string, first int
 func TestTheSampleOfGitHubBringsThreeIssuesToThreePullRequests(t *testing.T) {
 	t.Parallel()
 	d := newDeliveries(t, "github.md")
+	d.prepare()
 	d.publishCheckout()
 	main := d.github.Head("main")
 	for n, script := range scripts {
@@ -163,8 +180,11 @@ func TestTheSampleOfGitHubBringsThreeIssuesToThreePullRequests(t *testing.T) {
 		t.Errorf("%d requests for three new pull requests:\n%s", n, strings.Join(d.github.Log(), "\n"))
 	}
 
+	d.checkPrepared(1)
+
 	d.goesOnAfterReview(t, main)
 	d.beginsAgainAfterTheMerge(t)
+	d.checkPrepared(1)
 }
 
 // goesOnAfterReview has a reviewer of the first pull request ask for more.

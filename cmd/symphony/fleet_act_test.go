@@ -213,6 +213,7 @@ func TestTheCopyOfTheFleetWorksWithEightShards(t *testing.T) {
 	t.Parallel()
 	d := newDeliveries(t, "github.md")
 	d.replace("max_issues_per_tick: 5", "max_retry_backoff_ms: 1")
+	d.prepare()
 	d.publishCheckout()
 	for n := 1; n <= 8; n++ {
 		body := fmt.Sprintf("- [ ] Create `part%d.go` containing `package shop`\n- [ ] Call `deliver` with `{\"title\": \"Part %[1]d\", \"body\": \"\"}`\n", n)
@@ -254,6 +255,8 @@ func TestTheCopyOfTheFleetWorksWithEightShards(t *testing.T) {
 			t.Errorf("the summary does not name %s:\n%s", id, first.summary)
 		}
 	}
+
+	d.checkPrepared(1)
 
 	again := d.fleet(101, 2, rerunFailed(t, text, first.planned))
 	if after, saved := d.claims(); fmt.Sprint(after) != fmt.Sprint(phases) || saved != saves || len(again.steps) != 1 || again.steps["collect"]["Collect"] != "success" || first.planned["attempt"] != "1" {

@@ -400,7 +400,7 @@ func TestAStepOfAFleetBelongsToAMode(t *testing.T) {
 	always := []string{"Check the inputs and the runner", "Install symphony", "Look for a binary built before", "Take the binary", "Set up Go", "Build symphony", "Save the binary"}
 	want := map[string][]string{
 		"plan": append(slices.Clone(always), "Restore the state", "Plan", "Hand over the plan", "Hand over the plan again", "Push the plan",
-			"Restore the preparation", "Install Codex for the preparation", "Prepare the project", "Look for a new preparation", "Save the preparation", "Save the state",
+			"Restore the preparation", "Note the preparation", "Install Codex for the preparation", "Prepare the project", "Look for a new preparation", "Save the preparation", "Save the state",
 			"Look for the saved state", "Say what was not saved"),
 		"work": append(slices.Clone(always), "Restore the preparation", "Take the plan", "Take the plan again", "Pull the plan", "Decide what is kept", "Start to install Codex", "Restore the threads", "Put the threads in their place",
 			"Make user namespaces usable for Codex's sandbox", "Install Codex", "Work", "Give the issues back", "Withhold the threads", "Hand over the result", "Hand over the result again", "Push the result",
