@@ -73,10 +73,18 @@ func TestHooksHaveTheVariablesOfTheirNetwork(t *testing.T) {
 	}
 }
 
-// TestHooksReachTheirHostsAndTheAgentDoesNot has the real Codex, and a server of the test that
-// stands in for a host with a private address.
-func TestHooksReachTheirHostsAndTheAgentDoesNot(t *testing.T) {
-	t.Parallel()
+// testHost is a server of the test that stands in for a host with a private address.
+type testHost struct {
+	name string
+	ask  string // shell code of a function that makes a request: METHOD PATH
+
+	mu   sync.Mutex
+	seen []string // requests
+}
+
+// newTestHost returns a host that commands in a sandbox reach by its name alone.
+func newTestHost(t *testing.T) *testHost {
+	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux gives each command a network of its own")
 	}
@@ -92,41 +100,54 @@ func TestHooksReachTheirHostsAndTheAgentDoesNot(t *testing.T) {
 	if err != nil {
 		t.Skipf("the name of this machine is not its own: %v", err)
 	}
-	var mu sync.Mutex
-	var seen []string
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		seen = append(seen, r.Method+" "+r.URL.Path)
-		fmt.Fprint(w, "hello")
-	}))
+	h := &testHost{name: name}
+	server := httptest.NewUnstartedServer(h)
 	server.Listener.Close()
 	server.Listener = listener
 	server.Start()
 	t.Cleanup(server.Close)
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	host := name + ":" + port
-	const ask = `ask() { p=${http_proxy#http://127.0.0.1:}; exec 3<>"/dev/tcp/127.0.0.1/${p:-1}" && printf '%s http://HOST/%s HTTP/1.1\r\nHost: HOST\r\nContent-Length: 0\r\nConnection: close\r\n\r\n' "$1" "$2" >&3 && grep -q '^HTTP/1.1 200' <&3; }
-`
+	h.ask = strings.ReplaceAll(`ask() { p=${http_proxy#http://127.0.0.1:}; exec 3<>"/dev/tcp/127.0.0.1/${p:-1}" && printf '%s http://HOST/%s HTTP/1.1\r\nHost: HOST\r\nContent-Length: 0\r\nConnection: close\r\n\r\n' "$1" "$2" >&3 && grep -q '^HTTP/1.1 200' <&3; }
+`, "HOST", name+":"+port)
+	return h
+}
+
+// ServeHTTP answers each request.
+func (h *testHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seen = append(h.seen, r.Method+" "+r.URL.Path)
+	fmt.Fprint(w, "hello")
+}
+
+// requests returns the requests so far.
+func (h *testHost) requests() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.seen)
+}
+
+// TestHooksReachTheirHostsAndTheAgentDoesNot has the real Codex.
+func TestHooksReachTheirHostsAndTheAgentDoesNot(t *testing.T) {
+	t.Parallel()
+	host := newTestHost(t)
 	of, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{
 		calls(t, "exec_command", map[string]string{"cmd": ". ./ask; echo done > a.txt; ask GET turn && echo reached > b.txt"}),
 		{Items: []codextest.Item{codextest.Message{Text: "Done."}}},
 	}})
 	f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }}
 	f.dir = realPath(t, f.dir)
-	writeFile(t, f.path("seed/ask"), strings.ReplaceAll(ask, "HOST", host))
+	writeFile(t, f.path("seed/ask"), host.ask)
 	account := f.job.Account
 	f.inRepository()
 	f.job.Account = account
-	f.job.HookNetwork = codex.Network{Hosts: []string{name}, Private: true}
+	f.job.HookNetwork = codex.Network{Hosts: []string{host.name}, Private: true}
 	f.job.Repository.Hooks.AfterCreate = ". ./ask; ask GET hook && ! ask POST hook"
 	f.job.Repository.Verify = ". ./ask; ! ask GET verify && test -e a.txt && test ! -e b.txt"
 	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
 		t.Fatalf("%+v", got)
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	if want := []string{"GET /hook", "GET /hook"}; !slices.Equal(seen, want) { // in the workspace, and before the check
+	if seen, want := host.requests(), []string{"GET /hook", "GET /hook"}; !slices.Equal(seen, want) { // in the workspace, and before the check
 		t.Errorf("the host has seen %q, want %q", seen, want)
 	}
 }

@@ -1,10 +1,13 @@
 package attempt
 
 import (
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/codex/codextest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/setup"
@@ -18,10 +21,20 @@ func newSetupFixture(t *testing.T, script string, commands ...string) *repositor
 	for _, command := range commands {
 		replies = append(replies, calls(t, "exec_command", map[string]string{"cmd": command}), codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}})
 	}
-	of, _ := newCodexFixture(t, codextest.Lane{Replies: replies})
+	return newSetupFixtureWith(t, nil, script, replies...)
+}
+
+// newSetupFixtureWith returns the same for these replies of the model, and a repository with these
+// further files.
+func newSetupFixtureWith(t *testing.T, files map[string]string, script string, replies ...codextest.Reply) *repositoryFixture {
+	t.Helper()
+	of, _ := newCodexFixture(t, codextest.Lane{Replies: append(replies, codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}})})
 	f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }}
 	f.dir = realPath(t, f.dir)
 	writeFile(t, f.path("seed/package-lock.json"), "{}\n")
+	for name, text := range files {
+		writeFile(t, f.path("seed", name), text)
+	}
 	account := f.job.Account
 	f.inRepository()
 	f.job.Account = account
@@ -45,10 +58,10 @@ func TestAProjectIsPreparedOnce(t *testing.T) {
 ln -s "$PWD/cache/when" cache/link && echo warm > ~/warm && echo not kept > untracked`
 	const look = `test "$(cat cache/script)" = "#!$PWD/cache/tool" && test "$(cat cache/link)" = "$(cat cache/when)" && test "$(cat ~/warm)" = warm && test ! -e untracked && test -z "$(git status --porcelain)"`
 	f := newSetupFixture(t, script,
-		look+` && cp cache/when when && echo changed > cache/when && echo cold > ~/warm && echo so far so good`,
-		look+` && test "$(cat cache/when)" = changed && cp cache/when again && echo again so good`)
+		look+` && cp cache/when when && echo changed > cache/when && echo cold > ~/warm; echo the first looked $?`,
+		look+` && test "$(cat cache/when)" = changed && cp cache/when again; echo the second looked $?`)
 	f.job.Repository.Verify = look[:strings.Index(look, " && test -z")] + ` && test "$(cat cache/when)" = "$(cat when)"`
-	for _, want := range []string{"so far so good", "again so good"} {
+	for _, want := range []string{"the first looked 0", "the second looked 0"} {
 		got := f.session(t.Context())
 		if got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
 			t.Fatalf("%+v", got)
@@ -60,5 +73,62 @@ ln -s "$PWD/cache/when" cache/link && echo warm > ~/warm && echo not kept > untr
 	f.assertPublished("2", "again", "package-lock.json", "when")
 	if len(f.packs()) != 1 {
 		t.Errorf("%q", f.packs())
+	}
+}
+
+// TestTheHostsOfSetupAreThoseOfItsScriptAlone has a lock file that the agent changes, so that the
+// project is prepared for the base, by the tool, and for the check. The token is for the base alone.
+func TestTheHostsOfSetupAreThoseOfItsScriptAlone(t *testing.T) {
+	t.Parallel()
+	for name, online := range map[string]bool{"offline": false, "network": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			host := newTestHost(t)
+			const script = `. ./ask; ask GET "dep$REGISTRY" && ! ask POST dep || { echo no such package; exit 3; }
+mkdir -p cache && cp package-lock.json cache/lock`
+			const command = `. ./ask; ask GET turn; test -z "$REGISTRY" && ! ls "$PACKS" && ! touch "$PACKS/x" && ! cat /proc/*/environ 2>/dev/null | grep -a REGISTRY && echo '{"a":1}' > package-lock.json; echo changed $?`
+			f := newSetupFixtureWith(t, map[string]string{"ask": host.ask}, script,
+				calls(t, "exec_command", map[string]string{"cmd": "PACKS=" + "$(dirname \"$PWD\")/../packs; " + command}), calls(t, "setup", map[string]string{}))
+			f.environment = append(f.environment, "REGISTRY=npm_0123456789abcdef")
+			f.job.Lookup = func(name string) (string, bool) {
+				return map[string]string{"HOME": f.path("home"), "REGISTRY": "npm_0123456789abcdef"}[name], name == "HOME" || name == "REGISTRY"
+			}
+			s := f.job.Repository.Setup
+			s.Env, s.Network, s.Online = []string{"REGISTRY"}, codex.Network{Hosts: []string{host.name}, Private: true}, online
+			f.job.Repository.Verify = `test -z "$REGISTRY" && cmp package-lock.json cache/lock`
+			got := f.session(t.Context())
+			log, want := f.readLog(), []string{"GET /depnpm_0123456789abcdef"}
+			if online {
+				want = append(want, "GET /dep", "GET /dep")
+			}
+			if seen := host.requests(); !slices.Equal(seen, want) {
+				t.Errorf("the host has seen %q, want %q", seen, want)
+			}
+			if !strings.Contains(log, "changed 0") || got.Class != schedule.Done || !got.Delivered || len(f.deliveries) != 1 || f.deliveries[0].Unproven == online {
+				t.Fatalf("%+v, deliveries %+v\n%.3000s", got, f.deliveries, log)
+			}
+			if answered := strings.Contains(log, "setup.run failed without a network (setup.for_agent is offline, which a person can change): exit status 3"); answered == online {
+				t.Errorf("the tool says %v", answered)
+			}
+			if strings.Contains(log, "npm_0123456789abcdef") {
+				t.Error("the event log holds the token")
+			}
+		})
+	}
+}
+
+// TestNothingOfAPreparationOutlivesIt leaves a process that would change the pack and the folder.
+func TestNothingOfAPreparationOutlivesIt(t *testing.T) {
+	t.Parallel()
+	f := newSetupFixture(t, `mkdir cache && echo good > cache/x && (setsid sh -c 'sleep 1; while :; do echo bad > cache/x; done' left-behind >/dev/null 2>&1 &)
+mkfifo cache/pipe && ln -s /etc cache/etc && printf '[core]\n\thooksPath = hooks\n' >> .git/config; git config --global core.hooksPath hooks; true`,
+		`cat cache/x > a.txt; test ! -e cache/pipe && ! git config --file .git/config core.hooksPath; echo it looked $?`)
+	f.job.Repository.Verify = `test "$(cat a.txt)" = good && test "$(cat cache/x)" = good`
+	got := f.session(t.Context())
+	if log := f.readLog(); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 || !strings.Contains(log, "it looked 0") {
+		t.Fatalf("%+v\n%.3000s", got, log)
+	}
+	if left, err := exec.Command("pgrep", "-f", "left-behin[d]").Output(); err == nil {
+		t.Errorf("it lives: %s", left)
 	}
 }
