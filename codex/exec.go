@@ -51,6 +51,8 @@ type Exec struct {
 	Network string
 	probing bool // it is the probe of its network
 
+	Terminal *Terminal // nil for none: then the program has nothing to read
+
 	// Stdout receives the standard output, in order, on the goroutine that called Exec.
 	// Exec returns only after Write has returned. A writer that is so slow that 32 MiB
 	// wait for it ends the program. nil drops the output.
@@ -59,6 +61,7 @@ type Exec struct {
 	// drops what a busy machine has not read yet, at most a few MiB. Output in which that
 	// matters has to say where it ends, as a pack of git does.
 	Stdout io.Writer
+	Stderr io.Writer // receives standard error, as Stdout does; nil keeps its end alone
 }
 
 // ExecResult describes a program that ran to its own end.
@@ -174,6 +177,9 @@ type execParams struct {
 	Env        map[string]*string `json:"env"`
 	Profile    string             `json:"permissionProfile"`
 	ProcessID  string             `json:"processId"`
+	Stdin      bool               `json:"streamStdin,omitempty"`
+	TTY        bool               `json:"tty,omitempty"`
+	Size       *Size              `json:"size,omitempty"`
 	Stream     bool               `json:"streamStdoutStderr"`
 	TimeoutMS  int64              `json:"timeoutMs"`
 	OutputSize int                `json:"outputBytesCap"`
@@ -182,10 +188,14 @@ type execParams struct {
 // execParams returns the parameters of a run. The cap is one byte more than the program
 // may write, because Codex reports the cap as reached when the output just fits.
 func (s *Session) execParams(x Exec, id string) execParams {
-	return execParams{
+	p := execParams{
 		Command: x.Argv, Cwd: x.Dir, Env: s.execEnv(x), Profile: profileOf(x.Network), ProcessID: id, Stream: true,
 		TimeoutMS: x.Timeout.Milliseconds(), OutputSize: x.MaxOutput + 1,
 	}
+	if x.Terminal != nil {
+		p.Stdin, p.TTY, p.Size = true, true, &x.Terminal.Size
+	}
+	return p
 }
 
 // execEnv returns what changes in the environment of the app-server, all of which a
@@ -217,7 +227,7 @@ func (s *Session) execEnv(x Exec) map[string]*string {
 // runExec runs a program and passes its output on, until the server has answered and
 // everything is written.
 func (s *Session) runExec(ctx context.Context, x Exec) (ExecResult, error) {
-	run := newExecOutput(x.MaxOutput)
+	run := newExecOutput(x.MaxOutput, x.Stderr != nil)
 	id := s.addExec(run)
 	defer s.removeExec(id)
 	what := cmp.Or(x.Doing, "the host runs `"+strings.Join(x.Argv, " ")+"`")
@@ -246,7 +256,10 @@ func (s *Session) runExec(ctx context.Context, x Exec) (ExecResult, error) {
 		}
 		giveUp(s.terminate(callCtx, id, answered))
 	})
-	run.drain(x.Stdout, answered)
+	if x.Terminal != nil {
+		go s.sendKeys(callCtx, id, x.Terminal.Keys, run, answered) // a Read that waits may outlive the program
+	}
+	run.drain(x.Stdout, x.Stderr, answered)
 	wg.Wait()
 
 	fail := func(category error, format string, args ...any) (ExecResult, error) {

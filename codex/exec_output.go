@@ -29,20 +29,27 @@ type execDelta struct {
 
 // execOutput is the output of one program on its way from the read loop to a writer.
 type execOutput struct {
-	limit   int           // of standard output, in bytes
+	limit   int           // of standard output, in bytes; Codex holds standard error to the same
+	both    bool          // standard error is passed on too
 	refused chan struct{} // closed by refuse
 	wake    chan struct{} // has room for one: there is something to write
 
 	mu      sync.Mutex // guards the fields below; see Session for the order of locks
-	chunks  [][]byte   // not yet written
+	chunks  []chunk    // not yet written
 	waiting int        // bytes in chunks
 	total   int        // bytes of standard output so far
 	stderr  []byte     // its end
 	refusal *ExecError
 }
 
-func newExecOutput(limit int) *execOutput {
-	return &execOutput{limit: limit, refused: make(chan struct{}), wake: make(chan struct{}, 1)}
+// chunk is a piece of output.
+type chunk struct {
+	data     []byte
+	isStderr bool
+}
+
+func newExecOutput(limit int, both bool) *execOutput {
+	return &execOutput{limit: limit, both: both, refused: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
 // add takes a piece of output. It fails if the piece cannot be understood.
@@ -53,7 +60,9 @@ func (o *execOutput) add(d execDelta) error {
 		return err
 	case d.Stream == "stderr":
 		o.addStderr(data)
-		return nil
+		if !o.both {
+			return nil
+		}
 	case d.Stream != "stdout":
 		return errors.New("output of an unknown stream")
 	}
@@ -62,7 +71,9 @@ func (o *execOutput) add(d execDelta) error {
 	if o.refusal != nil {
 		return nil
 	}
-	o.total += len(data)
+	if d.Stream == "stdout" {
+		o.total += len(data)
+	}
 	switch {
 	case o.total > o.limit || d.CapReached:
 		o.refuseLocked(ErrExecOutput, fmt.Sprintf("it writes more than %d bytes", o.limit), nil)
@@ -71,7 +82,7 @@ func (o *execOutput) add(d execDelta) error {
 		o.refuseLocked(ErrExecOutput, fmt.Sprintf("%d bytes of its output wait for a writer that is too slow", o.waiting), nil)
 		return nil
 	}
-	o.chunks = append(o.chunks, data)
+	o.chunks = append(o.chunks, chunk{data, d.Stream == "stderr"})
 	o.waiting += len(data)
 	select {
 	case o.wake <- struct{}{}:
@@ -116,10 +127,14 @@ func (o *execOutput) failure() *ExecError {
 
 // drain writes the output until the server has answered and nothing is left. It stops
 // writing when the output is refused, which a failed write does.
-func (o *execOutput) drain(w io.Writer, answered <-chan struct{}) {
+func (o *execOutput) drain(stdout, stderr io.Writer, answered <-chan struct{}) {
 	for ended := false; ; {
-		for chunk := o.next(0); chunk != nil; chunk = o.next(len(chunk)) {
-			if _, err := w.Write(chunk); err != nil {
+		for c, ok := o.next(0); ok; c, ok = o.next(len(c.data)) {
+			w := stdout
+			if c.isStderr {
+				w = stderr
+			}
+			if _, err := w.Write(c.data); err != nil {
 				o.refuse(ErrExecOutput, "its output cannot be written", err)
 			}
 		}
@@ -135,21 +150,21 @@ func (o *execOutput) drain(w io.Writer, answered <-chan struct{}) {
 }
 
 // next drops the first chunk, of which size bytes were written, and returns the
-// following one. A size of 0 drops nothing. It returns nil when there is none.
-func (o *execOutput) next(size int) []byte {
+// following one. A size of 0 drops nothing. It returns false when there is none.
+func (o *execOutput) next(size int) (chunk, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if size > 0 && len(o.chunks) > 0 {
-		o.chunks[0] = nil
+		o.chunks[0] = chunk{}
 		o.chunks, o.waiting = o.chunks[1:], o.waiting-size
 	}
-	for len(o.chunks) > 0 && len(o.chunks[0]) == 0 {
+	for len(o.chunks) > 0 && len(o.chunks[0].data) == 0 {
 		o.chunks = o.chunks[1:]
 	}
 	if len(o.chunks) == 0 {
-		return nil
+		return chunk{}, false
 	}
-	return o.chunks[0]
+	return o.chunks[0], true
 }
 
 // stderrTail returns the end of standard error for people: whole runes, and no control

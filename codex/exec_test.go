@@ -500,7 +500,7 @@ func TestAWorkspaceThatIsALinkIsRefused(t *testing.T) {
 
 func TestTheEndOfStandardErrorIsKept(t *testing.T) {
 	t.Parallel()
-	run := newExecOutput(0)
+	run := newExecOutput(0, false)
 	for range 3000 {
 		if err := run.add(execDelta{Stream: "stderr", Data: base64.StdEncoding.EncodeToString([]byte("€uro\x07\u202e"))}); err != nil {
 			t.Fatal(err)

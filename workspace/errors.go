@@ -24,6 +24,8 @@ var (
 	ErrInUse = errors.New("workspace_in_use")
 	// ErrForeign: the workspace belongs to an issue of another project.
 	ErrForeign = errors.New("workspace_of_another_project")
+	// ErrNone: there is no workspace of the issue.
+	ErrNone = errors.New("no_workspace")
 	// ErrInvalidCwd: the working directory of a new process is not its workspace (SPEC §10.6).
 	ErrInvalidCwd = errors.New("invalid_workspace_cwd")
 	// ErrHook: a hook exited with a failure or could not be started.

@@ -55,6 +55,31 @@ func (r *Root) Begin(ctx context.Context, issue Issue) (Workspace, error) {
 	return ws, nil
 }
 
+// Visit returns the workspace of an issue that has one, and makes none. The rest is as for
+// Begin; the errors are also [ErrNone].
+func (r *Root) Visit(ctx context.Context, issue Issue) (Workspace, error) {
+	if err := errors.Join(context.Cause(ctx), r.Check()); err != nil {
+		return Workspace{}, err
+	}
+	ws := r.workspace(issue)
+	if err := r.hold(ws); err != nil {
+		return Workspace{}, err
+	}
+	found, err := r.find(ws)
+	partial, err1 := r.exists(ws, partialFile(ws.Key))
+	if err = errors.Join(err, err1); err == nil && (found == nil || partial) {
+		err = fmt.Errorf("workspace %s: %w", ws.Path, ErrNone)
+	}
+	if err == nil {
+		ws, err = r.begin(ctx, ws)
+	}
+	if err != nil {
+		r.Release(ws)
+		return Workspace{}, err
+	}
+	return ws, nil
+}
+
 // begin does what Begin does, for a workspace that this process holds. It returns the
 // workspace in every case.
 func (r *Root) begin(ctx context.Context, ws Workspace) (Workspace, error) {
