@@ -109,6 +109,7 @@ func (a *app) command() *cobra.Command {
 		(&logCommand{app: a}).command(),
 		(&promptCommand{a}).command(),
 		(&setupCommand{app: a}).command(),
+		(&shellCommand{a}).command(),
 		(&stateCommand{app: a}).command(),
 		(&schemaCommand{a}).command(),
 		(&completionCommand{a}).command(),

@@ -19,7 +19,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1   // the tick failed: tracker unreachable, state unreadable
 	exitUsage       = 2   // bad usage or invalid workflow
-	exitTaken       = 3   // another run holds the state
+	exitTaken       = 3   // another run holds the state or the workspace
 	exitInterrupted = 130 // by a signal
 )
 
@@ -42,12 +42,15 @@ func exitStatus(err error) int {
 	if exit, ok := errors.AsType[*scriptedagent.ExitError](err); ok {
 		return exit.Code
 	}
+	if visit, ok := errors.AsType[*visitError](err); ok {
+		return visit.code
+	}
 	switch {
 	case err == nil:
 		return exitDone
 	case is(schedule.ErrInterrupted, context.Canceled):
 		return exitInterrupted
-	case is(store.ErrLocked, store.ErrConflict):
+	case is(store.ErrLocked, store.ErrConflict, workspace.ErrInUse):
 		return exitTaken
 	case is(errUsage, errProblems, action.ErrRefused, action.ErrEvent, workflow.ErrMissingFile, workflow.ErrParse, workflow.ErrNotAMap, workflow.ErrInvalid,
 		prompt.ErrParse, prompt.ErrRender, // of a tick, not of one attempt

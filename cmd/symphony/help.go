@@ -30,7 +30,7 @@ var exitMeanings = []row{
 	{fmt.Sprint(exitDone), "done; a failed agent run is a completed tick, and shows in the report (see --fail-on)"},
 	{fmt.Sprint(exitFailed), "failed: the tracker or the state could not be read, or a report, an output or standard output not written"},
 	{fmt.Sprint(exitUsage), "bad usage or an invalid WORKFLOW.md; nothing was touched"},
-	{fmt.Sprint(exitTaken), "another run holds the state"},
+	{fmt.Sprint(exitTaken), "another run holds the state, or works in the workspace"},
 	{fmt.Sprint(exitInterrupted), "interrupted: sessions were ended gracefully, and continue next time"},
 }
 

@@ -93,13 +93,18 @@ func width(w io.Writer) int {
 
 // terminalWidth returns the width of the terminal that w writes to, if it is one.
 func terminalWidth(w io.Writer) (columns int, ok bool) {
-	if o, ok := w.(*output); ok {
-		w = o.w
-	}
-	if f, ok := w.(*os.File); ok {
+	if f, ok := underlying(w).(*os.File); ok {
 		columns, _ = terminal.Size(f)
 	}
 	return columns, columns > 0
+}
+
+// underlying returns what a writer of standard output writes to.
+func underlying(w io.Writer) io.Writer {
+	if o, ok := w.(*output); ok {
+		return o.w
+	}
+	return w
 }
 
 // version returns the version this binary was built from.

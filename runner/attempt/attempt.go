@@ -84,6 +84,7 @@ type attempt struct {
 	work         work // on its way to Job.Repository
 	prepared     prepared
 	preparing    bool // whether this attempt runs setup.run on the base, and nothing else
+	visiting     bool // whether a person works in the workspace, and no agent
 
 	issue     *tracker.Issue // as read after the latest turn; nil when it could not be read
 	gone      bool           // whether that read found that the issue is no longer visible

@@ -114,6 +114,9 @@ func (a *attempt) prepareDirs() error {
 		return nil
 	}
 	a.home = filepath.Join(homesDir(a.SessionDir), key)
+	if a.visiting {
+		a.home += visitorSuffix
+	}
 	err = os.MkdirAll(a.home, 0o700)
 	if err == nil {
 		err = cleanHome(a.home, a.Thread)

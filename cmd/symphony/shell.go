@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/lookup"
+	"github.com/symphony-runner/symphony/runner/terminal"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/workspace"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// shellCommand runs a command of a person, or a shell, in the room of an issue's agent.
+type shellCommand struct{ *app }
+
+// visitError is the exit status of a command that ran in a room.
+type visitError struct{ code int }
+
+func (e *visitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
+
+func (s *shellCommand) command() *cobra.Command {
+	return &cobra.Command{
+		Use:   "shell ID [path-to-WORKFLOW.md] [-- COMMAND…]",
+		Short: "Open a shell in the workspace of an issue, in the sandbox of its agent",
+		Long: `Open a shell in the workspace of an issue, in the sandbox and with the environment that the commands of its agent get, so that you see what the agent sees. With a COMMAND run that, without input, and exit with its status.
+
+What you change in the workspace stays there: the next session goes on with it, and may publish it. No session works there while the shell is open.`,
+		Example:     "symphony shell GH-7\nsymphony shell GH-7 -- npm test\nsymphony shell GH-7 -- bash -c 'npm start & sleep 2; curl -s localhost:3000'",
+		Annotations: ofWorkflow(),
+		Args: func(cmd *cobra.Command, args []string) error {
+			own, _ := s.split(cmd, args)
+			return argumentsFrom(1, 2, issueOf("shell"))(cmd, own)
+		},
+		ValidArgsFunction: s.completeClaimed,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			own, command := s.split(cmd, args)
+			return s.Run(cmd.Context(), own[0], own[1:], command)
+		},
+	}
+}
+
+// split returns the arguments of the program, and the command behind the dashes.
+func (s *shellCommand) split(cmd *cobra.Command, args []string) (own, command []string) {
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		return args[:dash], args[dash:]
+	}
+	return args, nil
+}
+
+// completeClaimed completes the name of an issue that has a claim, and after it the path of a
+// WORKFLOW.md.
+func (s *shellCommand) completeClaimed(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if cmd.ArgsLenAtDash() >= 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return s.completeClaim(cmd, args, prefix)
+}
+
+// Run runs a command in the room of the issue that a person means by a name, or a shell if the
+// command is empty.
+func (s *shellCommand) Run(ctx context.Context, name string, args, command []string) error {
+	if s.actions.InActions() {
+		return fmt.Errorf("%w: shell: the log of Actions obeys what programs print: run it on your machine", errUsage)
+	}
+	visitor := attempt.Visitor{Command: command, Stdout: s.stdout, Stderr: s.stderr}
+	var keys *os.File
+	if len(command) == 0 {
+		screen, isFile := underlying(s.stdout).(*os.File)
+		in, isInput := s.stdin.(*os.File)
+		if !isFile || !isInput || !terminal.Is(in) || !terminal.Is(screen) {
+			return fmt.Errorf("%w: shell: there is no terminal here: write a command, as in: symphony shell %s -- npm test", errUsage, quoteIfNeeded(name))
+		}
+		columns, rows := terminal.Size(screen)
+		keys, visitor.Terminal = in, &codex.Terminal{Size: codex.Size{Columns: max(columns, 1), Rows: max(rows, 1)}, Keys: in}
+	}
+	path, err := workflowPath(args)
+	if err != nil {
+		return err
+	}
+	wf, err := s.workflows(path).Current()
+	if err != nil {
+		return err
+	}
+	s.addWorkflowSecrets(wf)
+	if err := workspace.HideFromChildren(); err != nil {
+		s.warn(fmt.Sprintf("what runs in the room can read this process and its secrets: %v", err))
+	}
+	if _, err := os.Stat(wf.Settings.Workspace.Root); errors.Is(err, fs.ErrNotExist) {
+		return s.unknown(wf, name, nil)
+	}
+	root, err := workspace.Open(s.workspaceConfig(wf), s.childEnv(wf), quiet())
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	root.Killed = s.interrupts.killed
+	issue, err := s.findWorkspace(wf, root, name)
+	if err != nil {
+		return err
+	}
+	job, err := s.job(ctx, wf, root, issue)
+	if err != nil {
+		return err
+	}
+	if keys != nil {
+		restore, err := terminal.Raw(keys)
+		if err != nil {
+			return fmt.Errorf("shell: %w", err)
+		}
+		defer restore()
+	}
+	code, err := attempt.Visit(ctx, job, visitor)
+	switch {
+	case errors.Is(err, workspace.ErrNone):
+		return s.unknown(wf, name, nil)
+	case err != nil:
+		return fmt.Errorf("shell: %w", err)
+	case code != 0:
+		s.reported = true // by the command itself
+		return &visitError{code}
+	}
+	return nil
+}
+
+// findWorkspace returns the issue with a workspace that a person means by a name.
+func (s *shellCommand) findWorkspace(wf workflow.Workflow, root *workspace.Root, name string) (tracker.Issue, error) {
+	known, _, err := root.Issues()
+	if err != nil {
+		return tracker.Issue{}, err
+	}
+	var named []lookup.Issue
+	for _, issue := range known {
+		named = append(named, lookup.Issue{ID: tracker.ID(issue.ID), Identifier: issue.Identifier})
+	}
+	if found, ok := matchIssue(wf, name, named); ok {
+		return tracker.Issue{ID: found.ID, Identifier: found.Identifier}, nil
+	}
+	return tracker.Issue{}, s.unknown(wf, name, named)
+}
+
+// unknown returns the error for an issue that has no workspace, or none that is ready.
+func (s *shellCommand) unknown(wf workflow.Workflow, name string, known []lookup.Issue) error {
+	return fmt.Errorf("shell: %w; a session on the issue makes one: %s --once", unknownIssueError("no workspace of", name, "workspaces in "+shownPath(wf.Settings.Workspace.Root), known), s.ownCommand())
+}
+
+// warn prints a warning.
+func (s *shellCommand) warn(text string) { printItem(s.stderr, "", s.redactor.String(text)) }
+
+// job returns what a session on an issue gets, as far as its room needs it.
+func (s *shellCommand) job(ctx context.Context, wf workflow.Workflow, root *workspace.Root, issue tracker.Issue) (attempt.Job, error) {
+	set, data := wf.Settings, dataFolder(wf.Path)
+	job := attempt.Job{
+		Issue: issue, Codex: set.Codex, Workspaces: root, Version: version(), Log: quiet(),
+		Account: s.account(), SessionDir: sessionFolder(wf.Path), Denied: s.denied(wf.Path),
+		Loopback: set.Loopback, Lookup: s.getenv, Redact: s.redactor.String,
+		Warn: s.warn,
+	}
+	if set.Repository == nil {
+		return job, nil
+	}
+	host, err := git.Open(ctx, git.Config{Dir: filepath.Join(data, "repositories"), Workspaces: set.Workspace.Root, Env: s.environ, Log: quiet()})
+	if err != nil {
+		return attempt.Job{}, err
+	}
+	job.Repository = &attempt.Repository{
+		Host: host, Hooks: set.Workspace.Hooks, TrustedHooks: !set.SandboxHooks,
+		Setup: &attempt.Setup{Config: set.Setup, Preparations: attempt.NewPreparations(filepath.Join(data, "setup"))},
+	}
+	return job, nil
+}

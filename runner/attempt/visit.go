@@ -1,0 +1,144 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/setup"
+	"github.com/symphony-runner/symphony/workspace"
+)
+
+// Visitor is a person who works in the room of an issue.
+type Visitor struct {
+	Command        []string        // that runs there; empty for a shell on Terminal
+	Terminal       *codex.Terminal // of the shell
+	Stdout, Stderr io.Writer
+}
+
+const (
+	// visitTime bounds a visit.
+	visitTime = 24 * time.Hour
+	// maxVisitOutput bounds what programs print during a visit, in bytes.
+	maxVisitOutput = 1 << 40
+	// visitorSuffix ends the name of the Codex home of a visit, in which no thread is kept. It is
+	// no part of the key of a workspace.
+	visitorSuffix = "+visit"
+	// exitKilled is the exit status of a command that a signal has ended.
+	exitKilled = 137
+)
+
+// Visit runs a command or a shell of a person in the workspace of an issue, in the sandbox and
+// with the environment that the commands of its agent get, and returns its exit status. The home
+// is a new one, with the caches that setup.run has made. The errors are those of
+// [workspace.Root.Visit], of the start of an agent's process, and of [codex.Session.Exec].
+func Visit(ctx context.Context, job Job, v Visitor) (code int, err error) {
+	if !job.Codex.UsesProfile() {
+		return 0, errors.New("codex.thread_sandbox or codex.turn_sandbox_policy sets a sandbox that only turns have: remove it, and sessions get the room of this program")
+	}
+	if job.Warn == nil {
+		job.Warn = func(string) {}
+	}
+	a := newAttempt(job, func(u Update) {
+		for _, text := range u.Warnings {
+			job.Warn(text)
+		}
+	})
+	a.visiting = true
+	ws, err := a.Workspaces.Visit(ctx, workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier})
+	if err != nil {
+		return 0, err
+	}
+	defer a.Workspaces.Release(ws)
+	err = a.runAgent(ctx, ws, codex.Connect, func(session *codex.Session) error {
+		a.work.session = session
+		if err := a.visitorsCaches(ctx, ws); err != nil {
+			return err
+		}
+		var err error
+		code, err = a.runVisitor(ctx, v)
+		return err
+	})
+	if a.home != "" {
+		err = errors.Join(err, forceRemoveAll(a.home))
+	}
+	return code, err
+}
+
+// runVisitor runs the command of a visitor.
+func (a *attempt) runVisitor(ctx context.Context, v Visitor) (code int, err error) {
+	x := codex.Exec{
+		// bash reads what it reads before each command of the agent.
+		Argv: append([]string{"bash", "-c", `exec "$@"`, "bash"}, v.Command...), Doing: "running a command of a person",
+		Env: append(codex.TurnEnv(len(v.Command) == 0), a.roomEnv(a.temp, "")...), Inherit: a.Codex.Env, Timeout: visitTime, MaxOutput: maxVisitOutput, Stdout: v.Stdout, Stderr: v.Stderr,
+	}
+	if len(v.Command) == 0 {
+		x.Argv, x.Terminal = []string{"bash", "-c", visitorsShell(runtime.GOOS)}, v.Terminal
+	}
+	result, err := a.work.session.Exec(ctx, x)
+	if errors.Is(err, codex.ErrExecKilled) {
+		return exitKilled, nil
+	}
+	return result.ExitCode, err
+}
+
+// visitorsShell returns the script that starts a shell on a terminal. On Linux the terminal of
+// Codex does not control its program, and the command script makes one that does.
+func visitorsShell(system string) string {
+	if system != "linux" {
+		return "exec bash -i"
+	}
+	return `if script --version >/dev/null 2>&1; then
+  exec script --quiet --return --command 'exec bash -i' /dev/null
+fi
+echo "symphony: there is no command script (util-linux), so Ctrl-C does not end a command" >&2
+exec bash -i`
+}
+
+// visitorsCaches unpacks the home that belongs to the prepared files of a workspace.
+func (a *attempt) visitorsCaches(ctx context.Context, ws workspace.Workspace) error {
+	key := setup.Key(a.Workspaces.Files(ws))
+	if a.setup() == nil || key == "" {
+		return nil
+	}
+	var err error
+	a.prepared.pack, err = a.setup().Preparations.Folder.Find(key)
+	if errors.Is(err, fs.ErrNotExist) {
+		a.Warn("the caches of the session that worked here are not kept any more: HOME is empty")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(a.temp, packFolder)
+	err = os.Mkdir(folder, 0o700)
+	if err == nil {
+		err = a.writeHome(ws, filepath.Join(folder, "home.tar"))
+	}
+	if err != nil {
+		return fmt.Errorf("copy the prepared files: %w", err)
+	}
+	command := a.Repository.Host.TakeCommand(folder, a.roomIn(a.temp).Home())
+	result, err := a.work.session.Exec(ctx, codex.Exec{Argv: command.Args, Env: command.Env, Doing: "copying the prepared files", Timeout: checkoutTime, MaxOutput: maxProgramOutput})
+	if err == nil && result.ExitCode != 0 {
+		err = fmt.Errorf("copy the prepared files: exit status %d: %s", result.ExitCode, a.brief(result.Stderr))
+	}
+	return err
+}
+
+// writeHome writes the tar of the home of the session's pack to a new file.
+func (a *attempt) writeHome(ws workspace.Workspace, path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = a.prepared.pack.Extract(setup.Places{Work: ws.Path, Home: a.roomIn(a.temp).Home()}, nil, file)
+	return errors.Join(err, file.Close())
+}
