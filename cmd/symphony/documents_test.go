@@ -18,6 +18,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -53,7 +54,7 @@ func generated(t *testing.T) map[string]map[string]string {
 		".github/SECURITY.md":       {"guard": guardTable(t), "key-places": keyPlaces()},
 		"cmd/symphony/README.md":    {"help": helpText(t), "exit": exitTable(), "environment": environmentTable()},
 		"runner/workflow/README.md": {"keys": keyTable()},
-		"runner/workflow/ROOM.md":   {"room": roomTable(), "hosts": hostTable()},
+		"runner/workflow/ROOM.md":   {"room": roomTable(), "hosts": hostTable(), "setup": setupTable()},
 	}
 	for _, k := range trackers() {
 		parts["tracker/"+k.Name+"/README.md"] = map[string]string{"settings": settingTable(k)}
@@ -100,6 +101,22 @@ func hostTable() string {
 	b.WriteString("| set | hosts |\n|---|---|\n")
 	for _, set := range hosts.Sets() {
 		fmt.Fprintf(&b, "| `%s` | `%s` |\n", set, strings.Join(hosts.Of(set), "`, `"))
+	}
+	return b.String()
+}
+
+// setupTable returns the table of the kinds of projects.
+func setupTable() string {
+	var b strings.Builder
+	b.WriteString("| files | `setup.run` | `network` | in the checkout |\n|---|---|---|---|\n")
+	for _, kind := range setup.Kinds() {
+		files := code(strings.Join(kind.Files, "`, `"))
+		if kind.With != "" {
+			files += " with " + code(kind.With)
+		}
+		script := strings.ReplaceAll(strings.Join(kind.Script, "`<br>`"), "|", "\\|")
+		script = strings.NewReplacer("{file}", "FILE", "{requirements}", "-r requirements.txt").Replace(script)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", files, code(script), kind.Hosts, code(strings.Join(kind.Makes, "`, `")))
 	}
 	return b.String()
 }

@@ -162,7 +162,7 @@ func (s *shellCommand) job(ctx context.Context, wf workflow.Workflow, root *work
 	job := attempt.Job{
 		Issue: issue, Codex: set.Codex, Workspaces: root, Version: version(), Log: quiet(),
 		Account: s.account(), SessionDir: sessionFolder(wf.Path), Denied: s.denied(wf.Path),
-		Loopback: set.Loopback, Lookup: s.getenv, Redact: s.redactor.String,
+		Loopback: set.Loopback, UnixSockets: set.UnixSockets, Network: set.Network, Lookup: s.getenv, Redact: s.redactor.String,
 		Warn: s.warn,
 	}
 	if set.Repository == nil {

@@ -45,9 +45,7 @@ func (a *attempt) shell(ctx context.Context, session *codex.Session, folder, doi
 	if !known {
 		network, reached = "", a.Network
 	}
-	for name, value := range a.roomVariables(own, reached) {
-		env = append(env, name+"="+value)
-	}
+	env = append(env, a.roomEnv(own, reached)...)
 	stdout := io.Writer(&tail)
 	if a.preparing && a.Output != nil {
 		stdout = io.MultiWriter(&tail, a.Output)

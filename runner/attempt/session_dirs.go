@@ -161,6 +161,14 @@ func (a *attempt) roomVariables(folder string, network codex.Network) map[string
 	return set
 }
 
+// roomEnv returns the same as assignments.
+func (a *attempt) roomEnv(folder string, network codex.Network) (env []string) {
+	for name, value := range a.roomVariables(folder, network) {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
 // RoomVariables returns the variables of the agent's commands in a room, with the reasons.
 // kept are those of codex.env.
 func RoomVariables(r room.Room, kept []string) []room.Variable {

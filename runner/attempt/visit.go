@@ -77,7 +77,7 @@ func (a *attempt) runVisitor(ctx context.Context, v Visitor) (code int, err erro
 	x := codex.Exec{
 		// bash reads what it reads before each command of the agent.
 		Argv: append([]string{"bash", "-c", `exec "$@"`, "bash"}, v.Command...), Doing: "running a command of a person",
-		Env: append(codex.TurnEnv(len(v.Command) == 0), a.roomEnv(a.temp, "")...), Inherit: a.Codex.Env, Timeout: visitTime, MaxOutput: maxVisitOutput, Stdout: v.Stdout, Stderr: v.Stderr,
+		Env: append(codex.TurnEnv(len(v.Command) == 0), a.roomEnv(a.temp, a.Network)...), Inherit: a.Codex.Env, Timeout: visitTime, MaxOutput: maxVisitOutput, Stdout: v.Stdout, Stderr: v.Stderr,
 	}
 	if len(v.Command) == 0 {
 		x.Argv, x.Terminal = []string{"bash", "-c", visitorsShell(runtime.GOOS)}, v.Terminal
@@ -125,7 +125,7 @@ func (a *attempt) visitorsCaches(ctx context.Context, ws workspace.Workspace) er
 	if err != nil {
 		return fmt.Errorf("copy the prepared files: %w", err)
 	}
-	command := a.Repository.Host.TakeCommand(folder, a.roomIn(a.temp).Home())
+	command := a.Repository.Host.TakeCommand(folder, a.sessionHome())
 	result, err := a.work.session.Exec(ctx, codex.Exec{Argv: command.Args, Env: command.Env, Doing: "copying the prepared files", Timeout: checkoutTime, MaxOutput: maxProgramOutput})
 	if err == nil && result.ExitCode != 0 {
 		err = fmt.Errorf("copy the prepared files: exit status %d: %s", result.ExitCode, a.brief(result.Stderr))
@@ -139,6 +139,6 @@ func (a *attempt) writeHome(ws workspace.Workspace, path string) error {
 	if err != nil {
 		return err
 	}
-	err = a.prepared.pack.Extract(setup.Places{Work: ws.Path, Home: a.roomIn(a.temp).Home()}, nil, file)
+	err = a.prepared.pack.Extract(setup.Places{Work: ws.Path, Home: a.sessionHome()}, nil, file)
 	return errors.Join(err, file.Close())
 }

@@ -82,6 +82,7 @@ type Suggestion struct {
 	Script   string   // setup.run, without a newline at its end
 	Hosts    []string // setup.network: names of sets
 	Makes    []string // folders of the checkout in which the script installs
+	Full     bool     // setup.network_mode is full, for tools that do not take the certificate of Codex
 	Exposed  []string // those of Makes that git does not ignore
 	Installs []string // commands for a runner of GitHub that lacks the tools
 }
@@ -106,6 +107,7 @@ func Detect(paths []string) (Suggestion, bool) {
 	for _, p := range projects {
 		s.Files = append(s.Files, path.Join(p.folder, p.files[0]))
 		s.Hosts = append(s.Hosts, p.kind.Hosts)
+		s.Full = s.Full || p.kind.Hosts == "java" // whose certificates are in a format of its own
 		for _, name := range p.kind.Makes {
 			s.Makes = append(s.Makes, path.Join(p.folder, name))
 		}

@@ -72,6 +72,9 @@ func TestASetupIsFoundForEachKindOfProject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, ok := Look(test.checkout)
+			if full := strings.Contains(s.Section(), "\n  network_mode: full "); full != (test.hosts == "java") {
+				t.Errorf("the mode of the network is full: %v", full)
+			}
 			if got := strings.Join(s.Hosts, ", "); !ok || s.Script != test.script || got != test.hosts {
 				t.Errorf("%v, with %s:\n%s", ok, got, cmp.Diff(test.script, s.Script))
 			}

@@ -17,6 +17,9 @@ func (s Suggestion) Section() string {
 		fmt.Fprintf(&b, "  run: |\n    %s\n", strings.Join(lines, "\n    "))
 	}
 	fmt.Fprintf(&b, "  network: [%s] # sets of hosts that it reaches; agents reach none\n", strings.Join(s.Hosts, ", "))
+	if s.Full {
+		b.WriteString("  network_mode: full # Java does not take the certificate with which Codex holds others to GET and HEAD\n")
+	}
 	if len(s.Exposed) > 0 {
 		fmt.Fprintf(&b, "  # Git does not ignore %s: write that into .gitignore, and remove keep.\n", some(s.Exposed))
 		fmt.Fprintf(&b, "  keep: %s\n", flow(s.Makes))
@@ -26,11 +29,14 @@ func (s Suggestion) Section() string {
 
 // Line returns the section in one line of YAML.
 func (s Suggestion) Line() string {
-	keep := ""
-	if len(s.Exposed) > 0 {
-		keep = ", keep: " + flow(s.Makes)
+	rest := ""
+	if s.Full {
+		rest = ", network_mode: full"
 	}
-	return fmt.Sprintf("setup: {run: %s, network: [%s]%s}", quoted(s.Script), strings.Join(s.Hosts, ", "), keep)
+	if len(s.Exposed) > 0 {
+		rest += ", keep: " + flow(s.Makes)
+	}
+	return fmt.Sprintf("setup: {run: %s, network: [%s]%s}", quoted(s.Script), strings.Join(s.Hosts, ", "), rest)
 }
 
 // some returns the first names of a list, and the number of the others.
