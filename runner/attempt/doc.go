@@ -28,6 +28,9 @@
 // never opens the one that was there. Hooks that are trusted run outside the sandbox all
 // the same: then the process ends before them, and another one runs the turns.
 //
+// With Repository.Setup the project is prepared first (setup.go): a script runs in a checkout of
+// its own, and each workspace and each check of work gets a copy of what it made.
+//
 // Where the server cannot run programs of the host in the sandbox, only sessions whose work
 // stays in the workspace can work (host_checkout.go): a new workspace gets the files of the
 // base from a checkout in a folder of the host, a kept one keeps its files and gets a new

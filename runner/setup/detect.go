@@ -107,7 +107,7 @@ func Detect(paths []string) (Suggestion, bool) {
 	for _, p := range projects {
 		s.Files = append(s.Files, path.Join(p.folder, p.files[0]))
 		s.Hosts = append(s.Hosts, p.kind.Hosts)
-		s.Full = s.Full || p.kind.Hosts == "java" // whose certificates are in a format of its own
+		s.Full = s.Full || p.kind.Hosts == "java" // not all of its clients take the certificate
 		for _, name := range p.kind.Makes {
 			s.Makes = append(s.Makes, path.Join(p.folder, name))
 		}

@@ -18,7 +18,7 @@ func (s Suggestion) Section() string {
 	}
 	fmt.Fprintf(&b, "  network: [%s] # sets of hosts that it reaches; agents reach none\n", strings.Join(s.Hosts, ", "))
 	if s.Full {
-		b.WriteString("  network_mode: full # Java does not take the certificate with which Codex holds others to GET and HEAD\n")
+		b.WriteString("  network_mode: full # not every client of Java takes the certificate with which Codex holds others to GET and HEAD\n")
 	}
 	if len(s.Exposed) > 0 {
 		fmt.Fprintf(&b, "  # Git does not ignore %s: write that into .gitignore, and remove keep.\n", some(s.Exposed))

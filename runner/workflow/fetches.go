@@ -10,7 +10,7 @@ import (
 // fetchingCommand matches a command of a script that needs a network.
 var fetchingCommand = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|[\s;&|(])(` + strings.Join([]string{
-		`npm (?:ci|i|install)`, `pnpm (?:i|install|fetch)`, `yarn install`, `yarn(?: -\S+)* *(?:$|[;&|)])`, `bun install`, `corepack (?:install|enable)`, `npx`,
+		`npm (?:ci|i|install)`, `pnpm (?:i|install|fetch)`, `yarn install`, `yarn(?: -\S+)* *(?:$|[;&|)])`, `bun install`, `corepack (?:install|enable)`,
 		`(?:pip3?|(?:[\w./-]*/)?pip3?|python3? -m pip) (?:install|download)`, `uv (?:sync|pip install)`, `poetry install`, `pdm (?:sync|install)`, `pipenv (?:sync|install)`,
 		`go mod (?:download|tidy)`, `go (?:get|install)`,
 		`cargo (?:fetch|install|update)`, `rustup`, `bundle (?:install|update)`, `gem install`, `composer (?:install|update)`, `dotnet (?:restore|tool restore)`,
