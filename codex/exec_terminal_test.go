@@ -83,7 +83,7 @@ func (s *screen) text() string {
 }
 
 // shows waits until the screen shows a text. It returns false if it never does.
-func (s *screen) shows(t *testing.T, text string) bool {
+func (s *screen) shows(t testing.TB, text string) bool {
 	late := time.After(30 * time.Second)
 	for !strings.Contains(s.text(), text) {
 		select {
