@@ -183,7 +183,7 @@ func TestCodexWorksAgainAfterAHostileSession(t *testing.T) {
 }
 
 // calls returns a reply that calls a tool.
-func calls(t *testing.T, tool string, arguments map[string]string) codextest.Reply {
+func calls[V any](t *testing.T, tool string, arguments map[string]V) codextest.Reply {
 	t.Helper()
 	text, err := json.Marshal(arguments)
 	if err != nil {

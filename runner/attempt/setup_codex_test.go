@@ -3,6 +3,7 @@ package attempt
 import (
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -130,5 +131,34 @@ mkfifo cache/pipe && ln -s /etc cache/etc && printf '[core]\n\thooksPath = hooks
 	}
 	if left, err := exec.Command("pgrep", "-f", "left-behin[d]").Output(); err == nil {
 		t.Errorf("it lives: %s", left)
+	}
+}
+
+// TestAnAgentWorksByTheTestsOfItsProject has a project with a dependency and a server. The agent
+// sees its test fail, repairs the code and sees it pass, and so does the check of the work.
+func TestAnAgentWorksByTheTestsOfItsProject(t *testing.T) {
+	t.Parallel()
+	npm, err := exec.LookPath("npm")
+	if err != nil || runtime.GOOS != "linux" {
+		t.Skip("no npm, or no loopback of a command's own")
+	}
+	f := newSetupFixtureWith(t, map[string]string{
+		"package.json":          `{"dependencies": {"greeting": "file:greeting-1.0.0.tgz"}, "scripts": {"test": "node --test"}}`,
+		"greeting/package.json": `{"name": "greeting", "version": "1.0.0"}`, "greeting/index.js": "module.exports = w => w + '!'\n",
+		"app.js": "module.exports = require('http').createServer((q, a) => a.end(require('greeting')('helo')))\n",
+		"app.test.js": `require('node:test')('it greets', async () => {
+	const s = require('./app'); await new Promise(r => s.listen(0, '127.0.0.1', r))
+	const text = await (await fetch('http://127.0.0.1:' + s.address().port)).text(); s.close()
+	require('assert').equal(text, 'hello!')
+})
+`,
+	}, "npm pack --silent ./greeting && npm install --offline --no-package-lock",
+		calls(t, "exec_command", map[string]any{"cmd": "npm test; echo at first $?", "yield_time_ms": 30000}),
+		calls(t, "exec_command", map[string]any{"cmd": "sed -i s/helo/hello/ app.js && npm test; echo repaired $?", "yield_time_ms": 30000}))
+	f.tools, f.job.Repository.Setup.Keep = filepath.Dir(npm), []string{"node_modules"}
+	f.job.Repository.Verify = "npm test"
+	got := f.session(t.Context())
+	if log := f.readLog(); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 || !strings.Contains(log, "at first 1") || !strings.Contains(log, "repaired 0") {
+		t.Fatalf("%+v\n%.4000s", got, log)
 	}
 }
