@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/internal/codextest"
 )
 
 // BenchmarkCommand compares what a command that does nothing takes in the sandbox, with the real

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // The error categories of SPEC §10.6, for errors.Is. Logs and reports show their text.
@@ -69,11 +69,11 @@ type ResponseError struct {
 }
 
 func (e *ResponseError) Error() string {
-	text := fmt.Sprintf("%s: %v: Codex refused with %d", e.Method, ErrResponse, e.Code)
-	if message := untrusted.OneLine(e.Message, messageRunes); message != "" {
-		text += ": " + message
+	s := fmt.Sprintf("%s: %v: Codex refused with %d", e.Method, ErrResponse, e.Code)
+	if message := text.OneLine(e.Message, messageRunes); message != "" {
+		s += ": " + message
 	}
-	return text
+	return s
 }
 
 func (e *ResponseError) Unwrap() error { return ErrResponse }
@@ -81,7 +81,7 @@ func (e *ResponseError) Unwrap() error { return ErrResponse }
 // Is reports whether target is [ErrInputTooLarge] and the server refused the length of the
 // prompt.
 func (e *ResponseError) Is(target error) bool {
-	return target == ErrInputTooLarge && text(e.Data, "inputerrorcode") == "input_too_large"
+	return target == ErrInputTooLarge && textMember(e.Data, "inputerrorcode") == "input_too_large"
 }
 
 // unknown reports whether the server does not have the method. Codex has no error code
@@ -101,17 +101,17 @@ type TurnError struct {
 }
 
 func (e *TurnError) Error() string {
-	text := "turn: " + e.Category.Error()
+	s := "turn: " + e.Category.Error()
 	if e.Info != "" {
-		text += ": " + untrusted.OneLine(e.Info, summaryRunes)
+		s += ": " + text.OneLine(e.Info, summaryRunes)
 	}
 	if e.HTTPStatus != 0 {
-		text += fmt.Sprintf(" (HTTP %d)", e.HTTPStatus)
+		s += fmt.Sprintf(" (HTTP %d)", e.HTTPStatus)
 	}
 	if e.Message != "" {
-		text += ": " + untrusted.OneLine(e.Message, messageRunes)
+		s += ": " + text.OneLine(e.Message, messageRunes)
 	}
-	return text + ": " + e.advice()
+	return s + ": " + e.advice()
 }
 
 // advice returns what a person can do next.
@@ -148,7 +148,7 @@ func (e *InputRequired) Error() string {
 
 // summary returns the questions in a sentence for people.
 func (e *InputRequired) summary() string {
-	return "the agent asks: " + untrusted.OneLine(strings.Join(e.Questions, " / "), messageRunes)
+	return "the agent asks: " + text.OneLine(strings.Join(e.Questions, " / "), messageRunes)
 }
 
 func (e *InputRequired) Unwrap() error { return ErrInputRequired }

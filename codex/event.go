@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // Kind is the kind of an [Event], named as in SPEC §10.4.
@@ -66,8 +66,8 @@ func (s *Session) emit(e Event) {
 		limit = messageRunes // it says what is lost, and what to do
 	}
 	e.Time, e.PID = time.Now().UTC(), s.o.PID
-	e.Summary, e.Doing = untrusted.OneLine(e.Summary, limit), untrusted.OneLine(e.Doing, summaryRunes)
-	e.Said = untrusted.Cut(untrusted.Lines(e.Said), maxSaid, "")
+	e.Summary, e.Doing = text.OneLine(e.Summary, limit), text.OneLine(e.Doing, summaryRunes)
+	e.Said = text.Cut(text.Lines(e.Said), maxSaid, "")
 	s.mu.Lock()
 	e.Thread = s.thread
 	if s.turn != nil && s.turn.id != "" {

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 const (
@@ -81,14 +81,14 @@ type ExecError struct {
 }
 
 func (e *ExecError) Error() string {
-	text := fmt.Sprintf("run %s in the sandbox: %v: %s", untrusted.OneLine(e.Program, summaryRunes), e.Category, e.Reason)
+	s := fmt.Sprintf("run %s in the sandbox: %v: %s", text.OneLine(e.Program, summaryRunes), e.Category, e.Reason)
 	if e.Cause != nil {
-		text += ": " + e.Cause.Error()
+		s += ": " + e.Cause.Error()
 	}
-	if said := untrusted.OneLine(e.Stderr, messageRunes); said != "" {
-		text += ": " + said
+	if said := text.OneLine(e.Stderr, messageRunes); said != "" {
+		s += ": " + said
 	}
-	return text
+	return s
 }
 
 func (e *ExecError) Unwrap() []error {
@@ -132,7 +132,7 @@ func (s *Session) Exec(ctx context.Context, x Exec) (ExecResult, error) {
 		}
 	}
 	if _, described := errors.AsType[*ExecError](err); !described {
-		err = fmt.Errorf("run %s in the sandbox: %w", untrusted.OneLine(x.Argv[0], summaryRunes), err)
+		err = fmt.Errorf("run %s in the sandbox: %w", text.OneLine(x.Argv[0], summaryRunes), err)
 	}
 	s.emit(Event{Kind: Notification, Method: execMethod, Summary: err.Error(), Progress: true})
 	return ExecResult{}, err

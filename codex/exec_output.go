@@ -9,7 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 const (
@@ -176,7 +176,7 @@ func (o *execOutput) stderrTail() string {
 	for len(o.stderr) == maxStderr && len(tail) > 0 && !utf8.RuneStart(tail[0]) {
 		tail = tail[1:]
 	}
-	return strings.TrimSpace(untrusted.Lines(string(tail)))
+	return strings.TrimSpace(text.Lines(string(tail)))
 }
 
 // notStarted reports whether it is the sandbox's helper that failed, and not the

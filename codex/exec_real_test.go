@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/codex/codextest"
 	"github.com/symphony-runner/symphony/codex/scriptedagent"
+	"github.com/symphony-runner/symphony/internal/codextest"
 )
 
 // eachProfile runs a test once for each way in which the server gets the permission

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // execOptions are the options of a session that may run programs of the host.
@@ -173,7 +173,7 @@ func TestHowAProgramEndedIsDistinguished(t *testing.T) {
 					t.Errorf("%v, want %v", err, test.want)
 				case err == nil && got.ExitCode != test.code:
 					t.Errorf("exit code %d", got.ExitCode)
-				case err != nil && !strings.Contains(err.Error(), untrusted.OneLine(test.stderr, messageRunes)):
+				case err != nil && !strings.Contains(err.Error(), text.OneLine(test.stderr, messageRunes)):
 					t.Errorf("%v does not say what the program said", err)
 				}
 			})

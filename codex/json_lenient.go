@@ -52,5 +52,5 @@ func (o object) text(names ...string) string {
 // member returns one member of an object that is decoded for it alone.
 func member(raw json.RawMessage, name string) json.RawMessage { return members(raw).member(name) }
 
-// text returns one text of an object that is decoded for it alone.
-func text(raw json.RawMessage, names ...string) string { return members(raw).text(names...) }
+// textMember returns one text of an object that is decoded for it alone.
+func textMember(raw json.RawMessage, names ...string) string { return members(raw).text(names...) }

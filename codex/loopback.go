@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // With Options.Loopback each command of the agent has a network namespace of its own, in
@@ -151,7 +151,7 @@ func greet(l net.Listener) {
 
 // notClosed returns the error for a loopback that is not closed, or cannot be tested.
 func notClosed(why string) error {
-	return fmt.Errorf("%w: the sandbox does not separate the agent's network: %s: %s", ErrNoSandbox, untrusted.OneLine(why, messageRunes), loopbackAdvice)
+	return fmt.Errorf("%w: the sandbox does not separate the agent's network: %s: %s", ErrNoSandbox, text.OneLine(why, messageRunes), loopbackAdvice)
 }
 
 // verifyLoopback tests, when the thread is open, that its commands will have their own

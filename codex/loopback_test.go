@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/internal/codextest"
 )
 
 // serveHere is the environment variable that makes TestHelperServes serve.

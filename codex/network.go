@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // A command has the loopback of its own, see loopback.go, and reaches in addition the hosts
@@ -114,7 +114,7 @@ const networkAdvice = "remove the keys `network` from WORKFLOW.md"
 
 // noNetwork returns the error for a network that cannot be given.
 func noNetwork(why string) error {
-	return fmt.Errorf("%w: no network of named hosts: %s: %s", ErrNoSandbox, untrusted.OneLine(why, messageRunes), networkAdvice)
+	return fmt.Errorf("%w: no network of named hosts: %s: %s", ErrNoSandbox, text.OneLine(why, messageRunes), networkAdvice)
 }
 
 // checkNetworks fails if the options ask for hosts that this server or system cannot hold

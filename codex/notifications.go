@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 const (
@@ -54,7 +54,7 @@ func (s *Session) handleNotification(method string, params json.RawMessage) erro
 	case "thread/settings/updated":
 		s.onSettings(params)
 	case "warning", "guardianWarning", "configWarning", "deprecationNotice":
-		e.Summary = text(params, "message", "summary")
+		e.Summary = textMember(params, "message", "summary")
 	default:
 		if method == execMethod+"/outputDelta" {
 			if err := s.onExecOutput(params); err != nil {
@@ -160,14 +160,14 @@ func (s *Session) onThreadClosed(method string, params json.RawMessage) {
 // onRerouted warns that another model than the workflow names does the work: its price and
 // its abilities differ.
 func (s *Session) onRerouted(params json.RawMessage) {
-	said := "Codex has chosen another model: " + cmp.Or(text(params, "tomodel"), "it does not say which")
-	if from := text(params, "frommodel"); from != "" {
+	said := "Codex has chosen another model: " + cmp.Or(textMember(params, "tomodel"), "it does not say which")
+	if from := textMember(params, "frommodel"); from != "" {
 		said += " in place of " + from
 	}
-	if why := text(params, "reason"); why != "" {
+	if why := textMember(params, "reason"); why != "" {
 		said += " (" + why + ")"
 	}
-	s.warn(untrusted.OneLine(said, summaryRunes))
+	s.warn(text.OneLine(said, summaryRunes))
 }
 
 // onThreadArchived ends the turn in progress, because an archived thread does not
@@ -187,7 +187,7 @@ func (s *Session) onThreadArchived(params json.RawMessage) {
 // model.
 func streamError(params json.RawMessage) string {
 	for _, body := range eventBodies(params) {
-		if message := text(body, "message"); message != "" {
+		if message := textMember(body, "message"); message != "" {
 			return message
 		}
 	}

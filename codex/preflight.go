@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // sandboxTime is the longest that a sandbox may take to run a command that does
@@ -89,7 +89,7 @@ func (s *Session) checkLogin(ctx context.Context) (needed bool, err error) {
 		needed = string(member(result, "requiresopenaiauth")) == "true"
 		account := member(result, "account")
 		missing = needed && account == nil
-		s.hasUnreadLimits = needed && account != nil && text(account, "type") != "apiKey"
+		s.hasUnreadLimits = needed && account != nil && textMember(account, "type") != "apiKey"
 		return nil
 	})
 	if errors.Is(err, ErrResponseTimeout) {
@@ -266,7 +266,7 @@ func (s *Session) trySandbox(ctx context.Context, policy json.RawMessage) error 
 		return nil
 	case isRefusal && s.posture.sandbox != nil && strings.HasPrefix(refused.Message, "Invalid request"):
 		return fmt.Errorf("%s: %w: %s: Codex refuses it: %s", s.sandboxKey(), ErrSettings,
-			untrusted.OneLine(string(s.posture.sandbox), summaryRunes), untrusted.OneLine(refused.Message, messageRunes))
+			text.OneLine(string(s.posture.sandbox), summaryRunes), text.OneLine(refused.Message, messageRunes))
 	case isRefusal:
 		return noSandbox(refused.Error())
 	case err == nil && r.ExitCode != 0:
@@ -286,7 +286,7 @@ func (s *Session) sandboxKey() string {
 // noSandbox returns the error for a sandbox that does not start, with the advice for its
 // cause first so that it is never truncated.
 func noSandbox(said string) error {
-	said = untrusted.OneLine(said, messageRunes)
+	said = text.OneLine(said, messageRunes)
 	if advice := sandboxAdvice(runtime.GOOS, said); advice != "" {
 		return fmt.Errorf("%w: %s: %s", ErrNoSandbox, advice, said)
 	}

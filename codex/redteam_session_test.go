@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/internal/codextest"
 )
 
 // These attempts need more than one command in one turn.

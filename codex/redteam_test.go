@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/internal/codextest"
 )
 
 // The red team is a model that tries to leave the sandbox, with one test for each

@@ -74,7 +74,7 @@ type decision struct {
 // approve returns a handler that accepts, with the word that the request expects.
 func (s *Session) approve(word string) func(context.Context, message) (any, *refusal) {
 	return func(_ context.Context, m message) (any, *refusal) {
-		what := cmp.Or(approvalCommand(m.Params), text(m.Params, "reason"), "a change")
+		what := cmp.Or(approvalCommand(m.Params), textMember(m.Params, "reason"), "a change")
 		s.emit(Event{Kind: ApprovalAutoApproved, Method: *m.Method, Summary: "approved: " + what, Progress: true})
 		return decision{word}, nil
 	}
@@ -83,7 +83,7 @@ func (s *Session) approve(word string) func(context.Context, message) (any, *ref
 // approveCommand accepts a command, unless the server's administrator requires that
 // a person approves it.
 func (s *Session) approveCommand(ctx context.Context, m message) (any, *refusal) {
-	if text(m.Params, "kind") == "humanCommand" {
+	if textMember(m.Params, "kind") == "humanCommand" {
 		s.blockTurn(m, "may this run? "+approvalCommand(m.Params))
 		return decision{"decline"}, nil
 	}
@@ -124,8 +124,8 @@ func (s *Session) inputRequired(_ context.Context, m message) (any, *refusal) {
 // elicitation declines a request of an MCP server for input from a person, and makes
 // the turn fail with it.
 func (s *Session) elicitation(_ context.Context, m message) (any, *refusal) {
-	server := cmp.Or(text(m.Params, "servername"), "a server of the agent's")
-	s.blockTurn(m, server+": "+cmp.Or(text(m.Params, "message", "description", "title"), "wants input"))
+	server := cmp.Or(textMember(m.Params, "servername"), "a server of the agent's")
+	s.blockTurn(m, server+": "+cmp.Or(textMember(m.Params, "message", "description", "title"), "wants input"))
 	return map[string]string{"action": "decline"}, nil
 }
 

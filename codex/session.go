@@ -223,7 +223,7 @@ func (s *Session) threadOpened(result json.RawMessage) error {
 
 // resultID returns the id of a thread or a turn from the answer that starts it.
 func resultID(what string, result object) (string, error) {
-	id := cmp.Or(text(result[what], "id"), result.text("id"))
+	id := cmp.Or(textMember(result[what], "id"), result.text("id"))
 	if id == "" {
 		return "", fmt.Errorf("%s/start: %w: the answer has no id of the %[1]s: is this a Codex app-server?", what, ErrResponse)
 	}

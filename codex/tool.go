@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 const (
@@ -44,7 +44,7 @@ type toolItem struct {
 
 // callTool answers item/tool/call. It runs outside the read loop.
 func (s *Session) callTool(ctx context.Context, m message) (any, *refusal) {
-	name := text(m.Params, "tool", "name")
+	name := textMember(m.Params, "tool", "name")
 	var tool *Tool
 	for i := range s.o.Tools {
 		if s.o.Tools[i].Name == name {
@@ -123,7 +123,7 @@ func toolArguments(params json.RawMessage) json.RawMessage {
 }
 
 // answerText returns text as the answer to a call, cut to maxToolText.
-func answerText(text string, ok bool) toolResult {
-	text = untrusted.Cut(text, maxToolText, "")
-	return toolResult{Success: ok, ContentItems: []toolItem{{Type: "inputText", Text: text}}}
+func answerText(s string, ok bool) toolResult {
+	s = text.Cut(s, maxToolText, "")
+	return toolResult{Success: ok, ContentItems: []toolItem{{Type: "inputText", Text: s}}}
 }

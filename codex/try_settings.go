@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // nobody is the id of a thread that does not exist.
@@ -85,5 +85,5 @@ func (s *Session) settingsError(err error) error {
 		}
 	}
 	keys = append(keys, "what codex.command and Codex's own config.toml set")
-	return fmt.Errorf("%w: %s: %s: correct %s", ErrSettings, refused.Method, untrusted.OneLine(refused.Message, messageRunes), strings.Join(keys, ", "))
+	return fmt.Errorf("%w: %s: %s: correct %s", ErrSettings, refused.Method, text.OneLine(refused.Message, messageRunes), strings.Join(keys, ", "))
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // With Options.UnixSockets the commands of the agent may open Unix sockets of their own, which
@@ -44,6 +44,6 @@ func (s *Session) tryUnixSockets(ctx context.Context, network string) error {
 		Network: network, probing: true,
 	}
 	return s.tryProgram(ctx, x, func(said string) error {
-		return fmt.Errorf("%w: the sandbox does not separate Unix sockets: %s: %s", ErrNoSandbox, untrusted.OneLine(said, messageRunes), unixSocketsAdvice)
+		return fmt.Errorf("%w: the sandbox does not separate Unix sockets: %s: %s", ErrNoSandbox, text.OneLine(said, messageRunes), unixSocketsAdvice)
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/internal/codextest"
 )
 
 // connectTo is the environment variable that makes TestHelperConnects connect.

@@ -118,8 +118,8 @@ func eventBodies(params json.RawMessage) []json.RawMessage {
 // "" if the server leaves it out.
 func usageTurn(params json.RawMessage) (thread, turn string) {
 	for _, body := range eventBodies(params) {
-		thread = cmp.Or(thread, text(body, "threadid", "conversationid"))
-		turn = cmp.Or(turn, text(body, "turnid"))
+		thread = cmp.Or(thread, textMember(body, "threadid", "conversationid"))
+		turn = cmp.Or(turn, textMember(body, "turnid"))
 	}
 	return thread, turn
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // verifyThread checks that a thread which the server opened is what it was asked for.
@@ -67,7 +67,7 @@ func (p posture) verifyApproval(got json.RawMessage) error {
 // activeProfile returns the id of the permission profile in force, or "" if there is
 // none.
 func activeProfile(of object) string {
-	return text(of["activepermissionprofile"], "id")
+	return textMember(of["activepermissionprofile"], "id")
 }
 
 // satisfies reports whether the JSON value got contains everything that want does.
@@ -104,5 +104,5 @@ func includes(got, want any) bool {
 // mismatch returns the error for a setting that differs from what was asked for.
 func mismatch(what, asked, got string) error {
 	return fmt.Errorf("%w: %s: asked for %s, Codex says %s: check the configuration that Codex was installed with, and its version",
-		ErrPosture, what, untrusted.OneLine(asked, summaryRunes), untrusted.OneLine(got, summaryRunes))
+		ErrPosture, what, text.OneLine(asked, summaryRunes), text.OneLine(got, summaryRunes))
 }

@@ -255,12 +255,12 @@ func (l *loop) recordDelivery(id tracker.ID, d schedule.Delivery) {
 func (d *deliverer) delivery(r publish.Record) schedule.Delivery {
 	return schedule.Delivery{
 		Identifier: d.issue.Identifier, Title: d.issue.Title, IssueURL: d.issue.URL, Branch: r.Branch.String(), Base: r.Base.String(),
-		Head: text(r.Head), Pushing: text(r.Pushing), Number: r.Number, URL: r.URL, At: r.At,
+		Head: objectID(r.Head), Pushing: objectID(r.Pushing), Number: r.Number, URL: r.URL, At: r.At,
 	}
 }
 
-// text returns an object id as the state keeps it: empty for none.
-func text(id git.ObjectID) string {
+// objectID returns an object id as the state keeps it: empty for none.
+func objectID(id git.ObjectID) string {
 	if id.IsZero() {
 		return ""
 	}

@@ -5,7 +5,7 @@
 //
 // tracker defines what the program needs from an issue tracker: issues, two ways to
 // read them, and tools for the agent. The packages below it are the adapters;
-// tracker/transport sends every request that carries a credential, and
+// internal/transport sends every request that carries a credential, and
 // tracker/github/client makes every request to GitHub.
 //
 // codex talks to the agent over any io.ReadWriteCloser: it opens a thread, runs
@@ -16,7 +16,7 @@
 // the issue's own folder. It also runs the hooks there, and ensures that nothing
 // keeps running.
 //
-// These three never import each other. They share only tracker/untrusted, which makes
+// These three never import each other. They share only internal/text, which makes
 // text from outside fit for errors and logs. Beside them stands workspace/git, the only
 // package that starts git: in repositories of the host, never in one that an agent can
 // write.

@@ -16,14 +16,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/redact"
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/publish"
-	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/runner/store/storetest"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 

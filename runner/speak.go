@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/discussion"
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -105,7 +105,7 @@ func (l *loop) answerOrders(ctx context.Context) {
 		for _, o := range orders {
 			if !o.Known {
 				l.warn(l.redact(fmt.Sprintf("%s: %s wrote /symphony %s, which is not a command: write one of %s after /symphony",
-					l.nameOf(id), untrusted.OneLine(o.By, maxWord), untrusted.OneLine(o.Word, maxWord), strings.Join(feedback.Commands(), ", "))))
+					l.nameOf(id), text.OneLine(o.By, maxWord), text.OneLine(o.Word, maxWord), strings.Join(feedback.Commands(), ", "))))
 			}
 		}
 		n.Orders, n.Feedback.Command = nil, ""

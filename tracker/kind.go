@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // Kind describes one kind of tracker: what must be known of an adapter before one is

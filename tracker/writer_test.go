@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 func TestAnUnknownNameIsSaidWithTheNamesThatExist(t *testing.T) {

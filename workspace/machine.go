@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 const (
@@ -118,7 +118,7 @@ func checkProcesses(ctx context.Context, env Env) error {
 	cmd.Env = env.forChild(nil)
 	said, err := cmd.CombinedOutput()
 	if err != nil {
-		err = fmt.Errorf("%w: %s", err, untrusted.OneLine(string(said), maxSaid))
+		err = fmt.Errorf("%w: %s", err, text.OneLine(string(said), maxSaid))
 	}
 	return errors.Join(err, context.Cause(ctx))
 }

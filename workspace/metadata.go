@@ -9,7 +9,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // metadataDir is a folder beside the workspaces. It holds one file for each
@@ -70,9 +70,9 @@ func (r *Root) owner(ws Workspace) string {
 	case err != nil || Key(rec.Identifier) != ws.Key:
 		return ""
 	case r.isForeign(rec):
-		return untrusted.OneLine(rec.Project, maxOwner)
+		return text.OneLine(rec.Project, maxOwner)
 	case rec.ID != ws.Issue.ID:
-		return "an issue with the id " + untrusted.OneLine(rec.ID, maxOwner)
+		return "an issue with the id " + text.OneLine(rec.ID, maxOwner)
 	}
 	return ""
 }

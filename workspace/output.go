@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // tailSize bounds the part of a child's output that errors and logs show, in bytes.
@@ -76,7 +76,7 @@ func (t *tail) write(b []byte) {
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line := untrusted.Output(string(t.buf), 3*tailSize) // separators are longer than line feeds
+	line := text.Output(string(t.buf), 3*tailSize) // separators are longer than line feeds
 	if t.truncated {
 		return "[...] " + line
 	}
@@ -116,7 +116,7 @@ func (t *tail) collect(ctx context.Context, r io.Reader, log *slog.Logger) {
 			t.write([]byte{'\n'})
 		}
 		if log.Enabled(ctx, slog.LevelDebug) {
-			log.DebugContext(ctx, "output", "line", untrusted.Output(string(line), tailSize))
+			log.DebugContext(ctx, "output", "line", text.Output(string(line), tailSize))
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // Process is a running agent. Read reads its stdout and Write writes its stdin,
@@ -113,7 +113,7 @@ func missingProgram(command, output string) string {
 	if said := notFound().FindStringSubmatch(output); said != nil {
 		program, verb = said[1], "is not found"
 	}
-	return untrusted.OneLine(program, maxProgram) + " " + verb
+	return text.OneLine(program, maxProgram) + " " + verb
 }
 
 // maxProgram bounds the name of a program in an error, in runes.

@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 )
 
 // job is one run of a workflow that uses the Action. act performs it, which reads

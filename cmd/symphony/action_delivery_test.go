@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/runner/store/storetest"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
+	"github.com/symphony-runner/symphony/internal/trackertest"
 )
 
 // deliveries is a repository on GitHub whose job has a sample workflow, as it stands,

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 )
 
 var unescape = strings.NewReplacer("%25", "%", "%0D", "\r", "%0A", "\n")

@@ -25,7 +25,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
-	"github.com/symphony-runner/symphony/tracker/trackertest"
+	"github.com/symphony-runner/symphony/internal/trackertest"
 )
 
 // behindProxy makes the HTTPS of jobs go through a proxy that looks into it, as that of a

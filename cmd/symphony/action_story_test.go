@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/symphony-runner/symphony/codex/codextest"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+	"github.com/symphony-runner/symphony/internal/codextest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
 )
 
 // storyOfACart is what the scripted agent does in the sessions of the story, one part in

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/workflow"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // detectActions gives both standard streams to the Actions runtime when this is a
@@ -147,7 +147,7 @@ func (t *tickCommand) printSession(s runner.SessionLog) {
 	if len(lines) == 0 {
 		lines = []string{"(it said nothing)"}
 	}
-	t.actions.Group(t.redactor.String(untrusted.Lines(title)), t.redactor.String(strings.Join(lines, "\n")))
+	t.actions.Group(t.redactor.String(text.Lines(title)), t.redactor.String(strings.Join(lines, "\n")))
 }
 
 // sessionResult returns how a session ended and what it took, in one line.

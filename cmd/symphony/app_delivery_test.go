@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/symphony-runner/symphony/runner/store/storetest"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 )
 
 // The server takes the App's token and no other: git and the REST API both get it.

@@ -77,30 +77,29 @@ var levels = map[string]int{
 	"codex/scriptedagent":   2,
 	"tracker/github/client": 2, // of the tracker, the state branch and the liveness of runs
 	"runner/action":         2,
-	"runner/redact":         2,
 	"runner/room":           2,
 	"runner/hosts":          2,
 	"runner/setup":          2,
 
 	// What makes requests and published texts safe, whatever sends them.
-	"tracker/transport": 1,
-	"tracker/defuse":    1,
+	"internal/transport": 1,
+	"internal/defuse":    1,
+	"internal/redact":    1,
 
 	// What everything may use: text from outside, made fit for errors and logs.
-	"tracker/untrusted": 0,
+	"internal/text": 0,
 
 	// Test equipment.
-	"tracker/github/githubtest": 4,
-	"tracker/trackertest":       3,
-	"codex/codextest":           2,
-	"runner/store/storetest":    2,
-	"workspace/git/lfstest":     1,
-
-	"runner/statuspage/browsertest": 1,
+	"internal/githubtest":  4,
+	"internal/trackertest": 3,
+	"internal/storetest":   2,
+	"internal/codextest":   2,
+	"internal/lfstest":     1,
+	"internal/browsertest": 1,
 }
 
 // equipment is the packages that only tests and other test equipment may import.
-var equipment = []string{"codex/codextest", "workspace/git/lfstest", "tracker/trackertest", "tracker/github/githubtest", "runner/store/storetest", "runner/statuspage/browsertest"}
+var equipment = []string{"internal/codextest", "internal/lfstest", "internal/trackertest", "internal/githubtest", "internal/storetest", "internal/browsertest"}
 
 // owners says which packages may import a third-party library.
 var owners = map[string][]string{
@@ -115,11 +114,11 @@ var owners = map[string][]string{
 	"golang.org/x/sys":                           {"runner/terminal"},
 	"charm.land/bubbletea/v2":                    {"runner/terminal"},
 	"charm.land/lipgloss/v2":                     {"runner/terminal"},
-	"github.com/google/go-cmp":                   {"tracker/trackertest"},
+	"github.com/google/go-cmp":                   {"internal/trackertest"},
 	"github.com/google/go-github/v62":            {"tracker/github/client"},
 	"github.com/bradleyfalzon/ghinstallation/v2": {"tracker/github/client"},
 	"github.com/shurcooL/graphql":                {"tracker/linear", "tracker/github", "tracker/github/client"},
-	"github.com/vektah/gqlparser/v2":             {"tracker/linear", "tracker/trackertest", "tracker/github/githubtest"},
+	"github.com/vektah/gqlparser/v2":             {"tracker/linear", "internal/trackertest", "internal/githubtest"},
 	"github.com/sethvargo/go-githubactions":      {"runner/action"},
 	"github.com/mattn/go-runewidth":              {"runner/report", "runner/transcript"},
 }
@@ -135,8 +134,8 @@ var capabilities = []struct {
 	owners    []string // packages and files
 }{
 	// workspace runs what belongs to an agent; workspace/git runs git, and only in the host's own repositories.
-	{"os/exec", "", []string{"workspace", "workspace/git", "codex/scriptedagent", "codex/codextest", "tracker/trackertest", "runner/store/storetest", "runner/statuspage/browsertest"}},
-	{"os", "Getenv", append([]string{"codex/codextest", "tracker/trackertest", "runner/statuspage/browsertest"}, mainFile...)},
+	{"os/exec", "", []string{"workspace", "workspace/git", "codex/scriptedagent", "internal/codextest", "internal/trackertest", "internal/storetest", "internal/browsertest"}},
+	{"os", "Getenv", append([]string{"internal/codextest", "internal/trackertest", "internal/browsertest"}, mainFile...)},
 	{"os", "Environ", mainFile},
 	{"os", "LookupEnv", nil},
 	{"os", "ExpandEnv", nil},
@@ -357,7 +356,7 @@ func TestTheTopLevelStaysSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := []string{"cmd", "codex", "runner", "testdata", "tracker", "workspace", "bin"} // bin is ignored by git
+	known := []string{"cmd", "codex", "internal", "runner", "testdata", "tracker", "workspace", "bin"} // bin is ignored by git
 	for _, entry := range entries {
 		if name := entry.Name(); entry.IsDir() && !strings.HasPrefix(name, ".") && !slices.Contains(known, name) {
 			t.Errorf("%s is a new folder at the top level: put it below one of %v, or below .github", name, known)

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/runner/store/storetest"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 )
 
 // TestBranchesAreTheDeliveryToAServerWithoutAnAPI has a remote of which nothing but git's

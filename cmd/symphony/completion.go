@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // completionCommand prints the script with which a shell completes command lines of the
@@ -230,8 +230,8 @@ func (a *app) newCompletions() completions {
 // add adds a name, unless it would be more than a word of a command line.
 func (c completions) add(name, about string) {
 	if plainWord().MatchString(name) && !strings.HasPrefix(name, "-") {
-		whole := untrusted.OneLine(about, len(about)) // half a secret is not found
-		c.about[name] = untrusted.OneLine(c.redact(whole), 60)
+		whole := text.OneLine(about, len(about)) // half a secret is not found
+		c.about[name] = text.OneLine(c.redact(whole), 60)
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
 // ourComments returns what the program itself, not its agent, wrote as comments on an

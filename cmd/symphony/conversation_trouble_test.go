@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
 // The pull request of a talk, which is for issue 1, and its branch.

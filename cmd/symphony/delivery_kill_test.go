@@ -19,11 +19,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
-	"github.com/symphony-runner/symphony/runner/store/storetest"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
 // killer stands before a server, and kills a program at one of its requests.

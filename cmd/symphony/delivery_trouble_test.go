@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/symphony-runner/symphony/runner/store/storetest"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 )
 
 // moreWork is what the agent does when somebody asks for more.

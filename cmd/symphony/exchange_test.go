@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker/github"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
 func TestAnExchangeIsTriedAgainWhileTheServerFails(t *testing.T) {

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/redact"
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/fleet"
-	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/runner/store/storetest"
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 

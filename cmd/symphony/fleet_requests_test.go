@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
-	"github.com/symphony-runner/symphony/runner/store/storetest"
 	"github.com/symphony-runner/symphony/tracker"
 )
 

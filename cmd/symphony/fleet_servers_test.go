@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 )
 
 // wrap counts the requests of each process, and kills it at one of them.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
 // talkingShop returns a shop whose issue is delivered as #2, and whose agent then makes a

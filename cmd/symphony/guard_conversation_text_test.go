@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
 )
 
 // inActions lets the next runs write a step summary, as in a job, and returns what reads

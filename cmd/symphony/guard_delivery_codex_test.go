@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/internal/codextest"
 )
 
 // TestRaidDeliversFromCodexsSandbox lets the real Codex leave traps, and try to reach the

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/workspace/git/lfstest"
+	"github.com/symphony-runner/symphony/internal/lfstest"
 )
 
 // TestRaidReachesForGitLFS lets agents leave things in the place of objects, pointers and

@@ -15,9 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/runner/store/storetest"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
 // These tests let hostile agents work on issues of a repository, let the whole program

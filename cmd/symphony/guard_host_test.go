@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/internal/codextest"
 )
 
 // runGit runs git in a folder, and returns what it printed.

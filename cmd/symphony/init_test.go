@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/runner/scaffold"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
 // checkout returns an empty checkout of a repository.

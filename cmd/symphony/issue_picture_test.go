@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
 )
 
 // TestThePictureOfAnIssueIsWhatPeopleSee draws what stands on GitHub when an agent has asked,

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/runner/store/storetest"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
-	"github.com/symphony-runner/symphony/workspace/git/lfstest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/lfstest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 )
 
 // lfsShop is a project that delivers to a repository with files in Git LFS.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // logCommand shows what a session did. It needs the event logs alone, and neither a valid
@@ -184,7 +184,7 @@ func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader, file 
 	case l.json || l.logFormat == "json":
 		f.show = func(part []byte, _ []transcript.Entry) error {
 			if f.terminal { // a log of somebody else can have what steers it, and a secret around that
-				part = []byte(l.redactor.String(untrusted.Lines(string(part))))
+				part = []byte(l.redactor.String(text.Lines(string(part))))
 			}
 			_, err := w.Write(part)
 			return err
@@ -300,7 +300,7 @@ func (f *follower) showDoing(doing string) {
 	}
 	columns, _ := terminalWidth(f.w)
 	if f.doing = doing; doing != "" {
-		doing = untrusted.Truncate("… "+doing, max(columns-1, 1))
+		doing = text.Truncate("… "+doing, max(columns-1, 1))
 	}
 	_, _ = io.WriteString(f.w, "\r\x1b[K"+doing) // see output
 }

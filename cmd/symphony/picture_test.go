@@ -16,11 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/browsertest"
+	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/runner/progress"
-	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/statuspage"
-	"github.com/symphony-runner/symphony/runner/statuspage/browsertest"
 	"github.com/symphony-runner/symphony/runner/terminal"
 	"github.com/symphony-runner/symphony/tracker"
 )

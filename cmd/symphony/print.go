@@ -9,9 +9,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/terminal"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // wide is the width of output outside of a terminal.
@@ -56,8 +56,8 @@ func (a *app) print(d document) error {
 // read: what could control the terminal of a reader is escaped, after secrets are hidden in
 // their own spelling.
 func (a *app) jsonText(value any) (string, error) {
-	text, err := json.MarshalIndent(value, "", "  ")
-	return untrusted.EscapeJSON(a.redactor.String(string(text))) + "\n", err
+	s, err := json.MarshalIndent(value, "", "  ")
+	return text.EscapeJSON(a.redactor.String(string(s))) + "\n", err
 }
 
 // printItem writes an entry of a list to standard output.

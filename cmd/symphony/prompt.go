@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // promptCommand prints the prompt of an issue. It changes nothing.
@@ -65,14 +65,14 @@ func (p *promptCommand) Run(ctx context.Context, name string, args []string) err
 			return err
 		}
 	}
-	issue, text, err := r.Prompt(ctx, repository, func(tick report.Tick) (tracker.Issue, error) {
+	issue, s, err := r.Prompt(ctx, repository, func(tick report.Tick) (tracker.Issue, error) {
 		verdict, err := (&explainCommand{app: p.app}).find(ctx, wf, name, tick, r.Log)
 		return verdict.Issue, err
 	})
 	if err != nil {
 		return err
 	}
-	return p.print(issuePrompt{Issue: issue.Identifier, Prompt: untrusted.Lines(text)})
+	return p.print(issuePrompt{Issue: issue.Identifier, Prompt: text.Lines(s)})
 }
 
 // issuePrompt is the prompt of an issue as it is printed.

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/runner/workflow"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // runFollows reports whether this is the plan of the Action, which runs the same
@@ -227,12 +227,12 @@ func (t *tickCommand) writeReport(r report.Report) error {
 	if t.reportFile == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(r, "", "  ")
+	s, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(t.reportFile), 0o700)
 	}
 	if err == nil {
-		err = os.WriteFile(t.reportFile, []byte(untrusted.EscapeJSON(string(text))+"\n"), 0o600)
+		err = os.WriteFile(t.reportFile, []byte(text.EscapeJSON(string(s))+"\n"), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("keep the report: %w; give --report a file that can be written", err)

@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -73,7 +73,7 @@ func (s *setupCommand) prepare(ctx context.Context, wf workflow.Workflow) (pack 
 		return nil, false, err
 	}
 	defer done()
-	output := &safeLines{to: s.stderr, safe: func(line string) string { return s.redactor.String(untrusted.Lines(line)) }}
+	output := &safeLines{to: s.stderr, safe: func(line string) string { return s.redactor.String(text.Lines(line)) }}
 	job.Output = output
 	pack, made, err = attempt.Prepare(ctx, job, s.again)
 	output.end()

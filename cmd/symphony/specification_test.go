@@ -15,7 +15,7 @@ import (
 
 // conformance are the rows of the specification's section 17 that tests have to
 // show, and where they are shown: a test as folder.Name, a check of the tracker
-// conformance suite as tracker/trackertest.Name (TestTheAdapterConforms of each
+// conformance suite as internal/trackertest.Name (TestTheAdapterConforms of each
 // adapter runs it), a script or a scenario as its path.
 var conformance = []struct {
 	section string
@@ -80,25 +80,25 @@ var conformance = []struct {
 	}},
 
 	{"17.3", "candidates are listed by active states and scope; empty lists of states or ids ask nothing; order is kept over pages", []string{
-		"tracker/trackertest.StatesMatchWhateverTheirCaseAndOuterSpace", "tracker/trackertest.NothingAskedIsAnsweredWithoutARequest",
-		"tracker/trackertest.AListKeepsTheTrackersOrderOverPages", "tracker/linear.TestWhatIsArchivedTrashedOrElsewhereIsNotVisible",
+		"internal/trackertest.StatesMatchWhateverTheirCaseAndOuterSpace", "internal/trackertest.NothingAskedIsAnsweredWithoutARequest",
+		"internal/trackertest.AListKeepsTheTrackersOrderOverPages", "tracker/linear.TestWhatIsArchivedTrashedOrElsewhereIsNotVisible",
 	}},
 	{"17.3", "labels are lower case; optional fields that cannot be used become null", []string{
-		"tracker/trackertest.IssuesAreNormalized", "tracker/linear.TestEveryFieldIsNormalized", "tracker/github.TestAnIssueIsNormalized",
+		"internal/trackertest.IssuesAreNormalized", "tracker/linear.TestEveryFieldIsNormalized", "tracker/github.TestAnIssueIsNormalized",
 		"tracker/file.TestAnIssueIsReadFromItsFile",
 	}},
 	{"17.3", "a malformed record is logged and left out of a list, and fails a read by id", []string{
-		"tracker/trackertest.AMalformedRecordIsDroppedFromAListWithAWarning", "tracker/trackertest.MalformedRecordsFailAReadByIDThatNamesThem",
+		"internal/trackertest.AMalformedRecordIsDroppedFromAListWithAWarning", "internal/trackertest.MalformedRecordsFailAReadByIDThatNamesThem",
 	}},
 	{"17.3", "a refresh by id gives whole issues, with the provider's ids in native_ref and its rules as dispatchable", []string{
-		"tracker/trackertest.IssuesAreReadInTheOrderAskedEachOnce", "tracker/trackertest.IssuesAreNormalized", "tracker/linear.TestEveryFieldIsNormalized",
+		"internal/trackertest.IssuesAreReadInTheOrderAskedEachOnce", "internal/trackertest.IssuesAreNormalized", "tracker/linear.TestEveryFieldIsNormalized",
 		"tracker/github.TestWhoseIssuesMayBeWorkedOn", "tracker/linear.TestAnAssigneeNarrowsWhatIsListedAndWhatMayBeWorkedOn",
 	}},
 	{"17.3", "each adapter publishes its profile", []string{
 		"cmd/symphony.TestEveryTrackerPublishesItsProfile", "cmd/symphony.TestTheProfilesNameTheirToolsWithSchemaAndResult",
 	}},
 	{"17.3", "every error has a category", []string{
-		"tracker/trackertest.ARefusalFailsEveryRead", "tracker/trackertest.AFailureMidwayGivesNothing", "tracker/linear.TestWhatIsNoResultIsAnError",
+		"internal/trackertest.ARefusalFailsEveryRead", "internal/trackertest.AFailureMidwayGivesNothing", "tracker/linear.TestWhatIsNoResultIsAnError",
 		"tracker/github.TestARefusalNamesTheSettingToChange", "tracker/github.TestARateLimitSaysHowLongToWait",
 	}},
 
@@ -159,8 +159,8 @@ var conformance = []struct {
 		"codex.TestRateLimitsComeWithTheirEvent", "codex.TestAUsageLimitSaysWhenItEnds",
 	}},
 	{"17.5", "the adapter's tools alone are advertised; they run on the host with its credential and know the current issue", []string{
-		"codex.TestTheHandshakeSaysWhatTheSpecificationAsks", "tracker/trackertest.ToolsDescribeThemselves",
-		"tracker/trackertest.ToolsDoWhatTheyAreAsked", "runner/attempt.TestAnAttemptDoesWhatTheIssueSays",
+		"codex.TestTheHandshakeSaysWhatTheSpecificationAsks", "internal/trackertest.ToolsDescribeThemselves",
+		"internal/trackertest.ToolsDoWhatTheyAreAsked", "runner/attempt.TestAnAttemptDoesWhatTheIssueSays",
 	}},
 	{"17.5", "tools leave no secret in the child, and fail with an answer", []string{
 		"workspace.TestSecretsAndTheActionsRuntimeAreKeptFromChildrenEvenWhenNamed", "runner/attempt.TestTheAnswerOfAToolHoldsNoSecret",
@@ -237,7 +237,7 @@ func testNames(t *testing.T) map[string]bool {
 		case folder == "testdata/script" || folder == "testdata/plan":
 			names[file] = true
 			return nil
-		case !strings.HasSuffix(file, "_test.go") && file != "tracker/trackertest/harness.go":
+		case !strings.HasSuffix(file, "_test.go") && file != "internal/trackertest/harness.go":
 			return nil
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, filepath.FromSlash(file)), nil, parser.SkipObjectResolution)
@@ -251,7 +251,7 @@ func testNames(t *testing.T) map[string]bool {
 					names[folder+"."+n.Name.Name] = true
 				}
 			case *ast.BasicLit: // the suite names its checks by strings
-				if text, err := strconv.Unquote(n.Value); err == nil && file == "tracker/trackertest/harness.go" {
+				if text, err := strconv.Unquote(n.Value); err == nil && file == "internal/trackertest/harness.go" {
 					names[folder+"."+text] = true
 				}
 			}

@@ -16,9 +16,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/symphony-runner/symphony/codex/codextest"
-	"github.com/symphony-runner/symphony/runner/store/storetest"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+	"github.com/symphony-runner/symphony/internal/codextest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 )
 
 // story is what happens to the repository acme/shop in a script: its GitHub, its Linear if

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/runner/store/storetest"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 )
 
 // TestASessionWorksWithSubmodulesOverHTTP has a repository with a submodule, which comes

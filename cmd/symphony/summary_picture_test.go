@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
 )
 
 // TestThePictureOfTheSummaryIsWhatARunShows draws the summary of a real run in a job, as

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
 // inJob gives the runs of a shop the environment of a job, and returns the function that

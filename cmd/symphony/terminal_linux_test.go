@@ -17,8 +17,8 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
 // window is a terminal in which the program runs.

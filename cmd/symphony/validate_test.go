@@ -17,10 +17,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/validation"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // TestAServerThatNeverAnswersHidesNothing validates a workflow whose tracker takes every
@@ -79,8 +79,8 @@ func TestWhatAFileHoldsCannotControlATerminal(t *testing.T) {
 		if r.code != exitUsage {
 			t.Errorf("exit status %d\n%s", r.code, r.stderr)
 		}
-		if text := r.stdout + r.stderr; untrusted.Lines(text) != text {
-			t.Errorf("the %s controls a terminal:\n%q", format, text)
+		if s := r.stdout + r.stderr; text.Lines(s) != s {
+			t.Errorf("the %s controls a terminal:\n%q", format, s)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/internal/codextest"
 )
 
 // exchange is one conversation in which the scripted agent and the real Codex must

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/internal/codextest"
 )
 
 var commentTool = object{"dynamicTools": []object{{"type": "function", "name": "issue_comment",

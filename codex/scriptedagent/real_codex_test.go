@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/internal/codextest"
 )
 
 // startCodex returns a peer of the real Codex with a scripted model.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 type kind string
@@ -40,9 +40,9 @@ func (r *Runtime) Warning(title, text string) { r.note(warning, title, text) }
 // Notice annotates the run with information; see [Runtime.Error].
 func (r *Runtime) Notice(title, text string) { r.note(notice, title, text) }
 
-func (r *Runtime) note(k kind, title, text string) {
-	title = untrusted.TruncateBytes(oneLine(title), maxTitle)
-	line := oneLine(text)
+func (r *Runtime) note(k kind, title, s string) {
+	title = text.TruncateBytes(oneLine(title), maxTitle)
+	line := oneLine(s)
 	if title != "" {
 		line = title + ": " + line
 	}
@@ -59,10 +59,10 @@ func (r *Runtime) note(k kind, title, text string) {
 	}
 	if n.shown < maxNotes-1 {
 		n.shown++
-		r.annotate(k, title, lines(text))
+		r.annotate(k, title, lines(s))
 		return
 	}
-	n.held = append(n.held, untrusted.TruncateBytes(line, maxNote))
+	n.held = append(n.held, text.TruncateBytes(line, maxNote))
 	r.print(string(k) + ": " + line)
 }
 
@@ -76,32 +76,32 @@ func (r *Runtime) sumUp() {
 			continue
 		}
 		const rest = "\n… and 1000000 more, all of them in the log"
-		var text strings.Builder
+		var s strings.Builder
 		for i, line := range n.held {
-			if i > 0 && text.Len()+1+len(line)+len(rest) > maxNote {
-				fmt.Fprintf(&text, "\n… and %d more, all of them in the log", len(n.held)-i)
+			if i > 0 && s.Len()+1+len(line)+len(rest) > maxNote {
+				fmt.Fprintf(&s, "\n… and %d more, all of them in the log", len(n.held)-i)
 				break
 			}
 			if i > 0 {
-				text.WriteByte('\n')
+				s.WriteByte('\n')
 			}
-			text.WriteString(untrusted.TruncateBytes(line, maxNote-len(rest)))
+			s.WriteString(text.TruncateBytes(line, maxNote-len(rest)))
 		}
 		title := ""
 		if len(n.held) > 1 {
 			title = fmt.Sprintf("%d more of this kind", len(n.held))
 		}
-		r.annotate(k, title, text.String())
+		r.annotate(k, title, s.String())
 		n.held = nil
 	}
 }
 
 // annotate issues the command. Title and text must be escaped.
-func (r *Runtime) annotate(k kind, title, text string) {
+func (r *Runtime) annotate(k kind, title, s string) {
 	lib := r.lib
 	if title != "" {
 		lib = lib.WithFieldsMap(map[string]string{"title": title})
 	}
 	issue := map[kind]func(string, ...any){failure: lib.Errorf, warning: lib.Warningf, notice: lib.Noticef}[k]
-	r.command(func() { issue("%s", untrusted.TruncateBytes(text, maxNote)) })
+	r.command(func() { issue("%s", text.TruncateBytes(s, maxNote)) })
 }

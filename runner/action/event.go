@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // maxEvent limits the payload, in bytes; the payload of a pull request is far shorter.
@@ -56,7 +56,7 @@ func (r *Runtime) Event() (Event, error) {
 	payload, err := readPayload(r.getenv("GITHUB_EVENT_PATH"))
 	if err == nil {
 		e.Visibility = payload.visibility()
-		e.Action, e.Subject = untrusted.OneLine(payload.Action, maxWord), payload.subject()
+		e.Action, e.Subject = text.OneLine(payload.Action, maxWord), payload.subject()
 	}
 	if !strings.HasPrefix(e.Name, "pull_request") {
 		return e, nil
@@ -85,16 +85,16 @@ const maxWord = 60
 // Cause returns what started the run, for people: "issue_comment created on #7 by kim".
 // It is empty outside Actions.
 func (e Event) Cause() string {
-	text := untrusted.OneLine(e.Name, maxWord)
-	if text == "" {
+	s := text.OneLine(e.Name, maxWord)
+	if s == "" {
 		return ""
 	}
-	for _, part := range [][2]string{{" ", e.Action}, {" on ", e.Subject}, {" by ", untrusted.OneLine(e.Actor, maxWord)}} {
+	for _, part := range [][2]string{{" ", e.Action}, {" on ", e.Subject}, {" by ", text.OneLine(e.Actor, maxWord)}} {
 		if part[1] != "" {
-			text += part[0] + part[1]
+			s += part[0] + part[1]
 		}
 	}
-	return text
+	return s
 }
 
 // payload holds the parts of an event that we read.
@@ -132,7 +132,7 @@ func (p payload) subject() string {
 	case p.PullRequest.Number > 0:
 		return "#" + strconv.Itoa(p.PullRequest.Number)
 	}
-	return untrusted.OneLine(cmp.Or(p.CheckSuite.Branch, p.WorkflowRun.Branch), maxWord)
+	return text.OneLine(cmp.Or(p.CheckSuite.Branch, p.WorkflowRun.Branch), maxWord)
 }
 
 // readPayload reads the file of the event. With an error it returns what could

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -454,14 +454,14 @@ func endOf(exit error, process *workspace.Process) string {
 // brief returns text on one line of at most maxWhy runes, for a log line, a table
 // and the state. Secrets are removed before it is cut: half of one would not be
 // recognized.
-func (a *attempt) brief(text string) string {
-	return untrusted.OneLine(a.Redact(text), maxWhy)
+func (a *attempt) brief(s string) string {
+	return text.OneLine(a.Redact(s), maxWhy)
 }
 
 // reasons returns a text of several lines, such as the reasons of a refusal, of at most
 // maxReasons bytes and without secrets.
-func (a *attempt) reasons(text string) string {
-	return strings.TrimSpace(untrusted.Cut(untrusted.Lines(a.Redact(text)), maxReasons, ""))
+func (a *attempt) reasons(s string) string {
+	return strings.TrimSpace(text.Cut(text.Lines(a.Redact(s)), maxReasons, ""))
 }
 
 // usage converts the token usage of a session to that of the schedule.

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 const (
@@ -72,9 +72,9 @@ func (b *blockedHosts) text() string {
 }
 
 // codeSpan returns text as a code span of Markdown, in one line.
-func codeSpan(text string) string {
-	text = strings.ReplaceAll(untrusted.OneLine(text, maxCommand), "`", "'")
-	return "`" + cmp.Or(strings.TrimSpace(text), "?") + "`"
+func codeSpan(s string) string {
+	s = strings.ReplaceAll(text.OneLine(s, maxCommand), "`", "'")
+	return "`" + cmp.Or(strings.TrimSpace(s), "?") + "`"
 }
 
 // warning returns the warning of the session about the hosts; empty for none.

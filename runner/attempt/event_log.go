@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -112,7 +112,7 @@ func (l *EventLog) End(o schedule.Outcome) schedule.Outcome {
 func (l *EventLog) EndRemoval(err error) {
 	o := transcript.Outcome{Class: transcript.Removed}
 	if err != nil {
-		o.Class, o.Why = transcript.NotRemoved, untrusted.OneLine(l.Redact(err.Error()), maxWhy)
+		o.Class, o.Why = transcript.NotRemoved, text.OneLine(l.Redact(err.Error()), maxWhy)
 	}
 	_ = l.end(o) // the log has said why it is not complete
 }
@@ -208,7 +208,7 @@ func (l *EventLog) Hook(began time.Time, err error) {
 	if exit, ok := errors.AsType[*workspace.ExitError](failed); ok {
 		status = &exit.Code
 	}
-	l.hook(failed.Hook, failed.Lines, status, time.Since(began), untrusted.OneLine(l.Redact(failed.Error()), maxWhy))
+	l.hook(failed.Hook, failed.Lines, status, time.Since(began), text.OneLine(l.Redact(failed.Error()), maxWhy))
 }
 
 // hook writes how a hook ended. The output is what it printed at its end.

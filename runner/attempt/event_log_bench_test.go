@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
 )

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -108,7 +108,7 @@ func (w *work) leftOut() string {
 	if list == "" {
 		return ""
 	}
-	return " Git cannot take these along, so they are left out: " + untrusted.OneLine(list, maxWhy-100) + "."
+	return " Git cannot take these along, so they are left out: " + text.OneLine(list, maxWhy-100) + "."
 }
 
 // errReceived is the error of a write after Receive has stopped reading the harvest.
@@ -164,7 +164,7 @@ func (a *attempt) stream(ctx context.Context, command git.Command, maxOutput int
 	result, err := a.work.session.Exec(ctx, codex.Exec{Argv: command.Args, Doing: "packing the work", Env: command.Env, Timeout: harvestTime, MaxOutput: maxOutput, Stdout: writer})
 	if err == nil && result.ExitCode != 0 {
 		err = &git.Refusal{Reason: fmt.Sprintf("git cannot read the repository of the workspace (exit status %d): %s",
-			result.ExitCode, untrusted.Output(a.Redact(result.Stderr), maxHookOutput))}
+			result.ExitCode, text.Output(a.Redact(result.Stderr), maxHookOutput))}
 	}
 	writer.CloseWithError(err) // nil means the end
 	receiving.Wait()

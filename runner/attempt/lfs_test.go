@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/internal/codextest"
+	"github.com/symphony-runner/symphony/internal/lfstest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace/git"
-	"github.com/symphony-runner/symphony/workspace/git/lfstest"
 )
 
 // inLFS puts model.bin into the Git LFS of the remote, whose content is "old", and has the

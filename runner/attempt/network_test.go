@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/internal/codextest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 

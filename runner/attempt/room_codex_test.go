@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/codex/codextest"
+	"github.com/symphony-runner/symphony/internal/codextest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 

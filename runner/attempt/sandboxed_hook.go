@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -69,7 +69,7 @@ func (a *attempt) sandboxedHook(ctx context.Context, session *codex.Session, fol
 	log.InfoContext(ctx, "hook started")
 	began := time.Now()
 	code, output, err := a.shell(ctx, session, folder, "running the hook "+name, script, hooksNetwork, hooks.Timeout, hooks.Env)
-	failed := &workspace.HookError{Hook: name, Output: untrusted.Output(output, maxHookOutput), Lines: output}
+	failed := &workspace.HookError{Hook: name, Output: text.Output(output, maxHookOutput), Lines: output}
 	switch {
 	case errors.Is(err, codex.ErrExecTimeout):
 		failed.Err = fmt.Errorf("%w: it ran longer than hooks.timeout_ms (%d)", workspace.ErrHookTimeout, hooks.Timeout.Milliseconds())

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/runner/setup"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -275,7 +275,7 @@ func (a *attempt) prepareIn(ctx context.Context, folder workspace.Workspace) err
 	if err == nil && result.ExitCode != 0 {
 		err = setupFailed(fmt.Errorf("what it made cannot be kept: %s", a.brief(result.Stderr)))
 	}
-	if files := untrusted.OneLine(a.Redact(changed.text()), maxHookOutput); err == nil && files != "" {
+	if files := text.OneLine(a.Redact(changed.text()), maxHookOutput); err == nil && files != "" {
 		a.warn("setup.run has changed files that git tracks, and these changes are not kept", errors.New(files))
 	}
 	return err
@@ -312,11 +312,11 @@ type scriptError struct{ how, output string }
 
 // Error returns the failure as that of a preparation of the base.
 func (e *scriptError) Error() string {
-	text := "setup.run failed: " + e.how
-	if said := untrusted.Output(e.output, maxHookOutput); said != "" {
-		text += ": " + said
+	s := "setup.run failed: " + e.how
+	if said := text.Output(e.output, maxHookOutput); said != "" {
+		s += ": " + said
 	}
-	return setupFailed(errors.New(text)).Error()
+	return setupFailed(errors.New(s)).Error()
 }
 
 // Unwrap returns [ErrSetup].

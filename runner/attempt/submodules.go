@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -54,5 +54,5 @@ func (w *work) leftInside() string {
 	if len(w.inside) == 0 {
 		return ""
 	}
-	return " Changes inside submodules are left out: " + untrusted.OneLine(strings.Join(w.inside, ", "), maxWhy/2) + "."
+	return " Changes inside submodules are left out: " + text.OneLine(strings.Join(w.inside, ", "), maxWhy/2) + "."
 }

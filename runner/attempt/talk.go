@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // The bounds of what the agent says to people.
@@ -106,20 +106,20 @@ func (a *attempt) callAsk(arguments json.RawMessage) (answer string, ok bool) {
 	if err := tracker.DecodeArguments(arguments, &input, advice); err != nil {
 		return err.Error(), false
 	}
-	text := strings.TrimSpace(untrusted.Lines(input.Question))
+	s := strings.TrimSpace(text.Lines(input.Question))
 	switch {
-	case text == "":
+	case s == "":
 		return "the question is empty: " + advice, false
 	case len(input.Choices) > maxChoices:
 		return fmt.Sprintf("there are %d choices: give at most %d", len(input.Choices), maxChoices), false
 	}
 	for _, choice := range input.Choices {
-		text += "\n- " + untrusted.OneLine(choice, 300)
+		s += "\n- " + text.OneLine(choice, 300)
 	}
-	if len(text) > maxQuestion {
-		return fmt.Sprintf("the question has %d bytes with its choices: shorten it to %d", len(text), maxQuestion), false
+	if len(s) > maxQuestion {
+		return fmt.Sprintf("the question has %d bytes with its choices: shorten it to %d", len(s), maxQuestion), false
 	}
-	if !a.asked.add(text) {
+	if !a.asked.add(s) {
 		return fmt.Sprintf("there are %d questions already: end your turn", maxQuestions), false
 	}
 	return "The question goes to the people of this issue. End your turn now: the answer comes in a later session.", true

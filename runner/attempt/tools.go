@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/internal/defuse"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/defuse"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -53,8 +53,8 @@ func (a *attempt) holdsSecret(arguments json.RawMessage) bool {
 	if json.Unmarshal(arguments, &value) != nil {
 		return false // the tool refuses it
 	}
-	return anyText(value, func(text string) bool {
-		for _, sent := range []string{text, defuse.Body(text), untrusted.Lines(text)} {
+	return anyText(value, func(s string) bool {
+		for _, sent := range []string{s, defuse.Body(s), text.Lines(s)} {
 			if a.Redact(sent) != sent {
 				return true
 			}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/setup"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -255,6 +255,6 @@ func (a *attempt) proveTime() time.Duration {
 
 // lastLines returns the end of output as text that can stand in a fenced block.
 func lastLines(output string) string {
-	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(untrusted.Lines(output), "```", "` ` `")), "\n")
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text.Lines(output), "```", "` ` `")), "\n")
 	return strings.Join(lines[max(0, len(lines)-maxVerifyLines):], "\n")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 

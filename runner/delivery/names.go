@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // The bounds of a path, in bytes and in folders. Common file systems have no longer
@@ -26,7 +26,7 @@ const (
 // the same fold may be one file somewhere.
 func fold(path string) string {
 	path = strings.Map(func(r rune) rune {
-		if untrusted.IsHidden(r) { // ext4 ignores every character that Unicode marks as default-ignorable
+		if text.IsHidden(r) { // ext4 ignores every character that Unicode marks as default-ignorable
 			return -1
 		}
 		return r
@@ -113,7 +113,7 @@ func isShortName(name string) bool {
 
 // unprintable reports whether a person would not see a character of a name.
 func unprintable(r rune) bool {
-	return untrusted.IsHidden(r) || untrusted.IsBlank(r) || r != ' ' && unicode.Is(unicode.Zs, r)
+	return text.IsHidden(r) || text.IsBlank(r) || r != ' ' && unicode.Is(unicode.Zs, r)
 }
 
 // isGitFolder reports whether a folded name is what some file system takes for .git;

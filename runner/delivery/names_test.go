@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 func TestNamesThatSomeSystemMisreadsAreRefused(t *testing.T) {
@@ -63,7 +63,7 @@ func TestEachCharacterFoldsAsUnicodeSays(t *testing.T) {
 	var names []string
 	for r := rune(1); r < 0x20000; r++ { // above are Han characters
 		switch name := string(r); {
-		case !utf8.ValidRune(r), untrusted.IsHidden(r), r == 'İ', unicode.In(r, unicode.Han, unicode.Hangul):
+		case !utf8.ValidRune(r), text.IsHidden(r), r == 'İ', unicode.In(r, unicode.Han, unicode.Hangul):
 		case strings.ContainsAny(norm.NFKC.String(name), "/. "):
 		default:
 			names = append(names, name)

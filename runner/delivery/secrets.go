@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/internal/redact"
 )
 
 // CheckContent adds to the verdict what the content of a change says: a secret of the

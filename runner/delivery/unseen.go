@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // Mark is a place that a reviewer does not see on the page of a pull request.
@@ -78,11 +78,11 @@ func (v *Verdict) mark(path string, line int, what string) {
 }
 
 // eachUnseen calls found with each place in a text that is not seen, and what is there.
-func eachUnseen(text []byte, found func(at int, what string)) {
+func eachUnseen(s []byte, found func(at int, what string)) {
 	before, blanks := rune('\n'), 0
-	for at := 0; at < len(text); {
-		r, size := utf8.DecodeRune(text[at:])
-		if what := unseen(before, r, text[at+size:]); what != "" && !(r == '\ufeff' && at == 0) {
+	for at := 0; at < len(s); {
+		r, size := utf8.DecodeRune(s[at:])
+		if what := unseen(before, r, s[at+size:]); what != "" && !(r == '\ufeff' && at == 0) {
 			found(at, what)
 		}
 		switch {
@@ -90,7 +90,7 @@ func eachUnseen(text []byte, found func(at int, what string)) {
 			blanks = 0
 		case r == '\t':
 			blanks += 8
-		case unicode.IsSpace(r) || untrusted.IsBlank(r):
+		case unicode.IsSpace(r) || text.IsBlank(r):
 			blanks++
 		default:
 			if blanks >= wide {
@@ -116,11 +116,11 @@ func unseen(before, r rune, after []byte) string {
 		return "characters that turn the direction of writing"
 	case r >= 0xe0000 && r <= 0xe007f:
 		return "invisible characters (tags)"
-	case untrusted.IsEmojiStyle(before, r), r == '\u200d' && (unicode.Is(unicode.S, before) || before == '\ufe0f'):
+	case text.IsEmojiStyle(before, r), r == '\u200d' && (unicode.Is(unicode.S, before) || before == '\ufe0f'):
 		return ""
 	case (r == '\u200c' || r == '\u200d') && usesJoiners(before):
 		return ""
-	case r != utf8.RuneError && (untrusted.IsHidden(r) || untrusted.IsBlank(r)):
+	case r != utf8.RuneError && (text.IsHidden(r) || text.IsBlank(r)):
 		return fmt.Sprintf("invisible characters (such as U+%04X)", r)
 	}
 	return ""

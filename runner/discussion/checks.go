@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // nameOf returns what people call a check.
@@ -45,7 +45,7 @@ func outputOf(c client.FailedCheck, redact func(string) string) string {
 	if c.Log == "" {
 		return said
 	}
-	said = untrusted.Cut(said, maxRemarks, "")
+	said = text.Cut(said, maxRemarks, "")
 	return strings.TrimSpace(said + logTitle + lastBytes(redact(c.Log), maxSaid-len(said)-len(logTitle)))
 }
 

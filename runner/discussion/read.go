@@ -11,11 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // Discussion reaches the people of a tracker and of the pull requests in a repository.
@@ -52,7 +52,7 @@ var errForeign = errors.New("it is not the pull request of the issue")
 // request.
 func (p PullRequest) check(s client.PullStatus) error {
 	if s.Fork || s.HeadRef != p.Branch {
-		return fmt.Errorf("%w: #%d is not of the branch %s", errForeign, p.Number, untrusted.OneLine(p.Branch, 100))
+		return fmt.Errorf("%w: #%d is not of the branch %s", errForeign, p.Number, text.OneLine(p.Branch, 100))
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (d *Discussion) readPulls(ctx context.Context, topics []Topic, heard map[tr
 			continue
 		}
 		if err := t.check(status); err != nil {
-			warnings = append(warnings, fmt.Sprintf("what is said about the work on issue %s is not read on pull request #%d: %v", untrusted.OneLine(string(t.ID), 100), t.Number, err))
+			warnings = append(warnings, fmt.Sprintf("what is said about the work on issue %s is not read on pull request #%d: %v", text.OneLine(string(t.ID), 100), t.Number, err))
 			continue
 		}
 		d.remember(t.PullRequest, status)
@@ -285,7 +285,7 @@ func (d *Discussion) clean(c tracker.Comment) tracker.Comment {
 
 // cleanText hides secrets in a text that was read. It removes hidden characters first,
 // since they may stand inside a secret.
-func (d *Discussion) cleanText(text string) string { return d.redact(untrusted.Lines(text)) }
+func (d *Discussion) cleanText(s string) string { return d.redact(text.Lines(s)) }
 
 // redact hides secrets in a text.
 func (d *Discussion) redact(text string) string {

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/symphony-runner/symphony/internal/defuse"
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/defuse"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 

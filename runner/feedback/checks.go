@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/prompt"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // patience is how long a failed check waits for the others to end: some never do.
@@ -74,7 +74,7 @@ func (f failures) items() []Item {
 func (f failures) ignored() (sentences []string) {
 	for _, c := range f.unheard {
 		sentences = append(sentences, fmt.Sprintf("the failed check %s of %s: neither shown to the agent nor counted, since feedback.bots does not name %[2]s",
-			untrusted.OneLine(c.Name, maxCheckName), untrusted.OneLine(c.Bot, maxCheckName)))
+			text.OneLine(c.Name, maxCheckName), text.OneLine(c.Bot, maxCheckName)))
 	}
 	slices.Sort(sentences)
 	return slices.Compact(sentences)

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // The bounds of what the agent is given, the newest first.
@@ -235,7 +235,7 @@ func (p *Pull) changes(moved bool) (sentences []string) {
 		sentences = append(sentences, fmt.Sprintf("somebody changed the base of %s from %s to %s: the work goes on against %s, and whether it conflicts with %s is not looked at", p.URL, p.For, p.Base, p.For, p.Base))
 	}
 	if p.Drafted != "" {
-		sentences = append(sentences, fmt.Sprintf("%s made %s a draft: what is said there counts all the same", untrusted.OneLine(p.Drafted, 40), p.URL))
+		sentences = append(sentences, fmt.Sprintf("%s made %s a draft: what is said there counts all the same", text.OneLine(p.Drafted, 40), p.URL))
 	}
 	if p.Ours != "" && p.Head != p.Ours {
 		sentences = append(sentences, fmt.Sprintf("somebody pushed to the branch of %s: the checks of their commit are theirs, and the next session begins with it", p.URL))
@@ -253,9 +253,9 @@ func (n *News) number() {
 		if item.Kind == prompt.FeedbackCheck {
 			limit = MaxOutput
 		}
-		item.Author, item.Path = untrusted.OneLine(item.Author, 100), untrusted.OneLine(item.Path, 300)
-		item.Text = untrusted.Cut(untrusted.Lines(item.Text), limit, "")
-		item.Code = untrusted.Cut(untrusted.Lines(item.Code), maxText, "")
+		item.Author, item.Path = text.OneLine(item.Author, 100), text.OneLine(item.Path, 300)
+		item.Text = text.Cut(text.Lines(item.Text), limit, "")
+		item.Code = text.Cut(text.Lines(item.Code), maxText, "")
 		if sum += len(item.Text) + len(item.Code); sum > maxAllText {
 			break
 		}

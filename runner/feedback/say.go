@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/defuse"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker/defuse"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // Waiting returns the comment that tells the people of an issue that it is parked: why,
@@ -31,7 +31,7 @@ const (
 
 // reason returns why something happened as one line of a comment.
 func reason(why string) string {
-	return defuse.Body(untrusted.OneLine(schedule.InWords(why), maxReason))
+	return defuse.Body(text.OneLine(schedule.InWords(why), maxReason))
 }
 
 // GoesOn is what takes the place of [Waiting] when the issue goes on.
@@ -63,7 +63,7 @@ func (r Round) Text() string {
 	case o.Class == schedule.NeedsInput:
 		result = "The agent has a question, which is in another comment."
 	case o.Refused != "":
-		result = "Its work was not published: " + defuse.Body(untrusted.Cut(untrusted.Lines(o.Refused), maxRefused, ""))
+		result = "Its work was not published: " + defuse.Body(text.Cut(text.Lines(o.Refused), maxRefused, ""))
 	case o.Class == schedule.Done && r.Head != "" && r.Head != r.Before:
 		result = "Its work is published as " + r.Head[:min(len(r.Head), 12)] + "."
 	case o.Class == schedule.Done && r.Delivers:
@@ -77,11 +77,11 @@ func (r Round) Text() string {
 		}
 		result += "."
 	}
-	text := fmt.Sprintf("Session %d on feedback, for %s. %s", r.Number, defuse.Body(r.On), result)
-	if said := untrusted.Cut(strings.TrimSpace(r.Outcome.Said), maxSaid, "…"); said != "" && r.Outcome.Class == schedule.Done {
-		text += "\n\nIt wrote no reply. Its last words:\n\n" + quoted(said)
+	s := fmt.Sprintf("Session %d on feedback, for %s. %s", r.Number, defuse.Body(r.On), result)
+	if said := text.Cut(strings.TrimSpace(r.Outcome.Said), maxSaid, "…"); said != "" && r.Outcome.Class == schedule.Done {
+		s += "\n\nIt wrote no reply. Its last words:\n\n" + quoted(said)
 	}
-	return text
+	return s
 }
 
 // Standing describes how an issue stands.
@@ -129,7 +129,7 @@ func (s Standing) Text(now time.Time) string {
 	}
 	add("%d %s and %d tokens so far", s.Sessions, sessions, s.Tokens)
 	if s.URL != "" {
-		add("its work: %s", defuse.Body(untrusted.OneLine(s.URL, maxURL)))
+		add("its work: %s", defuse.Body(text.OneLine(s.URL, maxURL)))
 	}
 	return "How this issue stands at " + now.UTC().Format("2006-01-02 15:04 MST") + ":\n\n" + strings.Join(lines, "\n")
 }

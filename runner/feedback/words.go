@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // maxNamesInText bounds the names that a sentence lists.
@@ -31,7 +31,7 @@ func summarize(items []Item) string {
 		for _, item := range items {
 			if item.Kind == row.kind {
 				count++
-				names[untrusted.OneLine(item.Author, 40)] = true
+				names[text.OneLine(item.Author, 40)] = true
 			}
 		}
 		if count == 0 {
@@ -70,7 +70,7 @@ func list(names []string) string {
 func quote(names []string) string {
 	quoted := make([]string, len(names))
 	for i, name := range names {
-		quoted[i] = fmt.Sprintf("%q", untrusted.OneLine(name, 60))
+		quoted[i] = fmt.Sprintf("%q", text.OneLine(name, 60))
 	}
 	return list(quoted)
 }
@@ -79,7 +79,7 @@ func quote(names []string) string {
 type counted map[string]int
 
 func (c counted) add(author string) {
-	if author = untrusted.OneLine(author, 40); author == "" {
+	if author = text.OneLine(author, 40); author == "" {
 		author = "a deleted account"
 	}
 	c[author]++
@@ -119,7 +119,7 @@ func (d distrusted) add(c tracker.Comment) {
 func (d distrusted) sentences() []string {
 	var lines []string
 	for _, why := range slices.Sorted(maps.Keys(d)) {
-		lines = append(lines, fmt.Sprintf("%s: neither shown to the agent nor counted, since %s", d[why].String("comment"), untrusted.OneLine(why, 200)))
+		lines = append(lines, fmt.Sprintf("%s: neither shown to the agent nor counted, since %s", d[why].String("comment"), text.OneLine(why, 200)))
 	}
 	return lines
 }

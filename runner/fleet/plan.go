@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // Plan represents the plan of a fleet: which shard works on which issues.
@@ -192,5 +192,5 @@ func (p Plan) validate() error {
 
 // isPlain reports whether s is one line of at most limit bytes without hidden characters.
 func isPlain(s string, limit int) bool {
-	return len(s) <= limit && untrusted.OneLine(s, limit) == s
+	return len(s) <= limit && text.OneLine(s, limit) == s
 }

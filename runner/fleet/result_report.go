@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/publish"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // The limits of a shard's part of the report: of texts in characters, of addresses, file
@@ -165,7 +165,7 @@ func (r rowFile) clamped() rowFile {
 	r.URL = wholeOrEmpty(r.URL, maxAddress) // a part of a link leads elsewhere
 	r.Warnings = notes(r.Warnings, maxRowWarnings)
 	r.Next.Detail = oneLine(r.Next.Detail, maxWhy)
-	r.Refused = strings.TrimSpace(untrusted.TruncateBytes(untrusted.Lines(r.Refused), maxReasons))
+	r.Refused = strings.TrimSpace(text.TruncateBytes(text.Lines(r.Refused), maxReasons))
 	r.PullRequest = oneLine(r.PullRequest, maxName)
 	r.Kept.Folder, r.Kept.Artifact = wholeOrEmpty(r.Kept.Folder, maxAddress), wholeOrEmpty(r.Kept.Artifact, maxName)
 	if _, ok := publish.KeptBranch(r.Kept.Commands); !ok || len(r.Kept.Commands) > maxKeptCommands {
@@ -302,7 +302,7 @@ func notes(list []string, n int) []string {
 }
 
 // oneLine returns s as one line of at most n characters.
-func oneLine(s string, n int) string { return untrusted.OneLine(s, n) }
+func oneLine(s string, n int) string { return text.OneLine(s, n) }
 
 // wholeOrEmpty returns s if it is one line of at most n bytes, and "" otherwise.
 func wholeOrEmpty(s string, n int) string {

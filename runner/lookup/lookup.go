@@ -13,10 +13,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // Issue is an issue with its names.
@@ -101,11 +101,11 @@ const MaxSuggested = 20
 // the most similar name and what there is. missing is the beginning of its text, such as
 // "no claim of"; kind says what the known issues are.
 func Unknown(missing, name, kind string, known []Issue) error {
-	name = untrusted.OneLine(name, 100)
+	name = text.OneLine(name, 100)
 	var names []string
 	for _, n := range known {
 		if n.Identifier != "" {
-			names = append(names, untrusted.OneLine(n.Identifier, 100))
+			names = append(names, text.OneLine(n.Identifier, 100))
 		}
 	}
 	slices.Sort(names)

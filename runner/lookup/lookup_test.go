@@ -7,12 +7,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/file"
 	"github.com/symphony-runner/symphony/tracker/github"
 	"github.com/symphony-runner/symphony/tracker/linear"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // stateOfNames is a state with claims and deliveries that have names in common.
@@ -65,8 +65,8 @@ func TestAnUnknownNameIsAnsweredInOneCleanLine(t *testing.T) {
 			known = append(known, Issue{Identifier: rapid.String().Draw(t, "identifier")})
 		}
 		err := Unknown("no claim of", rapid.OneOf(rapid.String(), rapid.Just("GH-\U000E01EF11")).Draw(t, "name"), "claims", known)
-		if text := err.Error(); strings.Contains(text, "\n") || untrusted.Lines(text) != text {
-			t.Fatalf("%q", text)
+		if s := err.Error(); strings.Contains(s, "\n") || text.Lines(s) != s {
+			t.Fatalf("%q", s)
 		}
 	})
 	for name, want := range map[string]string{"GH11": "GH-11", "gj-11": "GH-11", "GH-12": "", "GH-1": "", "keep-the-crat": "keep-the-cart"} {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // Feedback is one thing that was said about the work on an issue, or that a check found.
@@ -85,34 +85,34 @@ func (f Feedback) heading(n int) string {
 	if number == "" {
 		number = fmt.Sprint(n)
 	}
-	who := untrusted.OneLine(f.Author, 100)
-	var text string
+	who := text.OneLine(f.Author, 100)
+	var s string
 	switch f.Kind {
 	case FeedbackCheck:
-		text = fmt.Sprintf("%s. The check %q failed", number, who)
+		s = fmt.Sprintf("%s. The check %q failed", number, who)
 	case FeedbackConflict:
-		text = fmt.Sprintf("%s. A conflict with the branch %q", number, who)
+		s = fmt.Sprintf("%s. A conflict with the branch %q", number, who)
 	case FeedbackThread:
-		text = fmt.Sprintf("%s. %s, on a line of a review", number, who)
+		s = fmt.Sprintf("%s. %s, on a line of a review", number, who)
 	default:
-		text = fmt.Sprintf("%s. %s: a %s", number, who, f.Kind)
+		s = fmt.Sprintf("%s. %s: a %s", number, who, f.Kind)
 		if f.Kind == FeedbackAnswer {
-			text = fmt.Sprintf("%s. %s: an answer to your question", number, who)
+			s = fmt.Sprintf("%s. %s: an answer to your question", number, who)
 		}
 	}
 	if f.Path != "" {
-		text += fmt.Sprintf(", %q", untrusted.OneLine(f.Path, 300))
+		s += fmt.Sprintf(", %q", text.OneLine(f.Path, 300))
 		if f.Line > 0 {
-			text += fmt.Sprintf(" line %d", f.Line)
+			s += fmt.Sprintf(" line %d", f.Line)
 		}
 	}
 	if f.URL != "" {
-		text += " (" + untrusted.OneLine(f.URL, 300) + ")"
+		s += " (" + text.OneLine(f.URL, 300) + ")"
 	}
-	return text
+	return s
 }
 
 // quotation returns text as a quotation of Markdown, which no line of it can leave.
-func quotation(text string) string {
-	return "> " + strings.ReplaceAll(strings.TrimSpace(untrusted.Lines(text)), "\n", "\n> ")
+func quotation(s string) string {
+	return "> " + strings.ReplaceAll(strings.TrimSpace(text.Lines(s)), "\n", "\n> ")
 }

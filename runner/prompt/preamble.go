@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // preamble returns what stands before the prompt of a session: what became of the work
@@ -21,11 +21,11 @@ const maxRefused = 4000
 // refusal returns the text that says why the work of the last session was not published.
 // The reasons quote names of files, so they stand in a quotation.
 func refusal(issue tracker.Issue, run Run) string {
-	reasons := strings.TrimSpace(untrusted.Lines(run.Refused))
+	reasons := strings.TrimSpace(text.Lines(run.Refused))
 	if reasons == "" {
 		return ""
 	}
-	reasons = strings.ReplaceAll(untrusted.Cut(reasons, maxRefused, ""), "\n", "\n> ")
+	reasons = strings.ReplaceAll(text.Cut(reasons, maxRefused, ""), "\n", "\n> ")
 	where := "That work is still in the workspace. Change it so that none of the reasons is left; otherwise it is refused again."
 	if !run.WorkspaceKept {
 		where = "That work is not in this workspace. Do what the issue asks for without these mistakes; otherwise it is refused again."
@@ -36,7 +36,7 @@ func refusal(issue tracker.Issue, run Run) string {
 // leftOut returns the text that names the files of the last session that are gone. Names are
 // the agent's, so they stand in a quotation.
 func leftOut(issue tracker.Issue, run Run) string {
-	list := strings.TrimSpace(untrusted.OneLine(run.LeftOut, maxRefused))
+	list := strings.TrimSpace(text.OneLine(run.LeftOut, maxRefused))
 	if list == "" {
 		return ""
 	}
@@ -46,7 +46,7 @@ func leftOut(issue tracker.Issue, run Run) string {
 // blocked returns the text that names the hosts which commands of the last session were
 // refused. Names and commands are the agent's, so they stand in a quotation.
 func blocked(issue tracker.Issue, run Run) string {
-	list := strings.TrimSpace(untrusted.OneLine(run.Blocked, maxRefused))
+	list := strings.TrimSpace(text.OneLine(run.Blocked, maxRefused))
 	if list == "" {
 		return ""
 	}

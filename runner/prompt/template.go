@@ -9,8 +9,8 @@ import (
 	"github.com/osteele/liquid"
 	"github.com/osteele/liquid/expressions"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // The categories of SPEC §5.5. Both fail the attempt that meets them, and
@@ -206,10 +206,10 @@ func (t *Template) execute(e *liquid.Engine, vars map[string]any) (_ string, err
 	if err != nil {
 		return "", err
 	}
-	var text output
-	failure := template.FRender(&text, vars)
+	var s output
+	failure := template.FRender(&s, vars)
 	if failure == nil {
-		return text.String(), nil
+		return s.String(), nil
 	}
 	why := failure.Error()
 	if filter, ok := errors.AsType[expressions.FilterError](failure.Cause()); ok {
@@ -218,7 +218,7 @@ func (t *Template) execute(e *liquid.Engine, vars map[string]any) (_ string, err
 		why = fmt.Sprintf("line %d: %v", failure.LineNumber(), failure.Cause())
 	}
 	// The engine quotes values whole, and a value can be as long as an issue.
-	return "", fmt.Errorf("%s; change this line of the template", untrusted.Truncate(why, 300))
+	return "", fmt.Errorf("%s; change this line of the template", text.Truncate(why, 300))
 }
 
 // recovered turns a panic of the engine into an error. The engine wraps some

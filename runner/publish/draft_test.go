@@ -3,9 +3,9 @@ package publish
 import (
 	"testing"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner/delivery"
-	"github.com/symphony-runner/symphony/runner/store/storetest"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 

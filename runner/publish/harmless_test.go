@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/runner/delivery"
-	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 

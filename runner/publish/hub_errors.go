@@ -4,8 +4,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/transport"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 

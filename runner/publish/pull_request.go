@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/symphony-runner/symphony/internal/defuse"
 	"github.com/symphony-runner/symphony/runner/delivery"
-	"github.com/symphony-runner/symphony/tracker/defuse"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace/git"
 )

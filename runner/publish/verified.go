@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/transport"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 

@@ -23,7 +23,7 @@ const ellipsis = "…"
 // look like something else. What follows the escape character of a terminal
 // sequence stays as plain text. Fit(Fit(s, n), n) is Fit(s, n).
 //
-// Package tracker/untrusted has a similar function for logs and errors. Fit fills tables: it measures
+// Package internal/text has a similar function for logs and errors. Fit fills tables: it measures
 // columns instead of characters, and removes surplus combining marks as well.
 func Fit(s string, columns int) string {
 	if columns < 1 {

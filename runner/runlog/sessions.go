@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/transcript"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 const (
@@ -204,7 +204,7 @@ func (s *session) showDoing() bool {
 	if doing == "" {
 		return true
 	}
-	more := s.show([]string{untrusted.Truncate("… "+doing, maxText)})
+	more := s.show([]string{text.Truncate("… "+doing, maxText)})
 	s.doingShown = true
 	return more
 }

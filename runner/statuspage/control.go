@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // Control lets the operator of the machine give commands on the pages and by the API. In the
@@ -140,7 +140,7 @@ func (s *Server) serveCommand(w http.ResponseWriter, r *http.Request, snap *snap
 
 // order returns the order that a command stands for.
 func (i *issue) order(body commandJSON) (schedule.Order, error) {
-	answer := strings.TrimSpace(untrusted.Lines(body.Answer))
+	answer := strings.TrimSpace(text.Lines(body.Answer))
 	if body.Command == commandAnswer {
 		switch {
 		case !i.IsParked():
@@ -162,7 +162,7 @@ func (i *issue) order(body commandJSON) (schedule.Order, error) {
 	if words == nil {
 		return schedule.Order{}, errors.New("there is nothing to do about it now")
 	}
-	return schedule.Order{}, fmt.Errorf("%q is no command for it now: write one of %s, without an answer", untrusted.OneLine(body.Command, maxName), strings.Join(words, ", "))
+	return schedule.Order{}, fmt.Errorf("%q is no command for it now: write one of %s, without an answer", text.OneLine(body.Command, maxName), strings.Join(words, ", "))
 }
 
 // request passes a request to the run, and returns its answer.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"

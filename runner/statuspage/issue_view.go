@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // issue is an issue with a claim or a delivery. Its methods return what templates and
@@ -79,7 +79,7 @@ func (i *issue) Question() string {
 // the page shows by itself.
 func (i *issue) Reason() string {
 	why := i.Why()
-	if asked := strings.Join(strings.Fields(i.Question()), " "); asked != "" && strings.Contains(why, strings.TrimSuffix(untrusted.Truncate(asked, 80), "…")) {
+	if asked := strings.Join(strings.Fields(i.Question()), " "); asked != "" && strings.Contains(why, strings.TrimSuffix(text.Truncate(asked, 80), "…")) {
 		return "The agent asks:"
 	}
 	return why

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/runner/progress"
-	"github.com/symphony-runner/symphony/runner/redact"
 )
 
 // Server shows the latest progress of a run. It reads nothing else and changes nothing; a

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/redact"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/progress"
-	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // The longest texts that are shown, in columns.
@@ -234,7 +234,7 @@ func isPlain(s string) bool {
 
 // cleanLines returns a text of several lines without secrets, see [clean], at most n bytes.
 func cleanLines(r *redact.Redactor, s string, n int) string {
-	return untrusted.Cut(r.String(untrusted.Lines(r.String(s))), n, "")
+	return text.Cut(r.String(text.Lines(r.String(s))), n, "")
 }
 
 // cleanJSON returns JSON without secrets, or nil if it is not valid JSON without them.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // Save commits the state on top of the revision. It fails with [ErrConflict] when

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 )
 
 func TestTheTokenOfTheStateIsNotSentInTheClear(t *testing.T) {

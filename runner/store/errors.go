@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // The categories of this package's errors, for errors.Is. None of them changes the

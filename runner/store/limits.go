@@ -12,9 +12,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // The limits of a state. Package schedule drops old days, past ticks and
@@ -62,7 +62,7 @@ func nextGeneration(generation int64) int64 {
 }
 
 // oneLine returns s as one line of valid text, cut to limit characters. Unlike
-// [untrusted.OneLine] it keeps spaces and format characters as they are: a name of a
+// [text.OneLine] it keeps spaces and format characters as they are: a name of a
 // saved claim stays equal to the tracker's.
 func oneLine(s string, limit int) string {
 	s = strings.Map(func(r rune) rune { // Map also replaces invalid UTF-8
@@ -71,7 +71,7 @@ func oneLine(s string, limit int) string {
 		}
 		return r
 	}, s)
-	return untrusted.Truncate(s, limit)
+	return text.Truncate(s, limit)
 }
 
 // wholeOrEmpty returns s if it is one line of at most limit bytes, and "" otherwise.
@@ -350,14 +350,14 @@ func (d delivery) validate() error {
 func (c conversation) clamped() conversation {
 	c.Pull, c.Posted = wholeOrEmpty(c.Pull, maxName), wholeOrEmpty(c.Posted, maxName) // empty means unknown
 	c.Thread = wholeOrEmpty(c.Thread, maxName)                                        // empty means a new thread
-	c.Asked = untrusted.TruncateBytes(untrusted.Lines(c.Asked), maxAsked)
+	c.Asked = text.TruncateBytes(text.Lines(c.Asked), maxAsked)
 	c.Rounds, c.CheckRounds, c.Sessions = min(c.Rounds, maxCount), min(c.CheckRounds, maxCount), min(c.Sessions, maxCount)
 	c.Tokens = min(c.Tokens, schedule.MaxTokens)
 	c.Read = plainNames(c.Read)
 	for _, m := range []*mark{&c.Heard, &c.Given, &c.Parked, &c.Obeyed} {
 		*m = m.clamped()
 	}
-	c.Answer, c.Ordered.Answer = untrusted.TruncateBytes(untrusted.Lines(c.Answer), maxAsked), untrusted.TruncateBytes(untrusted.Lines(c.Ordered.Answer), maxAsked)
+	c.Answer, c.Ordered.Answer = text.TruncateBytes(text.Lines(c.Answer), maxAsked), text.TruncateBytes(text.Lines(c.Ordered.Answer), maxAsked)
 	if c.Ordered.By = wholeOrEmpty(c.Ordered.By, maxName); !isCommand(c.Ordered.Command) {
 		c.Ordered = order{}
 	}

@@ -104,8 +104,8 @@ func TestAStateThatCanBeReadCanBeChangedAndSaved(t *testing.T) {
 	})
 }
 
-// text draws a text of at most that many bytes.
-type text func(bytes int) *rapid.Generator[string]
+// genText draws a text of at most that many bytes.
+type genText func(bytes int) *rapid.Generator[string]
 
 // genPlain draws texts that Encode keeps as they are.
 func genPlain(bytes int) *rapid.Generator[string] {
@@ -125,7 +125,7 @@ func genWild(bytes int) *rapid.Generator[string] {
 	})
 }
 
-func genState(text text, size int) *rapid.Generator[*schedule.State] {
+func genState(text genText, size int) *rapid.Generator[*schedule.State] {
 	return rapid.Custom(func(t *rapid.T) *schedule.State {
 		s := schedule.New(schedule.Owner{})
 		for i := range rapid.IntRange(0, 5).Draw(t, "claims") {
@@ -178,7 +178,7 @@ func genState(text text, size int) *rapid.Generator[*schedule.State] {
 	})
 }
 
-func genClaim(text text, size int) *rapid.Generator[schedule.Claim] {
+func genClaim(text genText, size int) *rapid.Generator[schedule.Claim] {
 	return rapid.Custom(func(t *rapid.T) schedule.Claim {
 		draw := func(name string, bytes int) string { return text(min(size, bytes)).Draw(t, name) }
 		if size > maxURL { // texts that exceed their limits
@@ -216,7 +216,7 @@ func genClaim(text text, size int) *rapid.Generator[schedule.Claim] {
 	})
 }
 
-func genDelivery(text text, size int) *rapid.Generator[schedule.Delivery] {
+func genDelivery(text genText, size int) *rapid.Generator[schedule.Delivery] {
 	commit := rapid.StringMatching(`([0-9a-f]{39}[1-9a-f])?`)
 	return rapid.Custom(func(t *rapid.T) schedule.Delivery {
 		return schedule.Delivery{
@@ -230,7 +230,7 @@ func genDelivery(text text, size int) *rapid.Generator[schedule.Delivery] {
 	})
 }
 
-func genConversation(text text, size int) *rapid.Generator[schedule.Conversation] {
+func genConversation(text genText, size int) *rapid.Generator[schedule.Conversation] {
 	return rapid.Custom(func(t *rapid.T) schedule.Conversation {
 		draw := func(name string) string { return text(min(size, maxName)).Draw(t, name) }
 		mark := func(name string) schedule.Mark {

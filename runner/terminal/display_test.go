@@ -13,8 +13,8 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/runner/progress"
-	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/terminal"
 )
 

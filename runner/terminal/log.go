@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // LogHandler writes log records as people read them: time, level, issue, text. The whole
@@ -46,17 +46,17 @@ func (h *LogHandler) Handle(_ context.Context, r slog.Record) error {
 		words = append(words, line.issue)
 	}
 	words = append(words, r.Message)
-	text := strings.Join(words, " ")
+	s := strings.Join(words, " ")
 	if line.why != "" {
-		text += ": " + line.why
+		s += ": " + line.why
 	}
 	if h.hide != nil { // before the cut: half a secret is not found; and twice: a hidden character may stand inside one
-		text = h.hide(text)
-		text = h.hide(untrusted.OneLine(text, len(text)))
+		s = h.hide(s)
+		s = h.hide(text.OneLine(s, len(s)))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, err := io.WriteString(h.w, untrusted.OneLine(text, maxLogLine)+"\n")
+	_, err := io.WriteString(h.w, text.OneLine(s, maxLogLine)+"\n")
 	return err
 }
 

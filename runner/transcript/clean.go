@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 const (
@@ -18,10 +18,10 @@ const (
 // lines returns a text of several lines that is safe to show: without escape sequences,
 // control characters and secrets. A line that a program drew again and again, as
 // progress bars do, becomes several lines.
-func (r *Reader) lines(text string) string {
-	text = withoutEscapes(strings.ReplaceAll(text, "\r\n", "\n"))
-	text = untrusted.Lines(strings.ReplaceAll(text, "\r", "\n"))
-	return strings.Trim(r.redact(text), "\n")
+func (r *Reader) lines(s string) string {
+	s = withoutEscapes(strings.ReplaceAll(s, "\r\n", "\n"))
+	s = text.Lines(strings.ReplaceAll(s, "\r", "\n"))
+	return strings.Trim(r.redact(s), "\n")
 }
 
 // line returns a text as one line of at most maxTitle runes that is safe to show.
@@ -29,9 +29,9 @@ func (r *Reader) line(text string) string { return r.OneLine(text, maxTitle) }
 
 // OneLine returns a text from outside as one line of at most n runes that is safe to show
 // beside entries.
-func (r *Reader) OneLine(text string, n int) string {
-	text = withoutEscapes(text)
-	return untrusted.OneLine(r.redact(untrusted.OneLine(text, len(text))), n)
+func (r *Reader) OneLine(s string, n int) string {
+	s = withoutEscapes(s)
+	return text.OneLine(r.redact(text.OneLine(s, len(s))), n)
 }
 
 // bounded returns a clean text of at most about maxText bytes, and how many bytes of its
@@ -68,7 +68,7 @@ func WithoutMiddle(text string, n int) (shown string, omitted int) {
 
 // withoutEscapes returns text without the sequences that programs write to color or move
 // on a terminal: ESC [ … letter, ESC ] … BEL, and ESC with one character. What is
-// malformed may stay in part; [untrusted.Lines] removes what could still do harm.
+// malformed may stay in part; [text.Lines] removes what could still do harm.
 func withoutEscapes(text string) string {
 	const escape = '\x1b'
 	at := strings.IndexByte(text, escape)

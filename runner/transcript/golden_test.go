@@ -26,7 +26,7 @@ func read(t testing.TB, log string, redact func(string) string) []Entry {
 	return append(r.Feed([]byte(log)), r.End()...)
 }
 
-func text(entries []Entry, s Style) string {
+func content(entries []Entry, s Style) string {
 	var b strings.Builder
 	for _, e := range entries {
 		b.WriteString(Text(e, s))
@@ -67,7 +67,7 @@ func TestRecordedSessionsReadAsAPersonWouldTellThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name+".txt", text(read(t, string(log), nil), Style{Width: 100}))
+		golden(t, name+".txt", content(read(t, string(log), nil), Style{Width: 100}))
 	}
 }
 

@@ -3,7 +3,7 @@ package transcript
 import (
 	"strings"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 const (
@@ -42,7 +42,7 @@ func LogLines(e Entry, texts bool) []string {
 		shown = logOutput
 	case KindTool:
 		if shown = logOutput; texts && e.Input != "" {
-			about += " with " + untrusted.OneLine(e.Input, logLine)
+			about += " with " + text.OneLine(e.Input, logLine)
 		}
 	case KindThought:
 		if !texts {
@@ -51,11 +51,11 @@ func LogLines(e Entry, texts bool) []string {
 		return titledLines(title, e, logThoughts)
 	case KindMessage, KindNotice:
 		if !texts {
-			return []string{untrusted.OneLine(strings.TrimSuffix(title+": "+e.Text, ": "), briefLine)}
+			return []string{text.OneLine(strings.TrimSuffix(title+": "+e.Text, ": "), briefLine)}
 		}
 		return titledLines(title, e, logMessage)
 	}
-	lines := []string{untrusted.OneLine(title, logLine) + about}
+	lines := []string{text.OneLine(title, logLine) + about}
 	if texts && e.Text != "" {
 		lines = append(lines, indented(e.Text, shown, e.Omitted)...)
 	}
@@ -66,10 +66,10 @@ func LogLines(e Entry, texts bool) []string {
 // lines.
 func titledLines(title string, e Entry, limit int) []string {
 	if e.Text == "" {
-		return []string{untrusted.OneLine(title, logLine)}
+		return []string{text.OneLine(title, logLine)}
 	}
 	first, rest, more := strings.Cut(e.Text, "\n")
-	lines := []string{untrusted.OneLine(title+": "+first, logLine)}
+	lines := []string{text.OneLine(title+": "+first, logLine)}
 	if more {
 		lines = append(lines, indented(rest, limit-1, e.Omitted)...)
 	}
@@ -79,19 +79,19 @@ func titledLines(title string, e Entry, limit int) []string {
 // indented returns the first and the last lines of a text, limit lines and a note of what is
 // left out, as lines that belong to the one before them. It skips empty lines, and returns
 // none for the limit 0.
-func indented(text string, limit, omitted int) []string {
+func indented(s string, limit, omitted int) []string {
 	if limit == 0 {
 		return nil
 	}
 	var lines []string
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(s) {
 		if line = strings.TrimRight(expand(line), " \n"); line != "" {
 			lines = append(lines, line)
 		}
 	}
 	lines = shorten(lines, limit, omitted)
 	for i, line := range lines {
-		lines[i] = "  " + untrusted.Truncate(line, logLine)
+		lines[i] = "  " + text.Truncate(line, logLine)
 	}
 	return lines
 }

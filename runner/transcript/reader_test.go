@@ -29,12 +29,12 @@ func session(t testing.TB) string {
 func TestASessionReadsWellAtAnyWidth(t *testing.T) {
 	t.Parallel()
 	entries := read(t, session(t), nil)
-	golden(t, "session.txt", text(entries, Style{Width: 100}))
-	golden(t, "session-40.txt", text(entries, Style{Width: 40}))
-	golden(t, "session-color.txt", text(entries, Style{Width: 100, Color: true}))
+	golden(t, "session.txt", content(entries, Style{Width: 100}))
+	golden(t, "session-40.txt", content(entries, Style{Width: 40}))
+	golden(t, "session-color.txt", content(entries, Style{Width: 100, Color: true}))
 	golden(t, "session.html", page(t, entries))
 	for _, width := range []int{40, 100} {
-		for line := range strings.Lines(text(entries, Style{Width: width})) {
+		for line := range strings.Lines(content(entries, Style{Width: width})) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 				t.Errorf("%d columns, at most %d fit: %q", n, width, line)
 			}
@@ -248,12 +248,12 @@ func TestHostileContentIsHarmlessEverywhere(t *testing.T) {
 		t.Fatalf("%d entries", len(entries))
 	}
 	for _, s := range []Style{{}, {Width: 30}, {Width: 100}} {
-		got := text(entries, s)
+		got := content(entries, s)
 		if bad := unsafe(got); bad != "" {
 			t.Errorf("width %d: the text has %s", s.Width, bad)
 		}
 	}
-	golden(t, "hostile.txt", text(entries, Style{Width: 100}))
+	golden(t, "hostile.txt", content(entries, Style{Width: 100}))
 
 	html := page(t, entries)
 	if bad := unsafe(html); bad != "" {
@@ -284,7 +284,7 @@ func TestSecretsAreHiddenAfterATextIsMadeHarmless(t *testing.T) {
 	const secret = "swordfish-123"
 	hide := func(text string) string { return strings.ReplaceAll(text, secret, "***") }
 	entries := read(t, logOf("swo\u200brd\x1b[31mfish-\x00123 "+hostile), hide)
-	for medium, got := range map[string]string{"text": text(entries, Style{Width: 100}), "page": page(t, entries)} {
+	for medium, got := range map[string]string{"text": content(entries, Style{Width: 100}), "page": page(t, entries)} {
 		if strings.Contains(got, secret) || !strings.Contains(got, "***") {
 			t.Errorf("the %s shows a secret, or hides none:\n%s", medium, got)
 		}
@@ -323,7 +323,7 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, log []byte) {
 		r := &Reader{}
 		entries := append(r.Feed(log), r.End()...)
-		shown := text(entries, Style{Width: 60})
+		shown := content(entries, Style{Width: 60})
 		if bad := unsafe(shown); bad != "" {
 			t.Errorf("the text has %s", bad)
 		}

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/symphony-runner/symphony/internal/text"
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/transport"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // How a check ended, and how bad a finding is.
@@ -91,9 +91,9 @@ const maxFindingText = 2000
 func (r *Report) Add(f Finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f.Message = untrusted.OneLine(r.redact(f.Message), maxFindingText)
-	f.File, f.Key = untrusted.OneLine(f.File, maxFindingText), untrusted.OneLine(f.Key, maxFindingText)
-	f.Advice = untrusted.OneLine(r.redact(f.Advice), maxFindingText)
+	f.Message = text.OneLine(r.redact(f.Message), maxFindingText)
+	f.File, f.Key = text.OneLine(f.File, maxFindingText), text.OneLine(f.Key, maxFindingText)
+	f.Advice = text.OneLine(r.redact(f.Advice), maxFindingText)
 	r.Findings = append(r.Findings, f)
 	r.print(f.Severity, f.Check, f.Place.String()+f.Message)
 }
@@ -171,7 +171,7 @@ func (r *Report) Run(name string, do func() (detail string, err error)) {
 func (r *Report) Skip(name, why string) { r.end(name, skipped, why) }
 
 func (r *Report) end(name, result, detail string) {
-	detail = untrusted.OneLine(r.redact(detail), maxFindingText)
+	detail = text.OneLine(r.redact(detail), maxFindingText)
 	r.Checks = append(r.Checks, Check{name, result, detail})
 	r.print(result, name, detail)
 }

@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/internal/redact"
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/runner/prompt"
-	"github.com/symphony-runner/symphony/runner/redact"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // printed returns a report, and the lines that it prints.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // The categories of workflow errors; their text is the category that logs and
@@ -103,4 +103,4 @@ func display(v any) string {
 }
 
 // truncate returns the beginning of a text that may be long.
-func truncate(s string) string { return untrusted.Truncate(s, 60) }
+func truncate(s string) string { return text.Truncate(s, 60) }

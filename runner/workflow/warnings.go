@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/symphony-runner/symphony/runner/redact"
+	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/tracker"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/file"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 func TestTheAdapterConforms(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 const plain = "---\ntitle: T\nstate: Todo\n---\n"

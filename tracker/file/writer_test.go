@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 func TestLabelsAreChangedInWhateverFormTheyAreWritten(t *testing.T) {

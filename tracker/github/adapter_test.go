@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 func TestTheAdapterConformsWithOpenAndClosed(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/tracker/trackertest"
+	"github.com/symphony-runner/symphony/internal/trackertest"
 )
 
 // repositoryOf1000 returns an adapter for a repository of 1,000 open issues with text of 2

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // editHistoryQuery asks who changed the text of issues and who labeled them. It

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/symphony-runner/symphony/internal/text"
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/transport"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // failed returns the error of an operation whose request failed, in the category of
@@ -34,4 +34,4 @@ func failed(op string, err error) error {
 }
 
 // clip returns what a server says, cut to fit into an error. The caller quotes it.
-func clip(message string) string { return untrusted.Truncate(message, 200) }
+func clip(message string) string { return text.Truncate(message, 200) }

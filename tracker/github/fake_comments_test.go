@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 // fakeIssueComment is a comment on an issue of the fake, with its text.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2"
 
-	"github.com/symphony-runner/symphony/tracker/trackertest"
+	"github.com/symphony-runner/symphony/internal/trackertest"
 )
 
 // fakeBoard is a project of the owner acme.

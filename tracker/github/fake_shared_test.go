@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
 // TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes compares the server with which whole

@@ -16,8 +16,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 const (

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // toIssues returns the issues of the records in their order: all of them, or those

@@ -5,9 +5,9 @@ import (
 	"math"
 	"net/http"
 
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // maxCached bounds each cache of answers.

@@ -22,7 +22,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/symphony-runner/symphony/tracker/trackertest"
+	"github.com/symphony-runner/symphony/internal/trackertest"
 )
 
 // schemaEnv names the schema that GitHub publishes: schema.graphql of the npm

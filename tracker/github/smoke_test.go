@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 // The repository of the smoke test and a token that may write its issues.

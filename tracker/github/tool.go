@@ -10,10 +10,10 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/transport"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 )
 
 // toolTime bounds a call, which may have to wait for GitHub's limits on new content.
@@ -135,19 +135,19 @@ func (c *call) request() client.Request {
 
 // resultText returns an answer as the model receives it.
 func resultText(a transport.Answer) string {
-	text := a.Name()
+	s := a.Name()
 	switch {
 	case a.Status >= 300 && a.Status < 400:
-		return text + "\nIt was moved. Redirects are not followed."
+		return s + "\nIt was moved. Redirects are not followed."
 	case len(bytes.TrimSpace(a.Body)) == 0:
-		return text
+		return s
 	case !a.IsJSON():
-		return text + "\nThe answer is not JSON and is left out."
+		return s + "\nThe answer is not JSON and is left out."
 	}
 	if client.Next(a) != "" {
-		text += "\nThere are more pages: raise params.page."
+		s += "\nThere are more pages: raise params.page."
 	}
-	return text + "\n" + untrusted.Cut(string(a.Body), maxResult, "ask for less, for example with params.per_page")
+	return s + "\n" + text.Cut(string(a.Body), maxResult, "ask for less, for example with params.per_page")
 }
 
 // authorizeCall returns the call that the arguments describe. It refuses, without a

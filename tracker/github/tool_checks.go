@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // callCheck rejects a call by its arguments, before anything is sent. It may set the

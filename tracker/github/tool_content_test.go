@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 // crowded is a server that takes so many posts at once, and refuses others for a minute.

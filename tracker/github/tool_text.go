@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/symphony-runner/symphony/internal/defuse"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/defuse"
 )
 
 // speaks notes that a call says something in a conversation. Its text then ends with the

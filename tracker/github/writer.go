@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // writer implements [tracker.Writer]. Each method first reads the issue, which is free

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 
 	"github.com/shurcooL/graphql"
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // Open returns the adapter of the project; see [tracker.Config]. Reader, writer, conversation

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 // fakeOf1000 returns a fake with 1,000 issues, each with three labels and two

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 const defaultEndpoint = "https://api.linear.app/graphql"

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 // newUser returns an active member of the workspace.

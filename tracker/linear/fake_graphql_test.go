@@ -1,6 +1,6 @@
 package linear
 
-import "github.com/symphony-runner/symphony/tracker/trackertest"
+import "github.com/symphony-runner/symphony/internal/trackertest"
 
 type (
 	object   = trackertest.Object

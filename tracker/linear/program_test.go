@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symphony-runner/symphony/codex/codextest"
-	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/internal/codextest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
+	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
 )
 
 const sample = "../../testdata/workflows/linear.md"

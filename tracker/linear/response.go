@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 const (

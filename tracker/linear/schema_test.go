@@ -8,7 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
-	"github.com/symphony-runner/symphony/tracker/trackertest"
+	"github.com/symphony-runner/symphony/internal/trackertest"
 )
 
 // published loads the schema that Linear publishes, or skips.

@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/symphony-runner/symphony/internal/text"
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/transport"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/formatter"
 	"github.com/vektah/gqlparser/v2/parser"
@@ -103,7 +103,7 @@ func errorResult(code string, err error) tracker.ToolResult {
 }
 
 // truncate returns an answer, cut to the length that the model is shown.
-func truncate(answer []byte) string { return untrusted.Cut(string(answer), maxResult, "ask for less") }
+func truncate(answer []byte) string { return text.Cut(string(answer), maxResult, "ask for less") }
 
 const (
 	maxQuery  = 64 << 10 // bytes

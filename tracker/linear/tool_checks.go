@@ -8,7 +8,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // allowedMutations are the mutations that linear_graphql sends. They change the
@@ -156,4 +156,4 @@ func firstRefusedField(set ast.SelectionSet) string {
 }
 
 // shortName returns a name that the agent wrote, cut to fit into an error.
-func shortName(name string) string { return untrusted.OneLine(name, 60) }
+func shortName(name string) string { return text.OneLine(name, 60) }

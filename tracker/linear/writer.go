@@ -10,8 +10,8 @@ import (
 
 	"github.com/shurcooL/graphql"
 
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // writer implements [tracker.Writer]. Each method reads, in one request, the issue (if

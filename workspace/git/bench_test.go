@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/symphony-runner/symphony/workspace/git/lfstest"
+	"github.com/symphony-runner/symphony/internal/lfstest"
 )
 
 // large makes an origin with 20,000 files in 200 folders and returns its delivery.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // The categories of errors, for [errors.Is]. Each package declares its own.
@@ -174,4 +174,4 @@ func (e *tokenError) Unwrap() error { return e.err }
 const maxQuoted = 400
 
 // sanitize returns text of git, a remote or an agent as one harmless line.
-func sanitize(text string) string { return untrusted.Output(text, maxQuoted) }
+func sanitize(s string) string { return text.Output(s, maxQuoted) }

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 //go:embed harvest.sh
@@ -118,7 +118,7 @@ func readHeader(r *bufio.Reader) (harvestHeader, error) {
 		if !known || name == "" {
 			return harvestHeader{}, refuse("the harvest names a path by the line %q", sanitize(line))
 		}
-		h.untaken.Paths = append(h.untaken.Paths, Path{untrusted.OneLine(name, maxUntakenLine), why})
+		h.untaken.Paths = append(h.untaken.Paths, Path{text.OneLine(name, maxUntakenLine), why})
 	}
 	return h, nil
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/symphony-runner/symphony/workspace/git/lfstest"
+	"github.com/symphony-runner/symphony/internal/lfstest"
 )
 
 // lfsDelivery is a delivery whose origin is on a server, with one of Git LFS.

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/symphony-runner/symphony/workspace/git/lfstest"
+	"github.com/symphony-runner/symphony/internal/lfstest"
 )
 
 // Bounds are looked at before anything is downloaded.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // The server of Git LFS answers, for a list of objects, with the URL of each: to download

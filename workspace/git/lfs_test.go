@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/symphony-runner/symphony/workspace/git/lfstest"
+	"github.com/symphony-runner/symphony/internal/lfstest"
 )
 
 func TestAWorkspaceHasTheContentsOfFilesInGitLFS(t *testing.T) {

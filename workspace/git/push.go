@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // Push moves a branch of the remote to a commit of the quarantine, and to nothing else.
@@ -205,7 +205,7 @@ func ruleOf(words string) string {
 			return ""
 		}
 	}
-	return untrusted.OneLine(variable().ReplaceAllString(words, "*"), maxRule)
+	return text.OneLine(variable().ReplaceAllString(words, "*"), maxRule)
 }
 
 // remoteWords returns the lines that the remote printed.

@@ -23,9 +23,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/internal/trackertest"
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // appKey is the private key of the App that the tests' GitHub knows.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-github/v62/github"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // maxArtifact bounds an artifact that is read, in bytes as it is packed. It is held in

@@ -14,8 +14,8 @@ import (
 
 	"github.com/shurcooL/graphql"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
-	"github.com/symphony-runner/symphony/tracker/untrusted"
+	"github.com/symphony-runner/symphony/internal/text"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // Bounds of what is read of the checks of a commit.
@@ -128,7 +128,7 @@ func (c *Client) readSummaries(ctx context.Context, failed []FailedCheck) error 
 }
 
 func (n *outputNode) into(check *FailedCheck) {
-	check.Summary = untrusted.TruncateBytes(strings.TrimSpace(n.Title+"\n"+n.Summary), maxRemark)
+	check.Summary = text.TruncateBytes(strings.TrimSpace(n.Title+"\n"+n.Summary), maxRemark)
 	check.Steps, check.Annotations = nil, nil
 	if n.Steps != nil {
 		for _, step := range n.Steps.Nodes {
@@ -143,7 +143,7 @@ func (n *outputNode) into(check *FailedCheck) {
 	for _, a := range n.Annotations.Nodes {
 		if a != nil {
 			check.Annotations = append(check.Annotations, Annotation{
-				Level: a.AnnotationLevel, Path: a.Path, Line: a.Location.Start.Line, Title: a.Title, Message: untrusted.TruncateBytes(a.Message, maxRemark),
+				Level: a.AnnotationLevel, Path: a.Path, Line: a.Location.Start.Line, Title: a.Title, Message: text.TruncateBytes(a.Message, maxRemark),
 			})
 		}
 	}

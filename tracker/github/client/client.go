@@ -36,7 +36,7 @@ import (
 
 	"github.com/shurcooL/graphql"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // DefaultAPI is the root of github.com's REST API.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 const token = "ghp_0123456789abcdefghij"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/shurcooL/graphql"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // pageBack is the last part of a list in GraphQL, and where the part before it ends. Its

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // ErrContent reports that GitHub takes no new content of an account for a while, although the

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/trackertest"
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
-	"github.com/symphony-runner/symphony/tracker/trackertest"
-	"github.com/symphony-runner/symphony/tracker/transport"
 )
 
 // posts is a server that refuses some posts, as GitHub does, and takes the others.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-github/v62/github"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // IsObject reports whether s is the full name of a git object, SHA-1 or SHA-256.

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // graphqlURL returns where the GraphQL API of a REST root is: beside v3 on an

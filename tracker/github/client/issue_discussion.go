@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // IssueStatus tells how far the conversation on an issue is.

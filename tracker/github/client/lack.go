@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // Lack is a part of something that the token may not read, while it may read the rest.

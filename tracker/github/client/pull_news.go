@@ -9,7 +9,7 @@ import (
 
 	"github.com/shurcooL/graphql"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // UpdateDiscussion reads what was said since a time about a pull request, like

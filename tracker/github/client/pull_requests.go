@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-github/v62/github"
 	"github.com/shurcooL/graphql"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // The types of GitHub's answers and requests about pull requests.

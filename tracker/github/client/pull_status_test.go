@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/symphony-runner/symphony/runner/store/storetest"
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/tracker/github/client"
-	"github.com/symphony-runner/symphony/tracker/github/githubtest"
 )
 
 const pullToken = "ghs_0123456789abcdefPULLS"

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/symphony-runner/symphony/tracker/transport"
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // Permission is what a token needs for a request, in the syntax of a workflow.

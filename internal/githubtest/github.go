@@ -1,0 +1,213 @@
+package githubtest
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/symphony-runner/symphony/internal/storetest"
+)
+
+// Member is the login of a person with write access to the repository, whose membership is
+// private, as GitHub has it by default.
+const Member = "kim"
+
+// account is the account of a workflow's job, without the suffix of a bot.
+const account, accountType = "github-actions", "Bot"
+
+// GitHub is a GitHub server with one repository. See the documentation of the package.
+// Any goroutine may call any method at any time.
+type GitHub struct {
+	*storetest.Hub
+	t      testing.TB
+	server string // its address
+	schema *ast.Schema
+
+	logHost *logHost
+
+	mu           sync.Mutex
+	threads      []*thread         // issues and pull requests; the number of the first is 1
+	clock        time.Time         // of what happens; it goes on by a minute each time
+	now          func() time.Time  // in place of clock; nil for none
+	lastID       int               // of comments, reviews and checks
+	levels       map[string]string // roles by login
+	public       map[string]bool   // logins whose membership is public
+	accounts     map[string]string // by token, those that are not of a job
+	as           string            // the account of the request that is answered
+	keepBranches bool
+	answers      map[string]string   // of git, about commits
+	labels       []string            // that exist besides those that something carries or carried
+	checks       map[string][]*check // by commit
+	rules        []Rule
+	artifacts    []*artifact
+	artifactHost string // address of the server that has them
+	artifactsAt  string // where GitHub says they are; empty: on that server
+
+	content contentLimit
+}
+
+// New starts a server for the length of the test.
+func New(t testing.TB, cfg storetest.Config) *GitHub {
+	t.Helper()
+	h := storetest.New(t, cfg)
+	g := &GitHub{
+		Hub: h, t: t, server: strings.TrimSuffix(h.URL(), root(cfg)), schema: loadSchema(t),
+		clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), levels: map[string]string{Member: "write"}, public: map[string]bool{}, accounts: map[string]string{}, as: account, checks: map[string][]*check{}, answers: map[string]string{},
+	}
+	g.addIssueRoutes(root(cfg))
+	g.addCommentRoutes(root(cfg))
+	g.addReviewRoutes(root(cfg))
+	g.addPermissionRoute(root(cfg))
+	g.addLogs(root(cfg))
+	g.addArtifacts(root(cfg))
+	g.addPullRoutes(root(cfg))
+	g.addPersonRoutes(root(cfg))
+	g.addGraphQL(root(cfg))
+	g.addRules(root(cfg))
+	g.addGit()
+	return g
+}
+
+// root returns the path of the REST API.
+func root(cfg storetest.Config) string {
+	if cfg.Root == "" {
+		return "/api/v3"
+	}
+	return strings.TrimRight(cfg.Root, "/")
+}
+
+// ServerURL returns the address of the server in the form of GITHUB_SERVER_URL. The
+// repository is below it.
+func (g *GitHub) ServerURL() string { return g.server }
+
+// CloneURL returns the address of the repository.
+func (g *GitHub) CloneURL() string { return g.server + "/" + g.Repo() }
+
+// Env returns the environment variables that lead a workflow step to this server.
+func (g *GitHub) Env() []string { return append(g.Hub.Env(), "GITHUB_SERVER_URL="+g.server) }
+
+// Branches returns the commits of all branches, by name.
+func (g *GitHub) Branches() map[string]string {
+	g.t.Helper()
+	heads := map[string]string{}
+	for line := range strings.Lines(g.Git("for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads")) {
+		commit, branch, _ := strings.Cut(strings.TrimSpace(line), " ")
+		heads[branch] = commit
+	}
+	return heads
+}
+
+// SetClock has the server take the time of what happens from a function, without the
+// parts of seconds. Otherwise each event is a minute after the one before it, beginning
+// with the first of March 2026.
+func (g *GitHub) SetClock(now func() time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.now = now
+}
+
+// tick returns the time of what happens now. g.mu must be held.
+func (g *GitHub) tick() time.Time {
+	if g.now != nil {
+		return g.now().UTC().Truncate(time.Second)
+	}
+	g.clock = g.clock.Add(time.Minute)
+	return g.clock
+}
+
+// newID returns a number that nothing has. g.mu must be held.
+func (g *GitHub) newID() int {
+	g.lastID++
+	return g.lastID
+}
+
+// stamp returns a time as GitHub writes it, nil for the zero time.
+func stamp(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+var notFound = object{"message": "Not Found"}
+
+// handle adds a request of the REST API that needs a permission. Its pattern is that
+// of the path below the repository, which is its kind too. reply is called with g.mu
+// held; a list is answered in pages.
+func (g *GitHub) handle(root, permission, pattern string, reply func(r *http.Request) (status int, v any)) {
+	method, path, _ := strings.Cut(pattern, " ")
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		g.as = g.accountOf(r)
+		refused, status, v := false, 0, any(nil)
+		if createsContent[pattern] {
+			status, v, refused = g.refuseContent(w)
+		}
+		if !refused {
+			status, v = reply(r)
+		}
+		if list, ok := v.([]object); ok {
+			v = g.page(w, r, list)
+		}
+		text, err := json.Marshal(v)
+		g.mu.Unlock()
+		if err != nil {
+			g.t.Errorf("%s: %v", pattern, err)
+		}
+		write(w, r, status, text)
+	}
+	g.HandleFor(permission, storetest.Op(pattern), method+" "+root+"/repos/"+g.Repo()+path, http.HandlerFunc(answer))
+}
+
+// write sends an answer. One that the client knows by its ETag is not sent again.
+func write(w http.ResponseWriter, r *http.Request, status int, text []byte) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	if r.Method == http.MethodGet && status == http.StatusOK {
+		tag := fmt.Sprintf("W/\"%x\"", sha256.Sum256(text))
+		w.Header().Set("ETag", tag)
+		if r.Header.Get("If-None-Match") == tag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	w.WriteHeader(status)
+	if status != http.StatusNoContent {
+		_, _ = w.Write(text) // the client may have hung up
+	}
+}
+
+// page returns the part of a list that a request asks for, never nil, and names the next
+// one.
+func (g *GitHub) page(w http.ResponseWriter, r *http.Request, list []object) []object {
+	q := r.URL.Query()
+	size, page := atoi(q.Get("per_page")), max(atoi(q.Get("page")), 1)
+	if size < 1 || size > 100 {
+		size = 30
+	}
+	from, to := min((page-1)*size, len(list)), min(page*size, len(list))
+	if to < len(list) {
+		q.Set("page", strconv.Itoa(page+1))
+		w.Header().Set("Link", fmt.Sprintf(`<%s%s?%s>; rel="next"`, g.server, r.URL.Path, q.Encode()))
+	}
+	return append([]object{}, list[from:to]...)
+}
+
+// atoi returns the number in a text, 0 if there is none.
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+// decode reads the body of a request, and reports whether it is JSON.
+func decode(r *http.Request, into any) bool { return json.NewDecoder(r.Body).Decode(into) == nil }
