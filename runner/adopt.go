@@ -91,9 +91,7 @@ func (l *loop) settleLate(r fleet.Result, now time.Time) {
 	if !accepted {
 		return
 	}
-	l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) {
-		_, _ = s.Settle(r.Owner, r.State, p, now) // the result was accepted above
-	})
+	l.unsaved.add(schedule.ShardSettled{Owner: r.Owner, Slice: r.State, At: now})
 	l.Log.Info("collected what a fleet left", "run", r.Owner.Run, "shard", r.Owner.Shard, "issues", len(settled))
 }
 

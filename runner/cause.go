@@ -98,7 +98,7 @@ func (m pauseTested) applyTo(l *loop) {
 	if !l.state.TestPassed(m.began, now) {
 		return
 	}
-	l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) { s.TestPassed(m.began, now) })
+	l.unsaved.add(schedule.PausePassed{Began: m.began, At: now})
 	l.Log.Info("the pause is over: a test of its cause passes", "cause", m.cause, "reason", why)
 	l.resolve(progress.Agent)
 	l.replan = true

@@ -56,7 +56,7 @@ func (l *loop) listen(ctx context.Context) {
 		if h.Pull != nil {
 			l.talks.pulls[t.ID] = h.Pull
 			if standing := h.Pull.Standing; standing != talk.Checks {
-				l.converse(t.ID, func(c *schedule.Conversation) { c.Checks = standing })
+				l.change(schedule.ConversationRead{ID: t.ID, Checks: &standing})
 			}
 		}
 		for _, sentence := range n.Ignored {
@@ -67,10 +67,10 @@ func (l *loop) listen(ctx context.Context) {
 			l.tick.Noted = true
 		}
 		if !slices.Equal(n.Read, talk.Read) {
-			l.converse(t.ID, func(c *schedule.Conversation) { c.Read = n.Read })
+			l.change(schedule.ConversationRead{ID: t.ID, Read: &n.Read})
 		}
 		if n.Settled && h.Pulled != "" && h.Pulled != talk.Pull {
-			l.converse(t.ID, func(c *schedule.Conversation) { c.Pull = h.Pulled })
+			l.change(schedule.ConversationRead{ID: t.ID, Pull: &h.Pulled})
 		}
 		if _, claimed := l.state.Claims[t.ID]; !claimed && (n.Feedback.Round != "" || n.Feedback.Command != "" || n.Feedback.Pull == schedule.PullMerged || n.Feedback.Pull == schedule.PullClosed) {
 			unknown = append(unknown, t.ID)
@@ -146,14 +146,6 @@ func (l *loop) addFeedback(snap *schedule.Snapshot) {
 			snap.Claimed[id] = issue
 		}
 	}
-}
-
-// converse changes the conversation on an issue, and repeats it if another run saves
-// first.
-func (l *loop) converse(id tracker.ID, change func(*schedule.Conversation)) {
-	note := func(s *schedule.State) { s.Converse(id, change) }
-	note(l.state)
-	l.unsaved.exits = append(l.unsaved.exits, note)
 }
 
 // itemsFor returns the feedback that a session on an issue is given, and the function

@@ -242,13 +242,7 @@ func (oldBase) applyTo(l *loop) { l.files.current = false }
 
 // recordDelivery stores the delivery of an issue, as long as its claim is ours.
 func (l *loop) recordDelivery(id tracker.ID, d schedule.Delivery) {
-	note := func(s *schedule.State) {
-		if s.Claims[id].Owner == s.Self {
-			s.Deliver(id, d)
-		}
-	}
-	note(l.state)
-	l.unsaved.exits = append(l.unsaved.exits, note)
+	l.change(schedule.Delivered{ID: id, Delivery: d})
 }
 
 // delivery returns a record as the state keeps it.

@@ -17,25 +17,31 @@ func (l *loop) takeOrder() error {
 	if l.Order == nil {
 		return nil
 	}
-	noted, err := l.Order(l.state, time.Now())
-	if err != nil || !noted {
+	id, order, err := l.Order(l.state)
+	if err != nil || order.Command == "" {
 		return err
 	}
-	l.tick.Ordered = true
-	l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) {
-		_, _ = l.Order(s, time.Now()) // an issue that another run has forgotten since needs nothing
-	})
+	l.tick.Ordered = l.order(id, order)
 	return nil
+}
+
+// order notes a command on an issue. It reports false for an issue without a claim and a
+// delivery.
+func (l *loop) order(id tracker.ID, o schedule.Order) bool {
+	now := time.Now()
+	if !l.state.Order(id, o, now) {
+		return false
+	}
+	l.unsaved.add(schedule.Ordered{ID: id, Order: o, At: now})
+	return true
 }
 
 // request notes a command that a person gave at a display. It is obeyed like one of a comment,
 // in a round that begins with a poll.
 func (l *loop) request(r progress.Request) error {
-	note := func(s *schedule.State) bool { return s.Order(r.ID, r.Order, time.Now()) }
-	if !note(l.state) {
+	if !l.order(r.ID, r.Order) {
 		return progress.ErrNoClaim
 	}
-	l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) { note(s) })
 	l.Log.Info("command of the status page", "issue_id", r.ID, "issue_identifier", l.nameOf(r.ID), "command", r.Order.Command)
 	l.pollSoon()
 	return nil

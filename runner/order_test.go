@@ -16,9 +16,9 @@ import (
 )
 
 // orderOn returns what a run is started with that gives a command on an issue.
-func orderOn(command schedule.Command) func(*schedule.State, time.Time) (bool, error) {
-	return func(s *schedule.State, now time.Time) (bool, error) {
-		return s.Order("A-1", schedule.Order{Command: command, By: "kim"}, now), nil
+func orderOn(command schedule.Command) func(*schedule.State) (tracker.ID, schedule.Order, error) {
+	return func(*schedule.State) (tracker.ID, schedule.Order, error) {
+		return "A-1", schedule.Order{Command: command, By: "kim"}, nil
 	}
 }
 
@@ -107,7 +107,7 @@ func TestARunWithACommandThatCannotBeNotedDoesNothing(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"))
 		worked := f.noteWork()
 		r, refused := f.run(), errors.New("no such issue")
-		r.Order = func(*schedule.State, time.Time) (bool, error) { return false, refused }
+		r.Order = func(*schedule.State) (tracker.ID, schedule.Order, error) { return "", schedule.Order{}, refused }
 		if _, err := r.Run(t.Context()); !errors.Is(err, refused) || len(*worked) > 0 {
 			t.Errorf("%v, worked on %v", err, *worked)
 		}

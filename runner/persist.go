@@ -20,11 +20,20 @@ import (
 // another run has saved in between, its state is loaded and unsaved is applied to
 // it. Decisions are not: they are made again.
 type unsaved struct {
-	exits      []func(*schedule.State)
+	changes    []schedule.Change
 	heartbeats map[tracker.ID]attempt.Update // the merged updates of each session that still runs
 }
 
 func newUnsaved() unsaved { return unsaved{heartbeats: map[tracker.ID]attempt.Update{}} }
+
+// add notes a change that the loop has made.
+func (u *unsaved) add(c schedule.Change) { u.changes = append(u.changes, c) }
+
+// change makes a change in the state, and again if another run saves first.
+func (l *loop) change(c schedule.Change) {
+	c.Apply(l.state, l.policy())
+	l.unsaved.add(c)
+}
 
 // heartbeat applies an update of a session.
 func (l *loop) heartbeat(id tracker.ID, u attempt.Update) {
@@ -34,17 +43,9 @@ func (l *loop) heartbeat(id tracker.ID, u attempt.Update) {
 
 // recordExit applies the end of a session.
 func (l *loop) recordExit(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Next {
-	p := l.policy()
 	delete(l.unsaved.heartbeats, id)
-	session := l.state.Claims[id].Sessions
-	l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) {
-		if s.Claims[id].Sessions != session {
-			return // it is the claim of another session
-		}
-		p.Setup, p.Salt = l.setup, l.salt // as of s, which may be a state that was loaded later
-		s.Exit(id, o, p, at)
-	})
-	return l.state.Exit(id, o, p, at)
+	l.unsaved.add(schedule.SessionEnded{ID: id, Session: l.state.Claims[id].Sessions, Outcome: o, At: at})
+	return l.state.Exit(id, o, l.policy(), at)
 }
 
 // reclassify classifies the end of a session in the light of the others of the
@@ -53,7 +54,7 @@ func (l *loop) recordExit(id tracker.ID, o schedule.Outcome, at time.Time) sched
 func (l *loop) reclassify(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Outcome {
 	o, charged := l.state.Reclassify(id, o)
 	for _, f := range charged {
-		l.unsaved.exits = append(l.unsaved.exits, func(s *schedule.State) { s.Excuse(f.Before, o.Why, at) })
+		l.unsaved.add(schedule.Excused{Before: f.Before, Why: o.Why, At: at})
 		if l.state.Excuse(f.Before, o.Why, at) {
 			l.reportExcused(f.Before.ID)
 		}
@@ -105,8 +106,8 @@ func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 		l.Log.Warn(text)
 	}
 	l.updateSetup(state)
-	for _, exit := range l.unsaved.exits {
-		exit(state)
+	for _, c := range l.unsaved.changes {
+		c.Apply(state, l.policy())
 	}
 	for id, u := range l.unsaved.heartbeats {
 		state.Heartbeat(id, u.Update, u.At)

@@ -84,10 +84,10 @@ type Runner struct {
 
 	Redact func(string) string // hides secrets in what leaves the program; nil hides none
 
-	// Order records in a state the command that this run was started with, see
-	// [schedule.State.Order]. It reports whether the state changed. If it fails, the run
-	// ends before anything is done. It is nil for a run without a command.
-	Order func(s *schedule.State, now time.Time) (noted bool, err error)
+	// Order returns the command that this run was started with and its issue, which is one of
+	// the state; the zero value for a command that changes nothing. If it fails, the run ends
+	// before anything is done. It is nil for a run without a command.
+	Order func(*schedule.State) (tracker.ID, schedule.Order, error)
 
 	OrderOnly bool // the run carries out Order and starts no session
 

@@ -99,7 +99,7 @@ func (l *loop) answerOrders(ctx context.Context) {
 			continue // it waits for a session to end
 		}
 		if n.Feedback.Command == "" && !talk.Heard.Equal(n.Feedback.Mark) { // what the plan does not need to know
-			l.converse(id, func(c *schedule.Conversation) { c.Obeyed = n.Feedback.Obeyed })
+			l.change(schedule.ConversationRead{ID: id, Obeyed: &n.Feedback.Obeyed})
 		}
 		orders := n.Orders
 		for _, o := range orders {
@@ -195,7 +195,7 @@ func (l *loop) speakOfParked(ctx context.Context) {
 				}
 				return setLabel(ctx, d, id, label, waits)
 			}, func(l *loop) {
-				l.converse(id, func(c *schedule.Conversation) { c.Posted = mark })
+				l.change(schedule.ConversationRead{ID: id, Posted: &mark})
 			})
 		})
 	}
@@ -288,9 +288,7 @@ func (l *loop) finishMerged(ctx context.Context, d schedule.Decision) {
 	l.post(ctx, fmt.Sprintf("finish %s", l.nameOf(d.ID)), func(ctx context.Context) error {
 		return talk.Merged(ctx, d.ID, branch, head, state)
 	}, func(l *loop) {
-		finished := func(s *schedule.State) { s.Finished(d.ID) }
-		finished(l.state)
-		l.unsaved.exits = append(l.unsaved.exits, finished)
+		l.change(schedule.Finished{ID: d.ID})
 		delete(l.talks.news, d.ID)
 		l.issues.doubt(d.ID)
 		l.replan = true

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // order is a command on one issue that a person gives by starting a run. It needs no
@@ -51,17 +51,18 @@ func (o order) stops() bool {
 	return o.command == string(schedule.CommandStop) || o.command == string(schedule.CommandPark)
 }
 
-// takeOrder records the command in a state. A status changes nothing.
-func (t *tickCommand) takeOrder(wf workflow.Workflow, s *schedule.State, now time.Time) (noted bool, err error) {
+// orderIn returns the command and its issue, which a state knows. A status is no command to the
+// runner: it changes nothing.
+func (t *tickCommand) orderIn(s *schedule.State, wf workflow.Workflow) (tracker.ID, schedule.Order, error) {
 	known := lookup.InState(s)
 	n, ok := matchIssue(wf, t.order.issue, known)
 	if !ok {
-		return false, unknownIssueError("no issue that was worked on is", t.order.issue, "those that were", known)
+		return "", schedule.Order{}, unknownIssueError("no issue that was worked on is", t.order.issue, "those that were", known)
 	}
 	if t.order.command == string(schedule.CommandStatus) {
-		return false, nil
+		return "", schedule.Order{}, nil
 	}
-	return s.Order(n.ID, schedule.Order{Command: schedule.Command(t.order.command), By: t.event.Actor}, now), nil
+	return n.ID, schedule.Order{Command: schedule.Command(t.order.command), By: t.event.Actor}, nil
 }
 
 // answerOrder adds to the report of a tick how the issue stands after the command.

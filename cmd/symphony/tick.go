@@ -23,6 +23,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // tickCommand is the main command: one tick, or ticks until it is stopped.
@@ -184,7 +185,7 @@ func (t *tickCommand) perform(ctx context.Context, path string) error {
 	r.Pages = t.actions.InActions()
 	r.OrderOnly = t.order.stops()
 	if t.order != (order{}) {
-		r.Order = func(s *schedule.State, now time.Time) (bool, error) { return t.takeOrder(wf, s, now) }
+		r.Order = func(s *schedule.State) (tracker.ID, schedule.Order, error) { return t.orderIn(s, wf) }
 	}
 	if console.isLive() {
 		r.Progress = func(p progress.Progress) { console.show(t.placed(p, wf)) }

@@ -172,7 +172,10 @@ func (s *State) Retry(id tracker.ID, now time.Time) bool {
 	c.Due = now
 	c.Attempt, c.Failures, c.Idle, c.Tokens = 0, 0, 0, 0
 	s.Claims[id] = c
-	s.Converse(id, func(talk *Conversation) { talk.Rounds, talk.CheckRounds = 0, 0 })
+	if talk, known := s.Conversations[id]; known {
+		talk.Rounds, talk.CheckRounds = 0, 0
+		s.Conversations[id] = talk
+	}
 	return true
 }
 

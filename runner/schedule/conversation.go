@@ -162,15 +162,6 @@ func (s *State) StartConversations(now time.Time) {
 	}
 }
 
-// Converse changes what the runner knows itself of a conversation: Obeyed, Read, Pull,
-// Checks and Posted. It does nothing if there is no conversation.
-func (s *State) Converse(id tracker.ID, change func(*Conversation)) {
-	if c, known := s.Conversations[id]; known {
-		change(&c)
-		s.Conversations[id] = c
-	}
-}
-
 // Order notes a command on an issue, for the run that can obey it: the one that works on
 // the issue, else any. It reports false for an issue without a claim and a delivery.
 func (s *State) Order(id tracker.ID, o Order, now time.Time) bool {

@@ -41,7 +41,7 @@ func TestAConversationThatWasNotReadStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	for _, pull := range []schedule.PullState{"", schedule.PullOpen, schedule.PullMerged} {
 		f := delivered("1")
-		f.state.Converse("1", func(c *schedule.Conversation) { c.Obeyed = at(5, "a") })
+		converse(f.state, "1", func(c *schedule.Conversation) { c.Obeyed = at(5, "a") })
 		f.snap.Feedback["1"] = schedule.Feedback{Pull: pull}
 		before := f.state.Conversations["1"]
 		plan := schedule.Plan(f.state, f.snap, f.policy, noon)
@@ -269,8 +269,8 @@ func TestWhatTheRunnerNotesNeedsAConversation(t *testing.T) {
 	t.Parallel()
 	f := delivered("1")
 	note := func(talk *schedule.Conversation) { talk.Posted = "digest" }
-	f.state.Converse("1", note)
-	f.state.Converse("2", note)
+	converse(f.state, "1", note)
+	converse(f.state, "2", note)
 	if len(f.state.Conversations) != 1 || f.state.Conversations["1"].Posted != "digest" {
 		t.Errorf("%+v", f.state.Conversations)
 	}
@@ -352,7 +352,7 @@ func TestACommandThatStartedARunIsObeyedOnceLikeAComment(t *testing.T) {
 			t.Fatalf("after the stop: %+v, ordered: %t", next, f.state.IsOrdered("1"))
 		}
 		f = ordered(t, f, schedule.CommandRetry, read)
-		f.state.Converse("1", func(c *schedule.Conversation) { c.Rounds = 4 })
+		converse(f.state, "1", func(c *schedule.Conversation) { c.Rounds = 4 })
 		f = f.then(f.plan())
 		if c := f.state.Claims["1"]; c.Phase != schedule.Running || f.state.Conversations["1"].Rounds != 0 || f.state.IsOrdered("1") {
 			t.Errorf("after a retry: %+v", c)

@@ -397,3 +397,11 @@ func (f fixture) delivered(id tracker.ID) bool {
 	_, delivered := f.state.Deliveries[id]
 	return delivered
 }
+
+// converse changes the conversation on an issue of a state.
+func converse(s *schedule.State, id tracker.ID, change func(*schedule.Conversation)) {
+	if talk, known := s.Conversations[id]; known {
+		change(&talk)
+		s.Conversations[id] = talk
+	}
+}

@@ -240,7 +240,7 @@ func TestSettleTakesOverDeliveriesAndConversationsOfAShard(t *testing.T) {
 	slice.Wait = schedule.TrackerWait{Tracker: "github", Until: f.now.Add(time.Minute)}
 	slice.RateLimits = json.RawMessage(`{"new":1}`)
 	slice.Deliver("1", schedule.Delivery{Identifier: "ABC-1", Branch: "symphony/ABC-1", Pushing: "c0ffee"})
-	slice.Converse("1", func(c *schedule.Conversation) { c.Posted = "77c2" })
+	converse(slice, "1", func(c *schedule.Conversation) { c.Posted = "77c2" })
 	f.state.Order("1", schedule.Order{Command: schedule.CommandPark, By: "kim"}, f.now) // while the shard works
 	if _, err := f.state.Settle(owners[0], slice, f.policy, f.now); err != nil {
 		t.Fatal(err)

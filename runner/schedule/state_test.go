@@ -141,7 +141,7 @@ func TestACloneSharesNothingThatChanges(t *testing.T) {
 	before := f.dump(t)
 	clone := f.state.Clone()
 	clone.Apply(schedule.Decision{Action: schedule.Finish, ID: "8"}, f.now)
-	clone.Converse("1", func(talk *schedule.Conversation) { talk.Rounds = 3 })
+	converse(clone, "1", func(talk *schedule.Conversation) { talk.Rounds = 3 })
 	clone.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 9}, RateLimits: json.RawMessage(`{"left":0}`)}, f.now)
 	clone.Exit("1", schedule.Outcome{Class: schedule.Done}, f.policy, f.now)
 	clone.Deliver("1", schedule.Delivery{Identifier: "ABC-1", Number: 2})

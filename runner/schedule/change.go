@@ -1,0 +1,159 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// Change is something that happened during a run and that no plan decides: the end of a
+// session, a push, a command. A run applies it to its own state at once, and again to the
+// state of a run that saved first. Decisions are not repeated like this: they are made again.
+type Change interface {
+	// Apply writes the change into a state, with the policy in force. It does nothing if the
+	// state has no place for it any more.
+	Apply(s *State, p Policy)
+	fmt.Stringer // in one line
+}
+
+// SessionEnded is the end of a session of this run.
+type SessionEnded struct {
+	ID      tracker.ID
+	Session int // number of the session on its issue
+	Outcome Outcome
+	At      time.Time
+}
+
+// Apply calls [State.Exit] if the claim is still the one of the session.
+func (c SessionEnded) Apply(s *State, p Policy) {
+	if s.Claims[c.ID].Sessions == c.Session {
+		s.Exit(c.ID, c.Outcome, p, c.At)
+	}
+}
+
+func (c SessionEnded) String() string {
+	return fmt.Sprintf("session %d on %s ended: %s", c.Session, c.ID, c.Outcome.Class)
+}
+
+// Excused takes back the charge of a failure that turned out not to be the issue's.
+type Excused struct {
+	Before Claim // as it was before the charge
+	Why    string
+	At     time.Time
+}
+
+// Apply calls [State.Excuse].
+func (c Excused) Apply(s *State, _ Policy) { s.Excuse(c.Before, c.Why, c.At) }
+
+func (c Excused) String() string { return fmt.Sprintf("%s is not charged: %q", c.Before.ID, c.Why) }
+
+// Delivered is a step of the publication of an issue's work.
+type Delivered struct {
+	ID       tracker.ID
+	Delivery Delivery
+}
+
+// Apply calls [State.Deliver] if this run still has the claim.
+func (c Delivered) Apply(s *State, _ Policy) {
+	if s.Claims[c.ID].Owner == s.Self {
+		s.Deliver(c.ID, c.Delivery)
+	}
+}
+
+func (c Delivered) String() string {
+	return fmt.Sprintf("%s is delivered to %q", c.ID, c.Delivery.Branch)
+}
+
+// Finished says that a [Finish] was performed.
+type Finished struct{ ID tracker.ID }
+
+// Apply calls [State.Finished].
+func (c Finished) Apply(s *State, _ Policy) { s.Finished(c.ID) }
+
+func (c Finished) String() string { return fmt.Sprintf("%s is finished", c.ID) }
+
+// Ordered is a command that was not given in a comment.
+type Ordered struct {
+	ID    tracker.ID
+	Order Order
+	At    time.Time
+}
+
+// Apply calls [State.Order].
+func (c Ordered) Apply(s *State, _ Policy) { s.Order(c.ID, c.Order, c.At) }
+
+func (c Ordered) String() string { return fmt.Sprintf("%s was ordered for %s", c.Order.Command, c.ID) }
+
+// PausePassed says that a test of the cause of a pause passed.
+type PausePassed struct {
+	Began time.Time // of the pause
+	At    time.Time
+}
+
+// Apply calls [State.TestPassed].
+func (c PausePassed) Apply(s *State, _ Policy) { s.TestPassed(c.Began, c.At) }
+
+func (c PausePassed) String() string {
+	return fmt.Sprintf("the test of the pause of %s passed", c.Began.UTC().Format(time.RFC3339))
+}
+
+// ShardSettled is the result of a shard that was accepted.
+type ShardSettled struct {
+	Owner Owner
+	Slice *State
+	At    time.Time
+}
+
+// Apply calls [State.Settle].
+func (c ShardSettled) Apply(s *State, p Policy) {
+	_, _ = s.Settle(c.Owner, c.Slice, p, c.At) // the same result was accepted before
+}
+
+func (c ShardSettled) String() string {
+	return fmt.Sprintf("the result of %s is settled", c.Owner.Name())
+}
+
+// ConversationRead is progress of the run itself in the conversation on an issue. A nil field
+// stays as it is.
+type ConversationRead struct {
+	ID           tracker.ID
+	Read         *[]string
+	Pull, Posted *string
+	Checks       *Checks
+	Obeyed       *Mark
+}
+
+// Apply changes the conversation, if there is one.
+func (c ConversationRead) Apply(s *State, _ Policy) {
+	talk, known := s.Conversations[c.ID]
+	if !known {
+		return
+	}
+	set(&talk.Read, c.Read)
+	set(&talk.Pull, c.Pull)
+	set(&talk.Posted, c.Posted)
+	set(&talk.Checks, c.Checks)
+	set(&talk.Obeyed, c.Obeyed)
+	s.Conversations[c.ID] = talk
+}
+
+func (c ConversationRead) String() string {
+	var fields []string
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"comments", c.Read != nil}, {"pull request", c.Pull != nil}, {"post", c.Posted != nil}, {"checks", c.Checks != nil}, {"commands", c.Obeyed != nil}} {
+		if f.set {
+			fields = append(fields, f.name)
+		}
+	}
+	return fmt.Sprintf("conversation on %s: %s", c.ID, strings.Join(fields, ", "))
+}
+
+func set[T any](to, value *T) {
+	if value != nil {
+		*to = *value
+	}
+}
