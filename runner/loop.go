@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -44,6 +43,8 @@ const (
 // sessions and removals send messages to its inbox.
 type loop struct {
 	*Runner
+	remarks
+	tasks
 
 	// What the run works with, as last read.
 	wf      workflow.Workflow
@@ -66,15 +67,11 @@ type loop struct {
 	unasked  map[tracker.ID]bool // issues that would start, but could not be read in this poll
 	noRoot   schedule.Why        // why the folder of the workspaces cannot be used; zero if it can
 	limit    *rateLimit
-	problems []problem // errors that a person must fix and that still last
 
 	// The sessions, and what they share.
 	workers   map[tracker.ID]*worker // the sessions whose claims are ours, by issue
 	lost      map[*worker]bool       // the sessions that lost their claims and have not ended; see loseClaims
 	cleaning  map[tracker.ID]context.CancelCauseFunc
-	inbox     chan message
-	over      chan struct{} // closed when nobody reads the inbox any more
-	wg        sync.WaitGroup
 	preflight *attempt.PreflightOnce // lets one session of a tick check for all
 	pruner    pruner
 	causes    *causeTests
@@ -101,10 +98,6 @@ type loop struct {
 	before  schedule.Spent // spending of this run's earlier ticks
 	display display
 }
-
-// message is something that happened to a session or a workspace. The loop
-// applies it by calling applyTo.
-type message interface{ applyTo(*loop) }
 
 // Run performs one tick, or ticks until ctx is done. The report is filled in also
 // when the tick fails. Errors: those of the workflow and of Connect for bad
@@ -135,7 +128,7 @@ func (r *Runner) run(ctx context.Context) (*loop, error) {
 
 func newLoop(r *Runner) *loop {
 	l := &loop{
-		Runner: r, issues: newIssueCache(), unsaved: newUnsaved(), inbox: make(chan message), over: make(chan struct{}), preflight: attempt.NewPreflightOnce(),
+		Runner: r, remarks: remarks{log: r.Log}, tasks: newTasks(), issues: newIssueCache(), unsaved: newUnsaved(), preflight: attempt.NewPreflightOnce(),
 		workers: map[tracker.ID]*worker{}, lost: map[*worker]bool{}, unasked: map[tracker.ID]bool{}, cleaning: map[tracker.ID]context.CancelCauseFunc{}, limit: new(rateLimit),
 		owners:  newOwners(),
 		causes:  newCauseTests(r.Test),
@@ -247,14 +240,6 @@ func (l *loop) wait(ctx context.Context) {
 		case <-ctx.Done():
 		}
 		return
-	}
-}
-
-// send passes a message to the loop. After the end of the run nobody learns of it.
-func (l *loop) send(m message) {
-	select {
-	case l.inbox <- m:
-	case <-l.over:
 	}
 }
 

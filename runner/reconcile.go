@@ -77,8 +77,7 @@ func (l *loop) handleSaveError(err error) error {
 		return err
 	}
 	l.Log.Error("state not saved: nothing was started", "error", err)
-	l.problems = slices.DeleteFunc(l.problems, func(p problem) bool { return p.source == progress.State }) // its text may have named another file
-	l.problem(progress.State, err.Error())
+	l.replace(progress.State, err.Error()) // the text before may have named another file
 	l.progress()
 	return nil
 }

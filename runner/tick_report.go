@@ -3,7 +3,6 @@ package runner
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -21,7 +20,7 @@ func (l *loop) finish(now time.Time) {
 	if l.state != nil && l.state.Pause.Why == "" {
 		l.resolve(progress.Agent)
 	}
-	t.Errors = l.errors()
+	t.Errors, t.Warnings, t.Notices = l.errors(), l.warnings, l.notices
 	t.Ended = now
 	t.Workflow, t.Tracker = l.wf.Path, l.wf.Settings.Tracker.Kind
 	t.Budget = l.wf.Settings.Policy.Budget
@@ -160,66 +159,4 @@ func nextWord(next schedule.Next) string {
 		return "released: " + next.Why.String()
 	}
 	return string(next.Phase)
-}
-
-// maxRemarks bounds the errors and warnings that a run keeps for its report: a
-// service runs for months.
-const maxRemarks = 100
-
-// problem is an error that lasts until its source works again.
-type problem struct {
-	source progress.Source
-	text   string
-}
-
-// problem adds an error to the report, once: polls and sessions repeat each
-// other.
-func (l *loop) problem(from progress.Source, text string) {
-	if t := (problem{from, text}); !slices.Contains(l.problems, t) && len(l.problems) < maxRemarks {
-		l.problems = append(l.problems, t)
-	}
-}
-
-// resolve turns the errors of a source that works again into warnings.
-func (l *loop) resolve(from progress.Source) {
-	l.problems = slices.DeleteFunc(l.problems, func(t problem) bool {
-		if t.source == from {
-			l.warn("over now: " + t.text)
-		}
-		return t.source == from
-	})
-}
-
-// errors returns the errors that still last.
-func (l *loop) errors() []string {
-	var texts []string
-	for _, t := range l.problems {
-		if !slices.Contains(texts, t.text) {
-			texts = append(texts, t.text)
-		}
-	}
-	return texts
-}
-
-// warn adds warnings to the report, each once, and reports whether any is new.
-func (l *loop) warn(warnings ...string) (added bool) { return addOnce(&l.tick.Warnings, warnings) }
-
-// notice adds to the report, once, what people should know that is not a failure.
-func (l *loop) notice(text string) { addOnce(&l.tick.Notices, []string{text}) }
-
-// addOnce adds remarks that a list does not have, and reports whether there was any.
-func addOnce(list *[]string, remarks []string) (added bool) {
-	for _, text := range remarks {
-		if !slices.Contains(*list, text) && len(*list) < maxRemarks {
-			*list = append(*list, text)
-			added = true
-		}
-	}
-	return added
-}
-
-// warnError logs and reports a failure that does not end the run.
-func (l *loop) warnError(what string, err error) {
-	l.warn(fmt.Sprintf("%s: %v", what, err))
-	l.Log.Warn(what+" failed: continuing without it", "error", err)
 }

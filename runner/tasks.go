@@ -1,0 +1,24 @@
+package runner
+
+import "sync"
+
+// tasks runs what takes long beside the loop. A task says by a message what became of it.
+type tasks struct {
+	inbox chan message
+	over  chan struct{} // closed when nobody reads the inbox any more
+	wg    sync.WaitGroup
+}
+
+func newTasks() tasks { return tasks{inbox: make(chan message), over: make(chan struct{})} }
+
+// message is something that happened to a session or a workspace. The loop
+// applies it by calling applyTo.
+type message interface{ applyTo(*loop) }
+
+// send passes a message to the loop. After the end of the run nobody learns of it.
+func (t *tasks) send(m message) {
+	select {
+	case t.inbox <- m:
+	case <-t.over:
+	}
+}
