@@ -129,14 +129,14 @@ func (l *loop) remove(issue workspace.Issue) {
 	if known := l.issues.issues[id]; known != nil {
 		logged = *known
 	}
-	session := l.sessionOf(logged, time.Now())
+	session := l.logs.sessionOf(logged, time.Now())
 	l.wg.Go(func() {
 		defer cancel(nil)
 		hook, err := workspaces.Remove(ctx, issue)
 		if err == nil {
 			err = attempt.Forget(l.SessionDir, issue.Identifier)
 		}
-		l.logRemoval(session, hook, err)
+		l.logs.writeRemoval(session, hook, err)
 		l.send(removed{id, issue.Identifier, hook, err})
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
-	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
@@ -16,63 +15,69 @@ import (
 // keptLogs bounds the event logs in Runner.Transcripts.
 var keptLogs = transcript.Limits{Sessions: 20, Bytes: 256 << 20, Age: 30 * 24 * time.Hour}
 
-// logOptions returns where and how the event log of a session is written; without a
-// folder if there is none.
-func (l *loop) logOptions(w *worker, issue tracker.Issue, claim schedule.Claim) attempt.LogOptions {
-	s := l.sessionOf(issue, w.started)
-	s.Attempt, s.Number = claim.Attempt, claim.Sessions
-	return l.logOf(s, w.log)
+// eventLogs writes the event logs of sessions and removals, and removes old ones.
+type eventLogs struct {
+	folder      string // as in [Runner].Logs
+	transcripts string // as in [Runner].Transcripts
+	pages       bool
+	run         string // that the logs are of
+	redact      func(string) string
+	log         *slog.Logger
+
+	pruning sync.Mutex // held while old logs are removed: each session that ends may do so
+	pruned  time.Time  // when they were removed last
 }
 
 // sessionOf returns the first line of the event log of an issue.
-func (l *loop) sessionOf(issue tracker.Issue, began time.Time) transcript.Session {
+func (e *eventLogs) sessionOf(issue tracker.Issue, began time.Time) transcript.Session {
 	return transcript.Session{
-		Began: began.UTC(), IssueID: string(issue.ID), Identifier: issue.Identifier, Title: issue.Title, URL: issue.URL, State: issue.State, Run: l.Self.Run,
+		Began: began.UTC(), IssueID: string(issue.ID), Identifier: issue.Identifier, Title: issue.Title, URL: issue.URL, State: issue.State, Run: e.run,
 	}
 }
 
-// logOf returns where and how the event log that begins with s is written.
-func (l *loop) logOf(s transcript.Session, log *slog.Logger) attempt.LogOptions {
+// options returns where and how the event log that begins with s is written; without a
+// folder if there is none.
+func (e *eventLogs) options(s transcript.Session, log *slog.Logger) attempt.LogOptions {
 	o := attempt.LogOptions{
-		Folder: l.Logs, Whole: true, Redact: l.Redact, Log: log,
+		Folder: e.folder, Whole: true, Redact: e.redact, Log: log,
 		Name: transcript.Name(workspace.Key(s.Identifier), s.Began, s.Number), Session: s,
 	}
 	if o.Folder == "" {
-		o.Folder, o.Whole, o.Foreign = l.Transcripts, false, true
+		o.Folder, o.Whole, o.Foreign = e.transcripts, false, true
 	}
 	return o
 }
 
-// logRemoval writes the failure of before_remove into an event log of its own: the session
+// writeRemoval writes the failure of before_remove into an event log of its own: the session
 // may be that of another run, whose logs are not here. err says why the workspace is still
 // there; nil if it is gone.
-func (l *loop) logRemoval(s transcript.Session, hook, err error) {
-	o := l.logOf(s, l.Log.With("issue_id", s.IssueID, "issue_identifier", s.Identifier))
+func (e *eventLogs) writeRemoval(s transcript.Session, hook, err error) {
+	o := e.options(s, e.log.With("issue_id", s.IssueID, "issue_identifier", s.Identifier))
 	if hook == nil || o.Folder == "" {
 		return
 	}
 	log := attempt.OpenEventLog(o)
 	log.Hook(s.Began, hook)
 	log.EndRemoval(err)
-	l.writePage(o.Log, log)
+	e.writePage(o.Log, log)
 }
 
-// readableLogs returns the folder in which displays find the event logs; empty for none.
+// readable returns the folder in which displays find the event logs; empty for none.
 // Transcripts may come with a repository of somebody else.
-func (l *loop) readableLogs() string {
-	if l.Logs == "" && l.Transcripts != "" && transcript.CheckFolder(l.Transcripts) != nil {
+func (e *eventLogs) readable() string {
+	if e.folder == "" && e.transcripts != "" && transcript.CheckFolder(e.transcripts) != nil {
 		return "" // the sessions warn of it
 	}
-	return cmp.Or(l.Logs, l.Transcripts)
+	return cmp.Or(e.folder, e.transcripts)
 }
 
 // writePage writes the page of an event log that is kept for people who do not have this
 // program.
-func (l *loop) writePage(logger *slog.Logger, log *attempt.EventLog) {
-	if log == nil || l.Logs == "" || !l.Pages {
+func (e *eventLogs) writePage(logger *slog.Logger, log *attempt.EventLog) {
+	if log == nil || e.folder == "" || !e.pages {
 		return
 	}
-	if _, err := transcript.WritePageOf(l.Logs, log.Name, l.Redact); err != nil {
+	if _, err := transcript.WritePageOf(e.folder, log.Name, e.redact); err != nil {
 		logger.Warn("the event log has no page", "error", err)
 	}
 }
@@ -81,23 +86,22 @@ func (l *loop) writePage(logger *slog.Logger, log *attempt.EventLog) {
 // end: each search lists all of them.
 const pruneEvery = time.Minute
 
-// pruner holds the time at which old event logs were removed last. Each session that ends may
-// remove them.
-type pruner struct {
-	sync.Mutex // held while they are removed
-	last       time.Time
+// pruneLast removes the oldest event logs at the end of a run.
+func (e *eventLogs) pruneLast() {
+	e.pruned = time.Time{}
+	e.prune()
 }
 
-// pruneLogs removes the oldest event logs where there are too many, unless it has just
+// prune removes the oldest event logs where there are too many, unless it has just
 // done so. A failure is not a reason to stop anything.
-func (l *loop) pruneLogs() {
-	l.pruner.Lock()
-	defer l.pruner.Unlock()
-	if l.Transcripts == "" || l.Logs != "" || time.Since(l.pruner.last) < pruneEvery {
+func (e *eventLogs) prune() {
+	e.pruning.Lock()
+	defer e.pruning.Unlock()
+	if e.transcripts == "" || e.folder != "" || time.Since(e.pruned) < pruneEvery {
 		return
 	}
-	l.pruner.last = time.Now()
-	if err := transcript.Prune(l.Transcripts, keptLogs, time.Now()); err != nil {
-		l.Log.Warn("old event logs were not removed", "error", err)
+	e.pruned = time.Now()
+	if err := transcript.Prune(e.transcripts, keptLogs, time.Now()); err != nil {
+		e.log.Warn("old event logs were not removed", "error", err)
 	}
 }

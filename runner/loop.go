@@ -73,7 +73,7 @@ type loop struct {
 	lost      map[*worker]bool       // the sessions that lost their claims and have not ended; see loseClaims
 	cleaning  map[tracker.ID]context.CancelCauseFunc
 	preflight *attempt.PreflightOnce // lets one session of a tick check for all
-	pruner    pruner
+	logs      *eventLogs
 	causes    *causeTests
 	testing   context.CancelCauseFunc // ends the test of the pause in progress; nil for none
 	nextTest  time.Time               // the earliest next test of the pause
@@ -121,7 +121,7 @@ func (r *Runner) run(ctx context.Context) (*loop, error) {
 		l.closeFiles()
 	}
 	if l.display.stale {
-		l.show(time.Now())
+		l.display.update(l.view(time.Now()))
 	}
 	return l, err
 }
@@ -134,6 +134,8 @@ func newLoop(r *Runner) *loop {
 		causes:  newCauseTests(r.Test),
 		cleaned: r.Shards > 0, // the plan has done it
 	}
+	l.logs = &eventLogs{folder: r.Logs, transcripts: r.Transcripts, pages: r.Pages, run: r.Self.Run, redact: r.Redact, log: r.Log}
+	l.display.show = r.Progress
 	l.tick.Started = time.Now()
 	return l
 }
@@ -166,13 +168,12 @@ func (l *loop) open(ctx context.Context) error {
 
 // run repeats rounds and waits until there is nothing left to do.
 func (l *loop) run(ctx context.Context) error {
-	l.wg.Go(l.pruneLogs)
+	l.wg.Go(l.logs.prune)
 	defer func() {
 		l.awaitGoroutines()
 		close(l.over)
 		if len(l.tick.Rows) > 0 && !l.abandoned {
-			l.pruner.last = time.Time{}
-			l.pruneLogs()
+			l.logs.pruneLast()
 		}
 	}()
 	l.replan = true

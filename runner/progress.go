@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -20,6 +21,7 @@ const (
 
 // display holds what the loop keeps only for people who watch the run.
 type display struct {
+	show    func(progress.Progress) // of [Runner]; nil without a display, for which nothing is kept
 	events  progress.Events
 	queue   progress.Queue              // as of the last round
 	held    map[tracker.ID]schedule.Why // why claims did not start in it
@@ -28,52 +30,75 @@ type display struct {
 	stale   bool // something has changed since
 }
 
-// happened notes for the display what the run did about an issue.
-func (l *loop) happened(id tracker.ID, identifier, kind, text string) {
-	if l.Progress == nil {
-		return
+// happened notes what the run did about an issue.
+func (d *display) happened(id tracker.ID, identifier, kind, text string) {
+	if d.show != nil {
+		d.events = d.events.Add(progress.Event{At: time.Now(), ID: id, Identifier: identifier, Kind: kind, Text: text}, runEvents)
 	}
-	l.display.events = l.display.events.Add(progress.Event{At: time.Now(), ID: id, Identifier: identifier, Kind: kind, Text: text}, runEvents)
 }
 
-// heard notes an update of a session for the display.
-func (l *loop) heard(m updated) {
-	if l.Progress == nil || m.update.Event == "" {
-		return
+// heard notes an update of a session.
+func (d *display) heard(w *worker, u attempt.Update, identifier string) {
+	if d.show != nil && u.Event != "" {
+		w.events = w.events.Add(progress.Event{At: u.At, ID: w.id, Identifier: identifier, Kind: u.Event, Text: u.Summary}, sessionEvents)
 	}
-	m.events = m.events.Add(progress.Event{At: m.update.At, ID: m.id, Identifier: l.nameOf(m.id), Kind: m.update.Event, Text: m.update.Summary}, sessionEvents)
 }
 
-// progress shows what is going on, if there is a display and it was not shown a moment
-// ago: then it will be soon.
+// isDue reports whether a change is to be shown now. If another was shown a moment ago, it
+// will be soon.
+func (d *display) isDue(now time.Time) bool {
+	if d.show == nil {
+		return false
+	}
+	d.stale = now.Sub(d.shownAt) < showEvery
+	return !d.stale
+}
+
+// update shows what is going on.
+func (d *display) update(p progress.Progress) {
+	d.shownAt, d.stale = p.At, false
+	p.Events, p.Queue, p.Held = d.events, d.queue, d.held
+	if !d.budget.None() {
+		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Budget, Text: d.budget.Detail})
+	}
+	d.show(p)
+}
+
+// noteQueue notes which issues wait for room, and why claims that wait do not start.
+func (d *display) noteQueue(verdicts []schedule.Verdict, listed time.Time) {
+	issues := schedule.Queue(verdicts)
+	d.queue = progress.Queue{Length: len(issues), Listed: listed}
+	for _, issue := range issues[:min(len(issues), progress.MaxNext)] {
+		d.queue.Next = append(d.queue.Next, schedule.Claim{ID: issue.ID, Identifier: issue.Identifier, Title: issue.Title, URL: issue.URL, State: issue.State})
+	}
+	d.held = map[tracker.ID]schedule.Why{}
+	for _, v := range verdicts {
+		if v.Phase == schedule.Waiting && v.Action == "" && v.Why.Reason != schedule.NotDue {
+			d.held[v.Issue.ID] = v.Why
+		}
+	}
+}
+
+// progress shows what is going on, if that is due.
 func (l *loop) progress() {
-	switch now := time.Now(); {
-	case l.Progress == nil:
-	case now.Sub(l.display.shownAt) < showEvery:
-		l.display.stale = true
-	default:
-		l.show(now)
+	if now := time.Now(); l.display.isDue(now) {
+		l.display.update(l.view(now))
 	}
 }
 
-// show passes on what is going on.
-func (l *loop) show(now time.Time) {
-	l.display.shownAt, l.display.stale = now, false
+// view returns what is going on.
+func (l *loop) view(now time.Time) progress.Progress {
 	policy := l.policy()
 	p := progress.Progress{
 		At: now, Started: l.tick.Started, Workflow: l.wf.Path, Tracker: l.wf.Settings.Tracker.Kind,
 		Slots: policy.MaxConcurrent, NextPoll: l.nextPoll, Deadline: l.deadline.stopAt, Pause: l.state.Pause,
-		Root: l.conn.Workspaces.Path(), Logs: l.readableLogs(), Comments: l.comments(),
+		Root: l.conn.Workspaces.Path(), Logs: l.logs.readable(), Comments: l.comments(),
 		Asked: map[tracker.ID]string{}, Deliveries: maps.Clone(l.state.Deliveries),
 		Spent: l.spent(), Today: l.state.SpentToday(now), Limits: l.state.RateLimits, Completed: l.state.Completed,
 		NoRoom: schedule.NoRoom(l.state, schedule.Snapshot{Hold: l.hold(now)}, policy, now),
-		Events: l.display.events, Queue: l.display.queue, Held: l.display.held,
 	}
 	for _, t := range l.problems {
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: t.source, Text: t.text})
-	}
-	if !l.display.budget.None() {
-		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Budget, Text: l.display.budget.Detail})
 	}
 	for _, w := range slices.SortedFunc(maps.Values(l.workers), l.compareWorkers) {
 		p.Sessions = append(p.Sessions, progress.Session{
@@ -99,26 +124,13 @@ func (l *loop) show(now time.Time) {
 	p.Elsewhere = schedule.SortedClaims(p.Elsewhere, byName)
 	p.Waiting = schedule.SortedClaims(p.Waiting, byName)
 	p.Parked = schedule.SortedClaims(p.Parked, byName)
-	l.Progress(p)
+	return p
 }
 
-// noteQueue notes for the display which issues wait for room, and why claims that wait do not
-// start.
-func (l *loop) noteQueue(now time.Time) {
-	if l.Progress == nil {
-		return
-	}
-	verdicts := schedule.Explain(l.state, l.snapshot(now), l.policy(), now)
-	issues := schedule.Queue(verdicts)
-	l.display.queue = progress.Queue{Length: len(issues), Listed: l.issues.listedAt}
-	for _, issue := range issues[:min(len(issues), progress.MaxNext)] {
-		l.display.queue.Next = append(l.display.queue.Next, schedule.Claim{ID: issue.ID, Identifier: issue.Identifier, Title: issue.Title, URL: issue.URL, State: issue.State})
-	}
-	l.display.held = map[tracker.ID]schedule.Why{}
-	for _, v := range verdicts {
-		if v.Phase == schedule.Waiting && v.Action == "" && v.Why.Reason != schedule.NotDue {
-			l.display.held[v.Issue.ID] = v.Why
-		}
+// noteRound notes for the display what the round has left waiting.
+func (l *loop) noteRound(now time.Time) {
+	if l.display.show != nil {
+		l.display.noteQueue(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), l.issues.listedAt)
 	}
 }
 

@@ -44,7 +44,7 @@ func (l *loop) reconcile(ctx context.Context) error {
 			l.answerOrders(ctx)
 			l.speakOfParked(ctx)
 			l.noteBudget(time.Now())
-			l.noteQueue(time.Now())
+			l.noteRound(time.Now())
 			l.progress()
 			return nil
 		case !errors.Is(err, store.ErrConflict):

@@ -40,7 +40,7 @@ type worker struct {
 func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 	for _, d := range decisions {
 		if d.Action != schedule.Observe {
-			l.happened(d.ID, cmp.Or(d.Issue.Identifier, l.nameOf(d.ID)), d.Action.Happened(), d.Why.String())
+			l.display.happened(d.ID, cmp.Or(d.Issue.Identifier, l.nameOf(d.ID)), d.Action.Happened(), d.Why.String())
 		}
 		switch d.Action {
 		case schedule.Dispatch:
@@ -91,7 +91,9 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	l.workers[issue.ID] = w
 	job := l.jobFor(d, claim)
 	job.Log = log
-	logs := l.logOptions(w, issue, claim)
+	first := l.logs.sessionOf(issue, w.started)
+	first.Attempt, first.Number = claim.Attempt, claim.Sessions
+	logs := l.logs.options(first, log)
 	if logs.Folder != "" {
 		w.eventLog = filepath.Join(logs.Folder, logs.Name)
 	}
@@ -147,8 +149,8 @@ func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, logs attemp
 	outcome = job.EventLog.End(handOver(ctx, job, to, outcome))
 	updates.close()
 	l.send(exited{w, outcome, log})
-	l.writePage(w.log, job.EventLog) // only now: nothing waits for it but the end of the run
-	l.pruneLogs()
+	l.logs.writePage(w.log, job.EventLog) // only now: nothing waits for it but the end of the run
+	l.logs.prune()
 }
 
 // updated is the message that a session sent an update.
@@ -159,7 +161,7 @@ type updated struct {
 
 func (m updated) applyTo(l *loop) {
 	m.last = m.update.Merge(m.last)
-	l.heard(m)
+	l.display.heard(m.worker, m.update, l.nameOf(m.id))
 	if l.workers[m.id] == m.worker {
 		l.heartbeat(m.id, m.update)
 	}

@@ -119,7 +119,7 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	if next.Phase == schedule.Parked {
 		what = string(next.Phase)
 	}
-	l.happened(m.id, claim.Identifier, what, why)
+	l.display.happened(m.id, claim.Identifier, what, why)
 	l.trimRows()
 }
 
