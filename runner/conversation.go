@@ -118,17 +118,6 @@ func (l *loop) topics() []discussion.Topic {
 	return topics
 }
 
-// nameOf returns what people call an issue.
-func (l *loop) nameOf(id tracker.ID) string {
-	if c, claimed := l.state.Claims[id]; claimed && c.Identifier != "" {
-		return c.Identifier
-	}
-	if d, delivered := l.state.Deliveries[id]; delivered && d.Identifier != "" {
-		return d.Identifier
-	}
-	return string(id)
-}
-
 // addFeedback adds to a snapshot what is unanswered, and the issues that it is about.
 func (l *loop) addFeedback(snap *schedule.Snapshot) {
 	if l.conn.Discussion == nil {

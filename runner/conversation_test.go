@@ -11,14 +11,14 @@ import (
 	"github.com/symphony-runner/symphony/runner/discussion"
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
 func TestWhatWasHeardEndsWithItsConversation(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	l := &loop{Runner: &Runner{}, state: schedule.New(schedule.Owner{}), issues: newIssueCache(), wf: workflow.Workflow{}}
+	l := newLoop(&Runner{})
+	l.state = schedule.New(schedule.Owner{})
 	l.conn.Discussion = &discussion.Discussion{}
 	claim := func(id tracker.ID) {
 		l.state.Claims[id] = schedule.Claim{ID: id}

@@ -10,7 +10,8 @@ import (
 
 // ofShard returns the loop of a shard with one issue.
 func ofShard(shards int) *loop {
-	l := &loop{Runner: &Runner{Shards: shards}, state: schedule.New(schedule.Owner{Shard: 1}), issues: newIssueCache()}
+	l := newLoop(&Runner{Shards: shards})
+	l.state = schedule.New(schedule.Owner{Shard: 1})
 	l.state.Claims["1"] = schedule.Claim{ID: "1"}
 	l.issues.issues["1"] = &tracker.Issue{ID: "1"}
 	return l

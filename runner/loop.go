@@ -9,8 +9,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/runner/store"
-	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -43,21 +41,19 @@ const (
 // sessions and removals send messages to its inbox.
 type loop struct {
 	*Runner
+	inForce
+	ledger
+	agenda
 	remarks
 	tasks
 
 	// What the run works with, as last read.
-	wf      workflow.Workflow
-	conn    Connection
-	state   *schedule.State
-	rev     store.Revision
-	unsaved unsaved // what happened to our sessions since the last save
-	owners  owners
-	issues  issueCache
-	talks   conversations
-	files   files
-	setup   schedule.Setup // what sessions work with, as of the last poll
-	salt    string         // of setup
+	owners owners
+	issues issueCache
+	talks  conversations
+	files  files
+	setup  schedule.Setup // what sessions work with, as of the last poll
+	salt   string         // of setup
 
 	// Why something does not work.
 	bad      schedule.Why        // why nothing may be started with this workflow; zero if it is valid
@@ -80,9 +76,7 @@ type loop struct {
 
 	// The times of the run.
 	deadline deadline
-	nextPoll time.Time
 	lookAt   time.Time   // when to look whether WORKFLOW.md has changed
-	replan   bool        // something happened that may change the plan
 	rounded  time.Time   // when the last round began
 	exits    []time.Time // when the last sessions ended
 	cleaned  bool        // startup cleanup has begun
@@ -128,14 +122,14 @@ func (r *Runner) run(ctx context.Context) (*loop, error) {
 
 func newLoop(r *Runner) *loop {
 	l := &loop{
-		Runner: r, remarks: remarks{log: r.Log}, tasks: newTasks(), issues: newIssueCache(), unsaved: newUnsaved(), preflight: attempt.NewPreflightOnce(),
+		Runner: r, remarks: remarks{log: r.Log}, tasks: newTasks(), issues: newIssueCache(), ledger: ledger{unsaved: newUnsaved()}, preflight: attempt.NewPreflightOnce(),
 		workers: map[tracker.ID]*worker{}, lost: map[*worker]bool{}, unasked: map[tracker.ID]bool{}, cleaning: map[tracker.ID]context.CancelCauseFunc{}, limit: new(rateLimit),
 		owners:  newOwners(),
 		causes:  newCauseTests(r.Test),
 		cleaned: r.Shards > 0, // the plan has done it
 	}
 	l.logs = &eventLogs{folder: r.Logs, transcripts: r.Transcripts, pages: r.Pages, run: r.Self.Run, redact: r.Redact, log: r.Log}
-	l.display.show = r.Progress
+	l.policy, l.display.show = l.currentPolicy, r.Progress
 	l.tick.Started = time.Now()
 	return l
 }
@@ -414,8 +408,8 @@ func stopText(reason schedule.Reason) string {
 	return "the run was interrupted"
 }
 
-// policy returns the workflow's policy, with the limits of the command line and of a fleet.
-func (l *loop) policy() schedule.Policy {
+// currentPolicy returns the workflow's policy, with the limits of the command line and of a fleet.
+func (l *loop) currentPolicy() schedule.Policy {
 	p := l.wf.Settings.Policy
 	p.Setup, p.Salt = l.setup, l.salt
 	p.Delivers = l.delivers()

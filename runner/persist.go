@@ -26,17 +26,11 @@ type unsaved struct {
 
 func newUnsaved() unsaved { return unsaved{heartbeats: map[tracker.ID]attempt.Update{}} }
 
-// add notes a change that the loop has made.
+// add notes a change that was made.
 func (u *unsaved) add(c schedule.Change) { u.changes = append(u.changes, c) }
 
-// change makes a change in the state, and again if another run saves first.
-func (l *loop) change(c schedule.Change) {
-	c.Apply(l.state, l.policy())
-	l.unsaved.add(c)
-}
-
 // heartbeat applies an update of a session.
-func (l *loop) heartbeat(id tracker.ID, u attempt.Update) {
+func (l *ledger) heartbeat(id tracker.ID, u attempt.Update) {
 	l.state.Heartbeat(id, u.Update, u.At)
 	l.unsaved.heartbeats[id] = u.Merge(l.unsaved.heartbeats[id])
 }

@@ -50,11 +50,6 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	}
 }
 
-// pollSoon has the next round read the claimed issues, of which some are due.
-func (l *loop) pollSoon() {
-	l.nextPoll, l.replan = time.Now(), true
-}
-
 // room reports whether any candidate could be started now.
 func (l *loop) room(now time.Time) bool {
 	return schedule.NoRoom(l.state, l.snapshot(now), l.policy(), now).None()

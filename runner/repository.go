@@ -184,13 +184,6 @@ func (l *loop) closeFiles() {
 	l.files = files{}
 }
 
-// branchOf returns the branch of an issue, also for a plan, which opens no repository. It is
-// zero for a prefix that makes no branch, which package workflow refuses.
-func (l *loop) branchOf(identifier string) git.Branch {
-	branch, _ := git.BranchFor(l.wf.Settings.Repository.BranchPrefix, workspace.Key(identifier))
-	return branch
-}
-
 // repositoryFor returns the repository for a session on an issue, which is claimed.
 func (l *loop) repositoryFor(issue tracker.Issue) *attempt.Repository {
 	f, s := &l.files, l.wf.Settings
@@ -235,9 +228,4 @@ func (l *loop) repositoryFor(issue tracker.Issue) *attempt.Repository {
 // sameRepository reports whether two settings name one repository and treat it alike.
 func sameRepository(a, b workflow.Settings) bool {
 	return reflect.DeepEqual(a.Repository, b.Repository) && reflect.DeepEqual(a.Delivery, b.Delivery)
-}
-
-// delivers reports whether the work on issues is published.
-func (l *loop) delivers() bool {
-	return l.wf.Settings.Repository != nil && l.wf.Settings.Delivery.Kind != workflow.KindNone
 }

@@ -146,14 +146,6 @@ func (l *loop) statusOf(id tracker.ID) string {
 	return l.redact(s.Text(time.Now()))
 }
 
-// comments returns where people write the comments that the run reads.
-func (l *loop) comments() schedule.Comments {
-	if l.conn.Discussion == nil {
-		return schedule.Comments{}
-	}
-	return l.conn.Discussion.Where
-}
-
 // speakOfParked posts, where the people of an issue look, that a parked issue waits for
 // them, once for each reason, and later that it goes on. It also adds and removes the
 // label of parked issues. When many wait, the rest are told as the first are done.

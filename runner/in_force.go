@@ -1,0 +1,34 @@
+package runner
+
+import (
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/workspace"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// inForce holds the workflow that a run works with, as last read, and what it names.
+type inForce struct {
+	wf   workflow.Workflow
+	conn Connection
+}
+
+// delivers reports whether the work on issues is published.
+func (f *inForce) delivers() bool {
+	return f.wf.Settings.Repository != nil && f.wf.Settings.Delivery.Kind != workflow.KindNone
+}
+
+// branchOf returns the branch of an issue, also for a plan, which opens no repository. It is
+// zero for a prefix that makes no branch, which package workflow refuses.
+func (f *inForce) branchOf(identifier string) git.Branch {
+	branch, _ := git.BranchFor(f.wf.Settings.Repository.BranchPrefix, workspace.Key(identifier))
+	return branch
+}
+
+// comments returns where people write the comments that the run reads.
+func (f *inForce) comments() schedule.Comments {
+	if f.conn.Discussion == nil {
+		return schedule.Comments{}
+	}
+	return f.conn.Discussion.Where
+}

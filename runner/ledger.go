@@ -1,0 +1,44 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/store"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// ledger holds the state of a run, and what the store does not have of it yet. The parts of the
+// run read the state; they write it only by changes.
+type ledger struct {
+	state   *schedule.State
+	rev     store.Revision
+	unsaved unsaved
+	policy  func() schedule.Policy // in force
+}
+
+// change makes a change in the state, and again if another run saves first.
+func (l *ledger) change(c schedule.Change) {
+	c.Apply(l.state, l.policy())
+	l.unsaved.add(c)
+}
+
+// nameOf returns what people call an issue.
+func (l *ledger) nameOf(id tracker.ID) string {
+	if c, claimed := l.state.Claims[id]; claimed && c.Identifier != "" {
+		return c.Identifier
+	}
+	if d, delivered := l.state.Deliveries[id]; delivered && d.Identifier != "" {
+		return d.Identifier
+	}
+	return string(id)
+}
+
+// agenda says when the loop polls and plans next. The parts of the run move it forward.
+type agenda struct {
+	nextPoll time.Time
+	replan   bool // something happened that may change the plan
+}
+
+// pollSoon has the next round read the claimed issues, of which some are due.
+func (a *agenda) pollSoon() { a.nextPoll, a.replan = time.Now(), true }
