@@ -21,7 +21,7 @@ import (
 // is, and is not read. cleanUp reads them separately from the claims, so that its failures do not
 // affect the run.
 func (l *loop) cleanUp(ctx context.Context) {
-	if l.cleaned || l.unread != nil {
+	if l.cleaned || l.issues.unread != nil {
 		return // done, or the tracker cannot be read: try at the next poll
 	}
 	l.cleaned = true
@@ -42,10 +42,10 @@ func (l *loop) cleanUp(ctx context.Context) {
 	if l.Once {
 		keepSome(left, cleanedInATick)
 	}
-	switch err := l.refresh(ctx, slices.Sorted(maps.Keys(left))); {
+	switch err := l.issues.readByID(ctx, slices.Sorted(maps.Keys(left))); {
 	case err == nil:
 		l.clean(left)
-	case l.waits(time.Now()):
+	case l.issues.waits(time.Now()):
 		l.cleaned = false // the tracker asks to wait: try at the next poll
 		return
 	default:
@@ -105,7 +105,7 @@ func (l *loop) clean(left map[tracker.ID]workspace.Issue) {
 // cleanUnknown removes the workspaces of terminal issues of which only the key is
 // known. It looks for the issues by state.
 func (l *loop) cleanUnknown(ctx context.Context, keys []string) {
-	issues, err := l.byState(ctx, l.policy().TerminalStates)
+	issues, err := l.issues.listByState(ctx, l.policy().TerminalStates)
 	if err != nil {
 		l.warnError("startup cleanup", err)
 	}

@@ -244,10 +244,10 @@ func (l *loop) isOfFleet(owner schedule.Owner, plan fleet.Plan) bool {
 // readForReport reads the issues with a claim and the candidates, so that the report can say
 // why issues wait.
 func (l *loop) readForReport(ctx context.Context) {
-	err := l.refresh(ctx, slices.Sorted(maps.Keys(l.state.Claims)))
+	err := l.issues.readByID(ctx, slices.Sorted(maps.Keys(l.state.Claims)))
 	if err == nil {
 		var candidates []tracker.Issue
-		if candidates, err = l.byState(ctx, l.policy().ActiveStates); err == nil {
+		if candidates, err = l.issues.listByState(ctx, l.policy().ActiveStates); err == nil {
 			l.issues.list(candidates, time.Now())
 		}
 	}

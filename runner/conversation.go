@@ -36,7 +36,7 @@ func (l *loop) listen(ctx context.Context) {
 	d := l.conn.Discussion
 	l.talks.news, l.talks.pulls, l.talks.failed = map[tracker.ID]feedback.News{}, map[tracker.ID]*feedback.Pull{}, map[string]bool{}
 	topics := l.topics()
-	if d == nil || len(topics) == 0 || l.unread != nil {
+	if d == nil || len(topics) == 0 || l.issues.unread != nil {
 		return
 	}
 	heard, warnings, err := d.Read(ctx, topics)
@@ -76,7 +76,7 @@ func (l *loop) listen(ctx context.Context) {
 			unknown = append(unknown, t.ID)
 		}
 	}
-	if err := l.refresh(ctx, unknown); err != nil {
+	if err := l.issues.readByID(ctx, unknown); err != nil {
 		l.warnError("read the issues that have feedback", err)
 	}
 	for _, t := range topics {

@@ -31,13 +31,13 @@ func (r *Runner) plan(ctx context.Context) (*loop, error) {
 func (l *loop) pollOnce(ctx context.Context) error {
 	for {
 		l.poll(ctx, time.Now())
-		if !l.awaitsTracker(time.Now()) {
-			return l.unread
+		if !l.issues.awaitsTracker(time.Now()) {
+			return l.issues.unread
 		}
 		select {
-		case <-time.After(time.Until(l.limit.end())):
+		case <-time.After(time.Until(l.issues.limit.end())):
 		case <-ctx.Done():
-			return l.unread
+			return l.issues.unread
 		}
 	}
 }

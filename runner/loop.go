@@ -49,20 +49,16 @@ type loop struct {
 
 	// What the run works with, as last read.
 	owners owners
-	issues issueCache
+	issues issueReader
 	talks  conversations
 	files  files
 	setup  schedule.Setup // what sessions work with, as of the last poll
 	salt   string         // of setup
 
 	// Why something does not work.
-	bad      schedule.Why        // why nothing may be started with this workflow; zero if it is valid
-	badText  string              // the workflow error that was logged last
-	unread   error               // why the tracker could not be read; nil if the last poll succeeded
-	unlisted bool                // it was the list of candidates that could not be read
-	unasked  map[tracker.ID]bool // issues that would start, but could not be read in this poll
-	noRoot   schedule.Why        // why the folder of the workspaces cannot be used; zero if it can
-	limit    *rateLimit
+	bad     schedule.Why // why nothing may be started with this workflow; zero if it is valid
+	badText string       // the workflow error that was logged last
+	noRoot  schedule.Why // why the folder of the workspaces cannot be used; zero if it can
 
 	// The sessions, and what they share.
 	workers   map[tracker.ID]*worker // the sessions whose claims are ours, by issue
@@ -122,14 +118,18 @@ func (r *Runner) run(ctx context.Context) (*loop, error) {
 
 func newLoop(r *Runner) *loop {
 	l := &loop{
-		Runner: r, remarks: remarks{log: r.Log}, tasks: newTasks(), issues: newIssueCache(), ledger: ledger{unsaved: newUnsaved()}, preflight: attempt.NewPreflightOnce(),
-		workers: map[tracker.ID]*worker{}, lost: map[*worker]bool{}, unasked: map[tracker.ID]bool{}, cleaning: map[tracker.ID]context.CancelCauseFunc{}, limit: new(rateLimit),
+		Runner: r, remarks: remarks{log: r.Log}, tasks: newTasks(), ledger: ledger{unsaved: newUnsaved()}, preflight: attempt.NewPreflightOnce(),
+		workers: map[tracker.ID]*worker{}, lost: map[*worker]bool{}, cleaning: map[tracker.ID]context.CancelCauseFunc{},
 		owners:  newOwners(),
 		causes:  newCauseTests(r.Test),
 		cleaned: r.Shards > 0, // the plan has done it
 	}
 	l.logs = &eventLogs{folder: r.Logs, transcripts: r.Transcripts, pages: r.Pages, run: r.Self.Run, redact: r.Redact, log: r.Log}
 	l.policy, l.display.show = l.currentPolicy, r.Progress
+	l.issues = issueReader{
+		issueCache: newIssueCache(), inForce: &l.inForce, agenda: &l.agenda, remarks: &l.remarks, deadline: &l.deadline,
+		unasked: map[tracker.ID]bool{}, limit: new(rateLimit),
+	}
 	l.tick.Started = time.Now()
 	return l
 }
@@ -283,7 +283,7 @@ func (l *loop) alarm() time.Time {
 // finished reports whether a single tick is over: nothing runs, and nothing that
 // falls due within maxWait would be started.
 func (l *loop) finished(now time.Time) bool {
-	if l.replan || l.waitsForMessages() || l.awaitsTracker(now) {
+	if l.replan || l.waitsForMessages() || l.issues.awaitsTracker(now) {
 		return false
 	}
 	at, ok := l.state.Wake(l.policy(), l.rounded)
@@ -309,8 +309,8 @@ func (l *loop) ended(ctx context.Context) error {
 		return err
 	case !l.issues.listed() && !l.bad.None():
 		return nil // the report has the workflow's error; reconciling was all there was to do
-	case l.unread != nil:
-		return l.unread
+	case l.issues.unread != nil:
+		return l.issues.unread
 	}
 	return l.files.err
 }
@@ -441,8 +441,8 @@ func (l *loop) hold(now time.Time) schedule.Why {
 		return l.bad
 	case !l.noRoot.None():
 		return l.noRoot
-	case l.unlisted:
-		return schedule.Why{Reason: schedule.OnHold, Detail: l.unread.Error()}
+	case l.issues.unlisted:
+		return schedule.Why{Reason: schedule.OnHold, Detail: l.issues.unread.Error()}
 	case l.OrderOnly:
 		return schedule.Why{Reason: schedule.CommandOnly, Detail: "this run only carries out a command"}
 	case l.deadline.forbidsStart(now):

@@ -62,8 +62,8 @@ func (l *loop) ordered() []tracker.ID {
 func (l *loop) readOrdered(ctx context.Context) {
 	ids := l.ordered()
 	slices.Sort(ids)
-	if err := l.refresh(ctx, ids); err != nil {
-		l.unasking("read the issues that a command is for", err)
+	if err := l.issues.readByID(ctx, ids); err != nil {
+		l.issues.unasking("read the issues that a command is for", err)
 	}
 }
 

@@ -144,7 +144,7 @@ func (l *loop) unavailable() map[tracker.ID]bool {
 	for w := range l.lost {
 		ids[w.id] = true
 	}
-	maps.Copy(ids, l.unasked)
+	maps.Copy(ids, l.issues.unasked)
 	return ids
 }
 

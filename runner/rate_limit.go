@@ -94,7 +94,7 @@ func (l *rateLimit) end() time.Time {
 // restarted. A wait that has ended stays there: it has no effect, and deleting it would
 // need a save in a tick in which nothing happened.
 func (l *loop) keepWait() {
-	if end := l.limit.end(); !end.IsZero() {
+	if end := l.issues.limit.end(); !end.IsZero() {
 		l.state.Wait = schedule.TrackerWait{Tracker: l.wf.Settings.Tracker.Kind, Until: end}
 	}
 }
@@ -103,34 +103,6 @@ func (l *loop) keepWait() {
 func (l *loop) takeWait() {
 	now, wait := time.Now(), l.state.Wait
 	if left := wait.Until.Sub(now); left > 0 && wait.Tracker == l.wf.Settings.Tracker.Kind {
-		_ = l.limit.extend(&tracker.RateLimitError{Op: "read the tracker", RetryAfter: left.Round(time.Second)}, now, wait.Until)
+		_ = l.issues.limit.extend(&tracker.RateLimitError{Op: "read the tracker", RetryAfter: left.Round(time.Second)}, now, wait.Until)
 	}
-}
-
-// waits reports whether a read failed because the tracker must not be called. If
-// so, it moves the next poll forward to the end of the wait.
-func (l *loop) waits(now time.Time) bool {
-	err := l.limit.refusal(now)
-	if err == nil {
-		return false
-	}
-	if end := l.limit.end(); end.Before(l.nextPoll) {
-		l.nextPoll = end
-	}
-	if l.limit.logged != err {
-		l.limit.logged = err
-		l.warn(err.Error())
-		l.Log.Warn("the tracker asks to wait: nothing starts until it can be read again", "error", err)
-	}
-	return true
-}
-
-// awaitsTracker reports whether a single tick is to wait until the tracker can be
-// called again: for a minute in all, and not beyond its deadline.
-func (l *loop) awaitsTracker(now time.Time) bool {
-	if l.unread == nil || l.limit.refusal(now) == nil {
-		return false
-	}
-	end := l.limit.end()
-	return end.Sub(l.limit.first) <= maxLimitWait && (l.deadline.startBy.IsZero() || end.Before(l.deadline.startBy))
 }

@@ -155,12 +155,12 @@ func (l *loop) connect(ctx context.Context, wf workflow.Workflow) error {
 		conn.Repository = l.conn.Repository // whose store is open
 	}
 	if !reflect.DeepEqual(wf.Settings.Tracker, l.wf.Settings.Tracker) {
-		l.limit = new(rateLimit) // the tracker or its credential is another one
+		l.issues.limit = new(rateLimit) // the tracker or its credential is another one
 		if l.state != nil {
 			l.state.Wait = schedule.TrackerWait{}
 		}
 	}
-	conn.Tracker.Reader = limitedReader{conn.Tracker.Reader, l.limit}
+	conn.Tracker.Reader = limitedReader{conn.Tracker.Reader, l.issues.limit}
 	if label := wf.Settings.Feedback.Label; label != "" {
 		conn.Tracker.Reader = withoutLabel{conn.Tracker.Reader, tracker.NormalLabel(label)}
 	}
@@ -189,22 +189,22 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 		switch {
 		case len(unknown) == 0:
 			return decisions
-		case l.unread == nil:
+		case l.issues.unread == nil:
 		case !relisted && !l.isShard(): // the list may answer although the ids do not
 			relisted = true
-			l.list(reads)
+			l.issues.listCandidates(reads)
 			continue
 		default:
 			for _, id := range unknown {
-				l.unasked[id] = true
+				l.issues.unasked[id] = true
 			}
 			continue
 		}
 		// Expect as many sessions to end soon as ended lately; the slots of some are free already.
 		policy.MaxConcurrent += max(0, len(lately(l.exits, now))-len(starting))
 		soon := startsOf(schedule.Plan(l.state, snap, policy, now))
-		if err := l.refresh(reads, l.issues.stale(soon, fresh, now)); err != nil {
-			l.unasking("re-read the issues that are about to start", err)
+		if err := l.issues.readByID(reads, l.issues.stale(soon, fresh, now)); err != nil {
+			l.issues.unasking("re-read the issues that are about to start", err)
 		}
 	}
 }

@@ -25,8 +25,8 @@ func (l *loop) finish(now time.Time) {
 	t.Workflow, t.Tracker = l.wf.Path, l.wf.Settings.Tracker.Kind
 	t.Budget = l.wf.Settings.Policy.Budget
 	t.Listed = l.issues.listed() || l.isShard() // which need not list
-	if l.unread != nil {
-		t.Unread = l.unread.Error()
+	if l.issues.unread != nil {
+		t.Unread = l.issues.unread.Error()
 	}
 	if l.state == nil {
 		return // the tick failed before it had a state
