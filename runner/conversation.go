@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,101 +18,147 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// conversations holds what the loop knows about the conversations on issues. In the zero
-// value nothing was read yet.
+// conversations reads what people and checks say about issues, and answers them. Before the
+// first read it knows nothing.
 type conversations struct {
+	*inForce
+	*ledger
+	*agenda
+	*remarks
+	tasks   *tasks
+	issues  *issueReader
+	secrets func(string) string // hides secrets in what is posted; nil hides none
+
 	news    map[tracker.ID]feedback.News // as last read
 	pulls   map[tracker.ID]*feedback.Pull
 	failed  map[string]bool // what could not be posted in this tick, and is not tried again
 	posting map[string]bool // what is being posted
 	untold  []func()        // tell people that an issue waits or goes on, when some of that is done
 
+	noted   bool // people were told of changes in this tick
+	stopped bool // the run ends: nobody is told anything more
+
 	nextRead time.Time                // before which a poll reads what people say only if an issue has changed
 	updated  map[tracker.ID]time.Time // when the issues with a claim had changed last, at the last read
 }
 
+// listenPerShard times the number of shards is the least time between two reads of what
+// people say about the issues of a shard, on average: see [conversations.readsNow]. Each is a GraphQL
+// query, which no ETag makes free. With it, a fleet of any size uses half of the 1,000 queries
+// an hour that GitHub allows a job's token.
+const listenPerShard = 7200 * time.Millisecond
+
 // listen reads what was said about the issues with a claim or a delivery (SPEC §8.1: part
 // of a poll). If it cannot be read, the tick goes on without it.
-func (l *loop) listen(ctx context.Context) {
-	d := l.conn.Discussion
-	l.talks.news, l.talks.pulls, l.talks.failed = map[tracker.ID]feedback.News{}, map[tracker.ID]*feedback.Pull{}, map[string]bool{}
-	topics := l.topics()
-	if d == nil || len(topics) == 0 || l.issues.unread != nil {
+func (c *conversations) listen(ctx context.Context) {
+	d := c.conn.Discussion
+	c.news, c.pulls, c.failed = map[tracker.ID]feedback.News{}, map[tracker.ID]*feedback.Pull{}, map[string]bool{}
+	topics := c.topics()
+	if d == nil || len(topics) == 0 || c.issues.unread != nil {
 		return
 	}
 	heard, warnings, err := d.Read(ctx, topics)
-	l.warn(warnings...)
+	c.warn(warnings...)
 	if err != nil {
-		l.warnError("read what was said about the issues", err)
+		c.warnError("read what was said about the issues", err)
 		return
 	}
 	now := time.Now()
-	rules := feedback.Rules{Bots: l.wf.Settings.Feedback.Bots}
+	rules := feedback.Rules{Bots: c.wf.Settings.Feedback.Bots}
 	var unknown []tracker.ID
 	for _, t := range topics {
 		h := heard[t.ID]
-		talk := l.state.Conversations[t.ID]
+		talk := c.state.Conversations[t.ID]
 		n := feedback.Read(h.World, talk, rules, now)
-		l.talks.news[t.ID] = n
+		c.news[t.ID] = n
 		if h.Pull != nil {
-			l.talks.pulls[t.ID] = h.Pull
+			c.pulls[t.ID] = h.Pull
 			if standing := h.Pull.Standing; standing != talk.Checks {
-				l.change(schedule.ConversationRead{ID: t.ID, Checks: &standing})
+				c.change(schedule.ConversationRead{ID: t.ID, Checks: &standing})
 			}
 		}
 		for _, sentence := range n.Ignored {
-			l.warn(l.nameOf(t.ID) + ": " + sentence)
+			c.warn(c.nameOf(t.ID) + ": " + sentence)
 		}
 		for _, sentence := range n.Changes {
-			l.notice(l.nameOf(t.ID) + ": " + sentence)
-			l.tick.Noted = true
+			c.notice(c.nameOf(t.ID) + ": " + sentence)
+			c.noted = true
 		}
 		if !slices.Equal(n.Read, talk.Read) {
-			l.change(schedule.ConversationRead{ID: t.ID, Read: &n.Read})
+			c.change(schedule.ConversationRead{ID: t.ID, Read: &n.Read})
 		}
 		if n.Settled && h.Pulled != "" && h.Pulled != talk.Pull {
-			l.change(schedule.ConversationRead{ID: t.ID, Pull: &h.Pulled})
+			c.change(schedule.ConversationRead{ID: t.ID, Pull: &h.Pulled})
 		}
-		if _, claimed := l.state.Claims[t.ID]; !claimed && (n.Feedback.Round != "" || n.Feedback.Command != "" || n.Feedback.Pull == schedule.PullMerged || n.Feedback.Pull == schedule.PullClosed) {
+		if _, claimed := c.state.Claims[t.ID]; !claimed && (n.Feedback.Round != "" || n.Feedback.Command != "" || n.Feedback.Pull == schedule.PullMerged || n.Feedback.Pull == schedule.PullClosed) {
 			unknown = append(unknown, t.ID)
 		}
 	}
-	if err := l.issues.readByID(ctx, unknown); err != nil {
-		l.warnError("read the issues that have feedback", err)
+	if err := c.issues.readByID(ctx, unknown); err != nil {
+		c.warnError("read the issues that have feedback", err)
 	}
 	for _, t := range topics {
-		if l.pullOf(t.ID) != t.PullRequest { // the issue has another name than the state says
-			delete(l.talks.news, t.ID)
-			delete(l.talks.pulls, t.ID)
-			l.warnForeign(t.ID)
+		if c.pullOf(t.ID) != t.PullRequest { // the issue has another name than the state says
+			delete(c.news, t.ID)
+			delete(c.pulls, t.ID)
+			c.warnForeign(t.ID)
 		}
 	}
 }
 
 // warnForeign warns that the delivery of an issue is not on the issue's own branch.
-func (l *loop) warnForeign(id tracker.ID) {
-	d := l.state.Deliveries[id]
-	l.warn(fmt.Sprintf("%s: the state says that its work is on %q, which is not its branch: pull request #%d is left alone", l.nameOf(id), d.Branch, d.Number))
+func (c *conversations) warnForeign(id tracker.ID) {
+	d := c.state.Deliveries[id]
+	c.warn(fmt.Sprintf("%s: the state says that its work is on %q, which is not its branch: pull request #%d is left alone", c.nameOf(id), d.Branch, d.Number))
+}
+
+// readsNow reports whether a poll at this time also reads what people say, and notes that it
+// does. A shard, of which there are so many, does so less often than it polls, because feedback is for the next session. A
+// command is for this session, however, and the comment with it changes the issue, which each
+// poll sees without another request. So if an issue has changed, the next read is made at
+// once. The one after it is not made earlier for that, so agents who change their issues all
+// the time cost no more reads.
+func (c *conversations) readsNow(now time.Time, shards int) bool {
+	every := time.Duration(shards) * listenPerShard
+	if now.Before(c.nextRead) {
+		if now.Add(every).Before(c.nextRead) || maps.Equal(c.updates(), c.updated) {
+			return false
+		}
+		now = c.nextRead
+	}
+	c.nextRead, c.updated = now.Add(every), c.updates()
+	return true
+}
+
+// updates returns when the issues with a claim changed last, as they were read last.
+func (c *conversations) updates() map[tracker.ID]time.Time {
+	updates := make(map[tracker.ID]time.Time, len(c.state.Claims))
+	for id := range c.state.Claims {
+		if issue := c.issues.issues[id]; issue != nil {
+			updates[id] = issue.UpdatedAt
+		}
+	}
+	return updates
 }
 
 // topics returns what may have been talked about.
-func (l *loop) topics() []discussion.Topic {
+func (c *conversations) topics() []discussion.Topic {
 	var topics []discussion.Topic
 	add := func(id tracker.ID) {
-		delivery := l.state.Deliveries[id]
-		t := discussion.Topic{ID: id, Since: l.state.Conversations[id].Heard.At.Truncate(time.Second)}
-		if t.PullRequest = l.pullOf(id); t.Number > 0 {
-			t.Head, t.Base, t.Pull = delivery.Head, delivery.Base, l.state.Conversations[id].Pull
-		} else if delivery.Number > 0 && l.wf.Settings.Delivery.Kind == workflow.KindPullRequest {
-			l.warnForeign(id)
+		delivery := c.state.Deliveries[id]
+		t := discussion.Topic{ID: id, Since: c.state.Conversations[id].Heard.At.Truncate(time.Second)}
+		if t.PullRequest = c.pullOf(id); t.Number > 0 {
+			t.Head, t.Base, t.Pull = delivery.Head, delivery.Base, c.state.Conversations[id].Pull
+		} else if delivery.Number > 0 && c.wf.Settings.Delivery.Kind == workflow.KindPullRequest {
+			c.warnForeign(id)
 		}
 		topics = append(topics, t)
 	}
-	for id := range l.state.Claims {
+	for id := range c.state.Claims {
 		add(id)
 	}
-	for id := range l.state.Deliveries {
-		if _, claimed := l.state.Claims[id]; !claimed {
+	for id := range c.state.Deliveries {
+		if _, claimed := c.state.Claims[id]; !claimed {
 			add(id)
 		}
 	}
@@ -119,19 +166,18 @@ func (l *loop) topics() []discussion.Topic {
 }
 
 // addFeedback adds to a snapshot what is unanswered, and the issues that it is about.
-func (l *loop) addFeedback(snap *schedule.Snapshot) {
-	if l.conn.Discussion == nil {
+func (c *conversations) addFeedback(snap *schedule.Snapshot, unavailable map[tracker.ID]bool) {
+	if c.conn.Discussion == nil {
 		return
 	}
-	unavailable := l.unavailable()
-	snap.Feedback = make(map[tracker.ID]schedule.Feedback, len(l.talks.news))
-	for id, n := range l.talks.news {
-		if _, talks := l.state.Conversations[id]; !talks {
-			delete(l.talks.news, id) // it ended since; the next one begins with nothing heard
+	snap.Feedback = make(map[tracker.ID]schedule.Feedback, len(c.news))
+	for id, n := range c.news {
+		if _, talks := c.state.Conversations[id]; !talks {
+			delete(c.news, id) // it ended since; the next one begins with nothing heard
 			continue
 		}
 		snap.Feedback[id] = n.Feedback
-		if issue, known := l.issues.issues[id]; known && !unavailable[id] {
+		if issue, known := c.issues.issues[id]; known && !unavailable[id] {
 			snap.Claimed[id] = issue
 		}
 	}
@@ -140,17 +186,17 @@ func (l *loop) addFeedback(snap *schedule.Snapshot) {
 // itemsFor returns the feedback that a session on an issue is given, and the function
 // that answers it. It returns nothing for a session without feedback. It adds to the
 // report what people may not expect of that feedback.
-func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx context.Context, id, text string, resolve bool) error) {
+func (c *conversations) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx context.Context, id, text string, resolve bool) error) {
 	var items []feedback.Item
 	if d.Feedback.Round != "" {
-		items = l.talks.news[d.ID].Items
+		items = c.news[d.ID].Items
 	}
-	answer := l.state.Conversations[d.ID].Answer
+	answer := c.state.Conversations[d.ID].Answer
 	if len(items) == 0 && answer == "" {
 		return nil, nil
 	}
 	for _, sentence := range feedback.Notes(items) {
-		l.notice(l.nameOf(d.ID) + ": " + sentence)
+		c.notice(c.nameOf(d.ID) + ": " + sentence)
 	}
 	given := make([]prompt.Feedback, 0, len(items)+1)
 	if answer != "" {
@@ -162,11 +208,11 @@ func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx contex
 	if len(items) == 0 {
 		return given, nil
 	}
-	talk, pull := l.conn.Discussion, l.pullOf(d.ID)
+	talk, pull := c.conn.Discussion, c.pullOf(d.ID)
 	return given, func(ctx context.Context, id, text string, resolve bool) error {
 		for _, item := range items {
 			if item.ID == id {
-				return talk.Reply(ctx, d.ID, pull, item, l.redact(text), resolve)
+				return talk.Reply(ctx, d.ID, pull, item, c.redact(text), resolve)
 			}
 		}
 		return fmt.Errorf("there is no item %q", id)
@@ -175,27 +221,27 @@ func (l *loop) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx contex
 
 // pullOf returns the pull request of an issue, zero if it has none. It ignores a delivery
 // in the state whose branch is not the issue's own.
-func (l *loop) pullOf(id tracker.ID) discussion.PullRequest {
-	d := l.state.Deliveries[id]
-	if d.Number == 0 || l.wf.Settings.Delivery.Kind != workflow.KindPullRequest {
+func (c *conversations) pullOf(id tracker.ID) discussion.PullRequest {
+	d := c.state.Deliveries[id]
+	if d.Number == 0 || c.wf.Settings.Delivery.Kind != workflow.KindPullRequest {
 		return discussion.PullRequest{}
 	}
-	identifier := l.nameOf(id)
-	if issue := l.issues.issues[id]; issue != nil {
+	identifier := c.nameOf(id)
+	if issue := c.issues.issues[id]; issue != nil {
 		identifier = issue.Identifier
 	}
-	if branch, _ := git.ParseBranch(d.Branch); !publish.IsOwn(l.branchOf(identifier), branch) {
+	if branch, _ := git.ParseBranch(d.Branch); !publish.IsOwn(c.branchOf(identifier), branch) {
 		return discussion.PullRequest{}
 	}
 	return discussion.PullRequest{Number: d.Number, Branch: d.Branch}
 }
 
 // redact hides secrets in a text.
-func (l *loop) redact(text string) string {
-	if l.Redact == nil {
+func (c *conversations) redact(text string) string {
+	if c.secrets == nil {
 		return text
 	}
-	return l.Redact(text)
+	return c.secrets(text)
 }
 
 // withoutLabel hides the label of parked issues from the rest of the program: adding it

@@ -2,26 +2,18 @@ package runner
 
 import (
 	"context"
-	"maps"
 	"math/rand/v2"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker"
 )
 
 // pollPerShard times the number of shards is the least time between two polls of a shard.
 // With it, a fleet of any size uses less than half of the requests that a tracker allows in
 // an hour.
 const pollPerShard = 1500 * time.Millisecond
-
-// listenPerShard times the number of shards is the least time between two reads of what
-// people say about the issues of a shard, on average: see [loop.listensNow]. Each is a GraphQL
-// query, which no ETag makes free. With it, a fleet of any size uses half of the 1,000 queries
-// an hour that GitHub allows a job's token.
-const listenPerShard = 7200 * time.Millisecond
 
 // isShard reports whether the run is one shard of a fleet. A shard starts one session on
 // each issue of its slice. It does not read, adopt or clean up other issues.
@@ -46,35 +38,6 @@ func (l *loop) pollEvery() time.Duration {
 		return rand.N(every) + time.Millisecond
 	}
 	return every*4/5 + rand.N(every*2/5)
-}
-
-// listensNow reports whether a poll at this time also reads what people say, and notes that it
-// does. A shard does so less often than it polls, because feedback is for the next session. A
-// command is for this session, however, and the comment with it changes the issue, which each
-// poll sees without another request. So if an issue has changed, the next read is made at
-// once. The one after it is not made earlier for that, so agents who change their issues all
-// the time cost no more reads.
-func (l *loop) listensNow(now time.Time) bool {
-	every := time.Duration(l.Shards) * listenPerShard
-	if now.Before(l.talks.nextRead) {
-		if now.Add(every).Before(l.talks.nextRead) || maps.Equal(l.updates(), l.talks.updated) {
-			return false
-		}
-		now = l.talks.nextRead
-	}
-	l.talks.nextRead, l.talks.updated = now.Add(every), l.updates()
-	return true
-}
-
-// updates returns when the issues with a claim changed last, as they were read last.
-func (l *loop) updates() map[tracker.ID]time.Time {
-	updates := make(map[tracker.ID]time.Time, len(l.state.Claims))
-	for id := range l.state.Claims {
-		if issue := l.issues.issues[id]; issue != nil {
-			updates[id] = issue.UpdatedAt
-		}
-	}
-	return updates
 }
 
 // assigned holds what a plan gave to shards.

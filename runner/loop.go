@@ -130,6 +130,9 @@ func newLoop(r *Runner) *loop {
 		issueCache: newIssueCache(), inForce: &l.inForce, agenda: &l.agenda, remarks: &l.remarks, deadline: &l.deadline,
 		unasked: map[tracker.ID]bool{}, limit: new(rateLimit),
 	}
+	l.talks = conversations{
+		inForce: &l.inForce, ledger: &l.ledger, agenda: &l.agenda, remarks: &l.remarks, tasks: &l.tasks, issues: &l.issues, secrets: r.Redact,
+	}
 	l.tick.Started = time.Now()
 	return l
 }
@@ -318,7 +321,7 @@ func (l *loop) ended(ctx context.Context) error {
 // stopAll stops every session for a reason, gracefully and in bounded time, and
 // saves their claims.
 func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) error {
-	l.tick.Stopped = string(reason)
+	l.tick.Stopped, l.talks.stopped = string(reason), true
 	if err != nil && !errors.Is(err, schedule.ErrInterrupted) {
 		l.tick.Stopped = "failed"
 	}
@@ -429,7 +432,7 @@ func (l *loop) currentPolicy() schedule.Policy {
 // snapshot returns what a plan made at now may use.
 func (l *loop) snapshot(now time.Time) schedule.Snapshot {
 	snap := l.issues.snapshot(l.state, l.unavailable(), l.hold(now))
-	l.addFeedback(&snap)
+	l.talks.addFeedback(&snap, l.unavailable())
 	l.addOrdered(&snap)
 	return snap
 }

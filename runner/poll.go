@@ -34,8 +34,8 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 		l.issues.unasking("refresh claimed issues", err)
 	}
 	l.readOrdered(ctx)
-	if l.listensNow(now) {
-		l.listen(ctx)
+	if l.talks.readsNow(now, l.Shards) {
+		l.talks.listen(ctx)
 	}
 	l.cleanUp(ctx) // which knows by then which pull requests are open
 	if !l.isShard() && (!l.issues.listed() || l.room(now)) {

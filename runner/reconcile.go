@@ -41,8 +41,8 @@ func (l *loop) reconcile(ctx context.Context) error {
 		case err == nil:
 			l.assigned.saved = l.assigned.saved || len(l.assigned.shards) > 0
 			l.perform(ctx, decisions)
-			l.answerOrders(ctx)
-			l.speakOfParked(ctx)
+			l.talks.answerOrders(ctx)
+			l.talks.speakOfParked(ctx)
 			l.noteBudget(time.Now())
 			l.noteRound(time.Now())
 			l.progress()

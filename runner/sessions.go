@@ -62,7 +62,10 @@ func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 		case schedule.Finish:
 			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", l.nameOf(d.ID), "reason", d.Why.String())
-			l.finishMerged(ctx, d)
+			if d.Clean {
+				l.remove(workspace.Issue{ID: string(d.ID), Identifier: l.nameOf(d.ID)})
+			}
+			l.talks.finish(ctx, d)
 		case schedule.Park:
 			l.tick.Parked = append(l.tick.Parked, d.ID)
 			l.Log.Warn(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
@@ -114,7 +117,7 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
 		Loopback: l.wf.Settings.Loopback, UnixSockets: l.wf.Settings.UnixSockets, Network: l.wf.Settings.Network, HookNetwork: l.wf.Settings.HookNetwork, Lookup: l.Lookup,
 		Talks: l.conn.Discussion != nil, StopAt: l.deadline.stopAt, Test: l.causes.of(l.wf),
 	}
-	job.Feedback, job.Reply = l.itemsFor(d)
+	job.Feedback, job.Reply = l.talks.itemsFor(d)
 	if claim.Feedback {
 		job.Policy = job.Policy.Answering()
 	}
@@ -200,7 +203,7 @@ func (m exited) applyTo(l *loop) {
 	}
 	next := l.recordExit(m.id, m.outcome, now)
 	l.record(m, claim, next, now)
-	l.speakOfRound(m, next)
+	l.talks.speakOfRound(m.worker, m.outcome, next)
 	l.logSession(m, claim, next, now)
 	if next.Phase == schedule.Parked {
 		l.tick.Parked = append(l.tick.Parked, m.id)

@@ -12,7 +12,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/workspace"
 )
 
 // speakTime bounds everything that is posted about one issue at once. It is shorter than
@@ -39,23 +38,22 @@ const (
 // names the change, and no two of one name run at once. A failure is a warning, and the
 // change is not tried again before the next poll. After a success done is called in the
 // loop.
-func (l *loop) post(ctx context.Context, what string, work func(context.Context) error, done func(*loop)) {
-	t := &l.talks
-	if t.posting == nil {
-		t.posting = map[string]bool{}
+func (c *conversations) post(ctx context.Context, what string, work func(context.Context) error, done func()) {
+	if c.posting == nil {
+		c.posting = map[string]bool{}
 	}
-	if t.posting[what] || t.failed[what] {
+	if c.posting[what] || c.failed[what] {
 		return
 	}
-	t.posting[what] = true
-	l.wg.Go(func() {
+	c.posting[what] = true
+	c.tasks.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, speakTime)
 		defer cancel()
 		err := work(ctx)
 		if errors.Is(err, tracker.ErrInDoubt) { // a repeated post changes nothing
 			err = work(ctx)
 		}
-		l.send(posted{what, err, done})
+		c.tasks.send(posted{what, err, done})
 	})
 }
 
@@ -63,55 +61,58 @@ func (l *loop) post(ctx context.Context, what string, work func(context.Context)
 type posted struct {
 	what string
 	err  error
-	done func(*loop)
+	done func()
 }
 
-func (m posted) applyTo(l *loop) {
-	delete(l.talks.posting, m.what)
-	if len(l.talks.posting) == 0 {
-		defer l.tellNext()
+func (m posted) applyTo(l *loop) { l.talks.end(m) }
+
+// end notes that a post has ended.
+func (c *conversations) end(m posted) {
+	delete(c.posting, m.what)
+	if len(c.posting) == 0 {
+		defer c.tellNext()
 	}
 	if _, noLabel := errors.AsType[noLabelError](m.err); noLabel {
-		l.warn(m.err.Error())
+		c.warn(m.err.Error())
 	} else if m.err != nil {
-		if l.talks.failed == nil {
-			l.talks.failed = map[string]bool{}
+		if c.failed == nil {
+			c.failed = map[string]bool{}
 		}
-		l.talks.failed[m.what] = true
-		l.warnError(m.what, m.err)
+		c.failed[m.what] = true
+		c.warnError(m.what, m.err)
 		return
 	}
 	if m.done != nil {
-		m.done(l)
+		m.done()
 	}
 }
 
 // answerOrders posts to the people who gave commands what became of them, after the state
 // was saved.
-func (l *loop) answerOrders(ctx context.Context) {
-	for id, n := range l.talks.news {
+func (c *conversations) answerOrders(ctx context.Context) {
+	for id, n := range c.news {
 		if len(n.Orders) == 0 {
 			continue
 		}
-		talk := l.state.Conversations[id]
+		talk := c.state.Conversations[id]
 		taken := n.Feedback.Command == "" || talk.Obeyed.Equal(n.Feedback.Obeyed) || talk.Heard.Equal(n.Feedback.Mark)
 		if !taken {
 			continue // it waits for a session to end
 		}
 		if n.Feedback.Command == "" && !talk.Heard.Equal(n.Feedback.Mark) { // what the plan does not need to know
-			l.change(schedule.ConversationRead{ID: id, Obeyed: &n.Feedback.Obeyed})
+			c.change(schedule.ConversationRead{ID: id, Obeyed: &n.Feedback.Obeyed})
 		}
 		orders := n.Orders
 		for _, o := range orders {
 			if !o.Known {
-				l.warn(l.redact(fmt.Sprintf("%s: %s wrote /symphony %s, which is not a command: write one of %s after /symphony",
-					l.nameOf(id), text.OneLine(o.By, maxWord), text.OneLine(o.Word, maxWord), strings.Join(feedback.Commands(), ", "))))
+				c.warn(c.redact(fmt.Sprintf("%s: %s wrote /symphony %s, which is not a command: write one of %s after /symphony",
+					c.nameOf(id), text.OneLine(o.By, maxWord), text.OneLine(o.Word, maxWord), strings.Join(feedback.Commands(), ", "))))
 			}
 		}
 		n.Orders, n.Feedback.Command = nil, ""
-		l.talks.news[id] = n
-		d, pull, status := l.conn.Discussion, l.pullOf(id), l.statusOf(id)
-		l.post(ctx, fmt.Sprintf("answer the commands on %s", l.nameOf(id)), func(ctx context.Context) error {
+		c.news[id] = n
+		d, pull, status := c.conn.Discussion, c.pullOf(id), c.statusOf(id)
+		c.post(ctx, fmt.Sprintf("answer the commands on %s", c.nameOf(id)), func(ctx context.Context) error {
 			for _, o := range orders {
 				r := tracker.Obeyed
 				if !o.Known {
@@ -132,36 +133,36 @@ func (l *loop) answerOrders(ctx context.Context) {
 }
 
 // statusOf returns how an issue stands, for its people.
-func (l *loop) statusOf(id tracker.ID) string {
-	s := feedback.Standing{Why: "no session works on it, and nothing is due", GoOn: l.comments().GoOn()}
-	if c, claimed := l.state.Claims[id]; claimed {
-		s.Phase, s.Why, s.Owner, s.Due, s.Sessions, s.Tokens = c.Phase, l.redact(c.Why), c.Owner, c.Due, c.Sessions, c.Tokens
+func (c *conversations) statusOf(id tracker.ID) string {
+	s := feedback.Standing{Why: "no session works on it, and nothing is due", GoOn: c.comments().GoOn()}
+	if claim, claimed := c.state.Claims[id]; claimed {
+		s.Phase, s.Why, s.Owner, s.Due, s.Sessions, s.Tokens = claim.Phase, c.redact(claim.Why), claim.Owner, claim.Due, claim.Sessions, claim.Tokens
 	} else {
-		talk := l.state.Conversations[id]
+		talk := c.state.Conversations[id]
 		s.Sessions, s.Tokens = talk.Sessions, talk.Tokens
 	}
-	if d, delivered := l.state.Deliveries[id]; delivered {
+	if d, delivered := c.state.Deliveries[id]; delivered {
 		s.URL = d.URL
 	}
-	return l.redact(s.Text(time.Now()))
+	return c.redact(s.Text(time.Now()))
 }
 
 // speakOfParked posts, where the people of an issue look, that a parked issue waits for
 // them, once for each reason, and later that it goes on. It also adds and removes the
 // label of parked issues. When many wait, the rest are told as the first are done.
-func (l *loop) speakOfParked(ctx context.Context) {
-	d := l.conn.Discussion
+func (c *conversations) speakOfParked(ctx context.Context) {
+	d := c.conn.Discussion
 	if d == nil || d.Writer == nil {
 		return
 	}
-	l.talks.untold = nil
-	for id, talk := range l.state.Conversations {
-		c := l.state.Claims[id]
-		waits, text := c.Phase == schedule.Parked, ""
+	c.untold = nil
+	for id, talk := range c.state.Conversations {
+		claim := c.state.Claims[id]
+		waits, text := claim.Phase == schedule.Parked, ""
 		if waits {
-			text = l.redact(feedback.Waiting(l.redact(c.Why), l.redact(talk.Asked), l.comments().GoOn()))
+			text = c.redact(feedback.Waiting(c.redact(claim.Why), c.redact(talk.Asked), c.comments().GoOn()))
 		}
-		mark := waitMark(c, talk.Asked, text)
+		mark := waitMark(claim, talk.Asked, text)
 		if talk.Posted == mark {
 			continue
 		}
@@ -174,41 +175,41 @@ func (l *loop) speakOfParked(ctx context.Context) {
 		}
 		// A question stays as it was asked, above its answer.
 		silent := !waits && strings.HasPrefix(key, questionKey+"-")
-		pull, label := l.pullOf(id), l.wf.Settings.Feedback.Label
-		l.talks.untold = append(l.talks.untold, func() {
-			if l.state.Conversations[id].Posted == mark {
+		pull, label := c.pullOf(id), c.wf.Settings.Feedback.Label
+		c.untold = append(c.untold, func() {
+			if c.state.Conversations[id].Posted == mark {
 				return // it was being told when this was noted
 			}
-			l.post(ctx, fmt.Sprintf("tell the people of %s that it %s", l.nameOf(id), what), func(ctx context.Context) error {
+			c.post(ctx, fmt.Sprintf("tell the people of %s that it %s", c.nameOf(id), what), func(ctx context.Context) error {
 				if !silent {
 					if err := d.Say(ctx, id, pull, key, text); err != nil && !errors.Is(err, tracker.ErrNotVisible) {
 						return err
 					}
 				}
 				return setLabel(ctx, d, id, label, waits)
-			}, func(l *loop) {
-				l.change(schedule.ConversationRead{ID: id, Posted: &mark})
+			}, func() {
+				c.change(schedule.ConversationRead{ID: id, Posted: &mark})
 			})
 		})
 	}
-	l.tellNext()
+	c.tellNext()
 }
 
 // tellNext tells the people of issues what speakOfParked has noted, a few at once. It makes no
 // round, and so no save, for each few.
-func (l *loop) tellNext() {
-	for len(l.talks.untold) > 0 && len(l.talks.posting) < maxPosts {
+func (c *conversations) tellNext() {
+	for len(c.untold) > 0 && len(c.posting) < maxPosts {
 		switch {
-		case l.tick.Stopped != "":
-			l.talks.untold = nil
+		case c.stopped:
+			c.untold = nil
 			return
-		case len(l.talks.failed) >= maxPosts:
-			l.warn(fmt.Sprintf("other issues are not told in this tick that they wait or go on, because this failed for %d: the next tick tries again", maxPosts))
-			l.talks.untold = nil
+		case len(c.failed) >= maxPosts:
+			c.warn(fmt.Sprintf("other issues are not told in this tick that they wait or go on, because this failed for %d: the next tick tries again", maxPosts))
+			c.untold = nil
 			return
 		}
-		tell := l.talks.untold[0]
-		l.talks.untold = l.talks.untold[1:]
+		tell := c.untold[0]
+		c.untold = c.untold[1:]
 		tell()
 	}
 }
@@ -249,40 +250,37 @@ func setLabel(ctx context.Context, d *discussion.Discussion, id tracker.ID, labe
 type noLabelError struct{ error }
 
 // speakOfRound posts what became of people's feedback when a session on it has ended.
-func (l *loop) speakOfRound(m exited, next schedule.Next) {
-	if m.round == "" || l.conn.Discussion == nil {
+func (c *conversations) speakOfRound(w *worker, o schedule.Outcome, next schedule.Next) {
+	if w.round == "" || c.conn.Discussion == nil {
 		return
 	}
 	text := feedback.Round{
-		Number: m.rounds, On: m.round, Outcome: m.outcome, Next: next,
-		Delivers: l.delivers(), Before: m.head, Head: l.state.Deliveries[m.id].Head,
+		Number: w.rounds, On: w.round, Outcome: o, Next: next,
+		Delivers: c.delivers(), Before: w.head, Head: c.state.Deliveries[w.id].Head,
 	}.Text()
-	d, pull := l.conn.Discussion, l.pullOf(m.id)
-	l.post(m.speak, fmt.Sprintf("tell the people of %s what became of their feedback", l.nameOf(m.id)), func(ctx context.Context) error {
-		return d.Say(ctx, m.id, pull, roundKey, l.redact(text))
+	d, pull := c.conn.Discussion, c.pullOf(w.id)
+	c.post(w.speak, fmt.Sprintf("tell the people of %s what became of their feedback", c.nameOf(w.id)), func(ctx context.Context) error {
+		return d.Say(ctx, w.id, pull, roundKey, c.redact(text))
 	}, nil)
 }
 
-// finishMerged performs a Finish: what a merged or closed pull request leaves is removed,
-// and the issue is finished in its tracker.
-func (l *loop) finishMerged(ctx context.Context, d schedule.Decision) {
-	if d.Clean {
-		l.remove(workspace.Issue{ID: string(d.ID), Identifier: l.nameOf(d.ID)})
-	}
+// finish finishes the issue of a merged or closed pull request in its tracker, and removes the
+// branch.
+func (c *conversations) finish(ctx context.Context, d schedule.Decision) {
 	branch, head, state := "", "", ""
-	if pull := l.talks.pulls[d.ID]; pull != nil && d.Feedback.Pull == schedule.PullMerged && d.Clean {
+	if pull := c.pulls[d.ID]; pull != nil && d.Feedback.Pull == schedule.PullMerged && d.Clean {
 		branch, head = pull.Branch, pull.Head // as GitHub says, which is the issue's own
 	}
 	if d.Move {
-		state = l.wf.Settings.Delivery.MergedState
+		state = c.wf.Settings.Delivery.MergedState
 	}
-	talk := l.conn.Discussion
-	l.post(ctx, fmt.Sprintf("finish %s", l.nameOf(d.ID)), func(ctx context.Context) error {
+	talk := c.conn.Discussion
+	c.post(ctx, fmt.Sprintf("finish %s", c.nameOf(d.ID)), func(ctx context.Context) error {
 		return talk.Merged(ctx, d.ID, branch, head, state)
-	}, func(l *loop) {
-		l.change(schedule.Finished{ID: d.ID})
-		delete(l.talks.news, d.ID)
-		l.issues.doubt(d.ID)
-		l.replan = true
+	}, func() {
+		c.change(schedule.Finished{ID: d.ID})
+		delete(c.news, d.ID)
+		c.issues.doubt(d.ID)
+		c.replan = true
 	})
 }

@@ -21,7 +21,7 @@ func (l *loop) finish(now time.Time) {
 		l.resolve(progress.Agent)
 	}
 	t.Errors, t.Warnings, t.Notices = l.errors(), l.warnings, l.notices
-	t.Ended = now
+	t.Ended, t.Noted = now, l.talks.noted
 	t.Workflow, t.Tracker = l.wf.Path, l.wf.Settings.Tracker.Kind
 	t.Budget = l.wf.Settings.Policy.Budget
 	t.Listed = l.issues.listed() || l.isShard() // which need not list
