@@ -61,8 +61,7 @@ type loop struct {
 	noRoot  schedule.Why // why the folder of the workspaces cannot be used; zero if it can
 
 	// The sessions, and what they share.
-	workers   map[tracker.ID]*worker // the sessions whose claims are ours, by issue
-	lost      map[*worker]bool       // the sessions that lost their claims and have not ended; see loseClaims
+	running   *sessions
 	cleaning  map[tracker.ID]context.CancelCauseFunc
 	preflight *attempt.PreflightOnce // lets one session of a tick check for all
 	logs      *eventLogs
@@ -72,10 +71,9 @@ type loop struct {
 
 	// The times of the run.
 	deadline deadline
-	lookAt   time.Time   // when to look whether WORKFLOW.md has changed
-	rounded  time.Time   // when the last round began
-	exits    []time.Time // when the last sessions ended
-	cleaned  bool        // startup cleanup has begun
+	lookAt   time.Time // when to look whether WORKFLOW.md has changed
+	rounded  time.Time // when the last round began
+	cleaned  bool      // startup cleanup has begun
 
 	abandoned bool // something did not end although it was stopped; nothing waits for it any more
 
@@ -108,7 +106,7 @@ func (r *Runner) run(ctx context.Context) (*loop, error) {
 	}
 	l.finish(time.Now())
 	if !l.abandoned { // otherwise a session may still use them
-		l.closeFiles()
+		l.files.close()
 	}
 	if l.display.stale {
 		l.display.update(l.view(time.Now()))
@@ -119,7 +117,7 @@ func (r *Runner) run(ctx context.Context) (*loop, error) {
 func newLoop(r *Runner) *loop {
 	l := &loop{
 		Runner: r, remarks: remarks{log: r.Log}, tasks: newTasks(), ledger: ledger{unsaved: newUnsaved()}, preflight: attempt.NewPreflightOnce(),
-		workers: map[tracker.ID]*worker{}, lost: map[*worker]bool{}, cleaning: map[tracker.ID]context.CancelCauseFunc{},
+		running: newSessions(), cleaning: map[tracker.ID]context.CancelCauseFunc{},
 		owners:  newOwners(),
 		causes:  newCauseTests(r.Test),
 		cleaned: r.Shards > 0, // the plan has done it
@@ -132,6 +130,9 @@ func newLoop(r *Runner) *loop {
 	}
 	l.talks = conversations{
 		inForce: &l.inForce, ledger: &l.ledger, agenda: &l.agenda, remarks: &l.remarks, tasks: &l.tasks, issues: &l.issues, secrets: r.Redact,
+	}
+	l.files = files{
+		inForce: &l.inForce, ledger: &l.ledger, agenda: &l.agenda, remarks: &l.remarks, tasks: &l.tasks, sessions: l.running, logs: r.Logs, repeats: !r.Once,
 	}
 	l.tick.Started = time.Now()
 	return l
@@ -186,7 +187,7 @@ func (l *loop) run(ctx context.Context) error {
 		}
 		switch now := time.Now(); {
 		case ctx.Err() != nil:
-			if n := l.sessions(); n > 0 {
+			if n := l.running.count(); n > 0 {
 				l.Log.Info("interrupted: ending sessions, up to 10 s; interrupt again to kill them", "sessions", n)
 			}
 			return l.stopAll(ctx, schedule.Interrupted, schedule.ErrInterrupted)
@@ -259,7 +260,7 @@ func (l *loop) drain() {
 func (l *loop) gather(ctx context.Context) {
 	rest := time.NewTimer(time.Until(l.rounded.Add(minRound)))
 	defer rest.Stop()
-	for l.sessions() > 0 {
+	for l.running.count() > 0 {
 		select {
 		case m := <-l.inbox:
 			m.applyTo(l)
@@ -325,7 +326,7 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 	if err != nil && !errors.Is(err, schedule.ErrInterrupted) {
 		l.tick.Stopped = "failed"
 	}
-	for id, w := range l.workers {
+	for id, w := range l.running.owned {
 		if l.state.Claims[id].Phase == schedule.Running { // otherwise it is being stopped for a reason of its own
 			l.state.Apply(schedule.Decision{Action: schedule.Stop, ID: id, Why: schedule.Why{Reason: reason, Detail: stopText(reason)}}, time.Now())
 		}
@@ -353,7 +354,7 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 
 // waitsForMessages reports whether something is in progress whose end will be a message.
 func (l *loop) waitsForMessages() bool {
-	return l.sessions() > 0 || len(l.cleaning) > 0 || len(l.talks.posting) > 0 || l.files.cancel != nil || l.testing != nil
+	return l.running.count() > 0 || len(l.cleaning) > 0 || len(l.talks.posting) > 0 || l.files.cancel != nil || l.testing != nil
 }
 
 // awaitMessages applies messages until nothing is in progress, for stopTime at most. A killed
@@ -370,7 +371,7 @@ func (l *loop) awaitMessages() {
 		case <-enough:
 			l.abandoned = true
 			text := fmt.Sprintf("what was stopped did not end (sessions: %d, other tasks: %d): the next run takes over its issues",
-				l.sessions(), len(l.cleaning)+len(l.talks.posting))
+				l.running.count(), len(l.cleaning)+len(l.talks.posting))
 			l.warn(text)
 			l.Log.Error(text)
 			return
@@ -416,7 +417,7 @@ func (l *loop) currentPolicy() schedule.Policy {
 	p := l.wf.Settings.Policy
 	p.Setup, p.Salt = l.setup, l.salt
 	p.Delivers = l.delivers()
-	p.MaxConcurrent = max(p.MaxConcurrent-len(l.lost), 0) // a session that lost its claim still takes a slot
+	p.MaxConcurrent = max(p.MaxConcurrent-len(l.running.lost), 0) // a session that lost its claim still takes a slot
 	switch {
 	case l.Fleet != nil:
 		p = l.Fleet.Bind(p)
@@ -461,5 +462,5 @@ func (l *loop) hold(now time.Time) schedule.Why {
 	case l.Fleet != nil:
 		return schedule.Why{} // shards fetch the repository
 	}
-	return l.filesHold()
+	return l.files.hold()
 }

@@ -109,39 +109,22 @@ func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 	if l.state != nil {
 		state.CarryOverTick(l.state) // the unsaved changes are in it already
 	}
-	l.loseClaims(state)
+	for _, id := range l.running.lose(state) {
+		delete(l.unsaved.heartbeats, id)
+	}
 	l.takeBack(state)
 	l.state, l.rev = state, rev
 	l.takeWait()
 }
 
-// loseClaims stops the sessions whose claims a state does not have. Another run has them, or
-// the state is an older one. A session that has lost its claim stays known until it has
-// ended, and nothing happens to its issue before. It never gets the claim back, and its end
-// changes no claim.
-func (l *loop) loseClaims(state *schedule.State) {
-	for id, w := range l.workers {
-		if c := state.Claims[id]; c.Owner == l.Self && c.Phase.HasSession() && c.Sessions == w.claim.Sessions {
-			continue
-		}
-		delete(l.workers, id)
-		delete(l.unsaved.heartbeats, id)
-		l.lost[w] = true
-		w.cancel(schedule.StopError(schedule.ClaimLost))
-	}
-}
-
-// sessions returns the number of sessions in progress.
-func (l *loop) sessions() int { return len(l.workers) + len(l.lost) }
-
 // unavailable returns the issues that no plan may touch: their workspaces are being removed,
 // a session that lost its claim has not ended, or nobody knows how they are now.
 func (l *loop) unavailable() map[tracker.ID]bool {
-	ids := make(map[tracker.ID]bool, len(l.cleaning)+len(l.lost))
+	ids := make(map[tracker.ID]bool, len(l.cleaning)+len(l.running.lost))
 	for id := range l.cleaning {
 		ids[id] = true
 	}
-	for w := range l.lost {
+	for w := range l.running.lost {
 		ids[w.id] = true
 	}
 	maps.Copy(ids, l.issues.unasked)
@@ -152,7 +135,7 @@ func (l *loop) unavailable() map[tracker.ID]bool {
 // their sessions were not started, and no shard knows of them.
 func (l *loop) takeBack(state *schedule.State) {
 	for id, c := range state.Claims {
-		if c.Owner == l.Self && l.workers[id] == nil {
+		if c.Owner == l.Self && l.running.owned[id] == nil {
 			state.Requeue(id, time.Now())
 			l.pollSoon()
 		}

@@ -25,7 +25,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 		l.preflight = attempt.NewPreflightOnce()
 	}
 	l.issues.beginPoll()
-	l.renewFiles()
+	l.files.renew()
 	l.reopenWorkspaces(ctx)
 	l.resumeIfChanged(now)
 	l.testPause(ctx, now)

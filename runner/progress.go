@@ -100,7 +100,7 @@ func (l *loop) view(now time.Time) progress.Progress {
 	for _, t := range l.problems {
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: t.source, Text: t.text})
 	}
-	for _, w := range slices.SortedFunc(maps.Values(l.workers), l.compareWorkers) {
+	for _, w := range slices.SortedFunc(maps.Values(l.running.owned), l.compareWorkers) {
 		p.Sessions = append(p.Sessions, progress.Session{
 			Claim: l.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started,
 			Event: w.last.Event, Summary: w.last.Summary, Doing: w.last.Doing, Log: w.eventLog, Events: w.events,

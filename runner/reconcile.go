@@ -182,7 +182,7 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 		snap, policy := l.snapshot(now), l.policy()
 		decisions := l.spread(schedule.Plan(l.state, snap, policy, now))
 		starting := startsOf(decisions)
-		if len(starting) > 0 && l.Fleet == nil && !l.filesReady(ctx, decisions) {
+		if len(starting) > 0 && l.Fleet == nil && !l.files.ready(ctx, decisions) {
 			continue // now there is a reason why nothing starts
 		}
 		unknown := l.issues.stale(starting, fresh, now)
@@ -201,7 +201,7 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 			continue
 		}
 		// Expect as many sessions to end soon as ended lately; the slots of some are free already.
-		policy.MaxConcurrent += max(0, len(lately(l.exits, now))-len(starting))
+		policy.MaxConcurrent += max(0, len(lately(l.running.exits, now))-len(starting))
 		soon := startsOf(schedule.Plan(l.state, snap, policy, now))
 		if err := l.issues.readByID(reads, l.issues.stale(soon, fresh, now)); err != nil {
 			l.issues.unasking("re-read the issues that are about to start", err)
@@ -220,15 +220,6 @@ func startsOf(decisions []schedule.Decision) []tracker.ID {
 	return ids
 }
 
-// lately returns the times, sorted with the oldest first, that are not longer ago
-// than fresh.
-func lately(times []time.Time, now time.Time) []time.Time {
-	for len(times) > 0 && now.Sub(times[0]) > fresh {
-		times = times[1:]
-	}
-	return times
-}
-
 // commit applies the decisions to the state and saves it. If it fails the state
 // is unchanged, and nothing may be performed.
 func (l *loop) commit(ctx context.Context, decisions []schedule.Decision) error {
@@ -242,7 +233,7 @@ func (l *loop) commit(ctx context.Context, decisions []schedule.Decision) error 
 			l.tick.Acted++
 		}
 	}
-	if l.Once && l.sessions() == 0 && !starts {
+	if l.Once && l.running.count() == 0 && !starts {
 		l.remember(now) // this may be the last save of the tick
 	}
 	err := l.save(ctx)

@@ -35,9 +35,22 @@ type Repository struct {
 	Kept         string // absolute path of the folder for work that was refused; used if there is no folder for logs
 }
 
-// files holds what the loop knows about the repository of its workflow. The zero value
-// knows nothing.
+// files has the repository of the workflow ready for sessions.
 type files struct {
+	*inForce
+	*ledger
+	*agenda
+	*remarks
+	tasks    *tasks
+	sessions *sessions
+	logs     string // as in [Runner].Logs
+	repeats  bool   // the run polls again and again
+
+	opened
+}
+
+// opened holds what is known of the repository. The zero value knows nothing.
+type opened struct {
 	of      *Repository // whose store is open; nil before the first fetch
 	store   *git.Store  // nil until it could be opened
 	fetched git.Fetched
@@ -48,14 +61,13 @@ type files struct {
 	began   time.Time               // of the latest fetch
 }
 
-// filesHold returns why no session can start with the files that there are.
-func (l *loop) filesHold() schedule.Why {
-	f := &l.files
+// hold returns why no session can start with the files that there are.
+func (f *files) hold() schedule.Why {
 	switch {
-	case l.conn.Repository == nil:
+	case f.conn.Repository == nil:
 	case f.cancel != nil:
 		return schedule.Why{Reason: schedule.OnHold, Detail: "the repository is being fetched"}
-	case f.of != nil && f.of != l.conn.Repository && l.sessions() > 0:
+	case f.of != nil && f.of != f.conn.Repository && f.sessions.count() > 0:
 		return schedule.Why{Reason: schedule.OnHold, Detail: "the settings of the repository changed, and sessions with the old ones still run"}
 	case f.err != nil:
 		return schedule.Why{Reason: schedule.OnHold, Detail: f.err.Error()}
@@ -63,51 +75,50 @@ func (l *loop) filesHold() schedule.Why {
 	return schedule.Why{}
 }
 
-// filesReady reports whether the sessions that the decisions start can start with the files
+// ready reports whether the sessions that the decisions start can start with the files
 // that the store has. If not, it begins to fetch them, and hold says why nothing starts.
-func (l *loop) filesReady(ctx context.Context, decisions []schedule.Decision) bool {
-	f := &l.files
-	if l.conn.Repository == nil {
+func (f *files) ready(ctx context.Context, decisions []schedule.Decision) bool {
+	if f.conn.Repository == nil {
 		return true
 	}
-	if !l.filesHold().None() {
+	if !f.hold().None() {
 		return false
 	}
-	if f.of != l.conn.Repository {
-		l.closeFiles()
-		f.of = l.conn.Repository
+	if f.of != f.conn.Repository {
+		f.close()
+		f.of = f.conn.Repository
 	}
-	ready := f.current
+	current := f.current
 	var first git.Branch
 	for _, d := range decisions {
 		if d.Action != schedule.Dispatch {
 			continue
 		}
-		ready = ready && !f.stale[d.ID]
+		current = current && !f.stale[d.ID]
 		if first.IsZero() {
-			first = l.branchOf(cmp.Or(d.Issue.Identifier, l.nameOf(d.ID)))
+			first = f.branchOf(cmp.Or(d.Issue.Identifier, f.nameOf(d.ID)))
 		}
 	}
-	if !ready {
-		if l.isPushKnown() {
+	if !current {
+		if f.isPushKnown() {
 			first = git.Branch{}
 		}
-		l.fetch(ctx, first)
+		f.fetch(ctx, first)
 	}
-	return ready
+	return current
 }
 
 // isPushKnown reports whether the server has taken a push of ours and refused none since, so
 // that its rules need not be asked for before a session starts.
-func (l *loop) isPushKnown() bool {
-	for _, c := range l.state.Claims {
+func (f *files) isPushKnown() bool {
+	for _, c := range f.state.Claims {
 		if strings.HasPrefix(c.Fault, schedule.PushFault) {
 			return false
 		}
 	}
-	for _, d := range l.state.Deliveries {
+	for _, d := range f.state.Deliveries {
 		if d.Head != "" {
-			return !strings.HasPrefix(l.state.Pause.Fault, schedule.PushFault)
+			return !strings.HasPrefix(f.state.Pause.Fault, schedule.PushFault)
 		}
 	}
 	return false
@@ -115,12 +126,12 @@ func (l *loop) isPushKnown() bool {
 
 // fetch begins to read the remote, and the rules for the branch of an issue, if it is not
 // zero. The loop goes on: a large repository takes minutes.
-func (l *loop) fetch(ctx context.Context, branch git.Branch) {
+func (f *files) fetch(ctx context.Context, branch git.Branch) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	l.files.cancel, l.files.began = cancel, time.Now()
-	of, store := l.files.of, l.files.store
-	l.Log.Info("fetching the repository", "remote", of.Remote)
-	l.wg.Go(func() {
+	f.cancel, f.began = cancel, time.Now()
+	of, store := f.of, f.store
+	f.log.Info("fetching the repository", "remote", of.Remote)
+	f.tasks.wg.Go(func() {
 		var got git.Fetched
 		var err error
 		if store == nil {
@@ -132,7 +143,7 @@ func (l *loop) fetch(ctx context.Context, branch git.Branch) {
 		if err == nil && !branch.IsZero() && of.Publisher != nil {
 			_, err = of.Publisher.CheckRules(ctx, branch, !got.Branches[branch].IsZero())
 		}
-		l.send(fetched{store, got, err})
+		f.tasks.send(fetched{store, got, err})
 	})
 }
 
@@ -143,53 +154,55 @@ type fetched struct {
 	err   error
 }
 
-func (m fetched) applyTo(l *loop) {
-	f := &l.files
+func (m fetched) applyTo(l *loop) { l.files.end(m) }
+
+// end takes over what a fetch has read.
+func (f *files) end(m fetched) {
 	f.cancel(nil)
 	f.cancel, f.store, f.err = nil, m.store, m.err
-	l.replan = true
+	f.replan = true
 	switch {
 	case m.err == nil:
 		f.fetched, f.current, f.stale = m.got, true, map[tracker.ID]bool{}
-		l.resolve(progress.Repository)
-		l.Log.Info("fetched the repository", "remote", f.of.Remote, "base", m.got.Base, "head", m.got.Head, "branches", len(m.got.Branches))
+		f.resolve(progress.Repository)
+		f.log.Info("fetched the repository", "remote", f.of.Remote, "base", m.got.Base, "head", m.got.Head, "branches", len(m.got.Branches))
 	case errors.Is(m.err, schedule.StopError(schedule.DeadlineReached)) && f.current:
 		f.err = nil // sessions had what they needed
 	case errors.Is(m.err, schedule.StopError(schedule.DeadlineReached)):
 		f.err = fmt.Errorf("fetch %s: %w: not done after %v, when the deadline came; nothing of it is kept: give the run more time (--deadline), or a job whose checkout has the whole history (fetch-depth: 0)",
 			f.of.Remote, git.ErrTimeout, time.Since(f.began).Round(time.Second))
-		l.problem(progress.Repository, f.err.Error())
+		f.problem(progress.Repository, f.err.Error())
 	case !errors.Is(m.err, context.Canceled) && !errors.Is(m.err, schedule.ErrInterrupted):
-		l.problem(progress.Repository, m.err.Error())
-		l.Log.Error("repository not fetched: nothing starts until it is", "error", m.err)
+		f.problem(progress.Repository, m.err.Error())
+		f.log.Error("repository not fetched: nothing starts until it is", "error", m.err)
 	}
 }
 
-// renewFiles has the next session of a service start with what the remote has then. A
+// renew has the next session of a service start with what the remote has then. A
 // fetch that failed is repeated.
-func (l *loop) renewFiles() {
-	l.files.err = nil
-	if !l.Once {
-		l.files.current = false
+func (f *files) renew() {
+	f.err = nil
+	if f.repeats {
+		f.current = false
 	}
 }
 
-// closeFiles closes the store. No session uses it any more.
-func (l *loop) closeFiles() {
-	if l.files.store != nil {
-		if err := l.files.store.Close(); err != nil {
-			l.Log.Warn("the store of the repository was not closed", "error", err)
+// close closes the store. No session uses it any more.
+func (f *files) close() {
+	if f.store != nil {
+		if err := f.store.Close(); err != nil {
+			f.log.Warn("the store of the repository was not closed", "error", err)
 		}
 	}
-	l.files = files{}
+	f.opened = opened{}
 }
 
-// repositoryFor returns the repository for a session on an issue, which is claimed.
-func (l *loop) repositoryFor(issue tracker.Issue) *attempt.Repository {
-	f, s := &l.files, l.wf.Settings
-	last := recordOf(l.state.Deliveries[issue.ID])
-	branch, there := publish.Locate(l.branchOf(issue.Identifier), last, f.fetched)
-	if l.state.Deliveries[issue.ID].Lost && there != last.Head {
+// forSession returns the repository for a session on an issue, which is claimed.
+func (f *files) forSession(issue tracker.Issue) *attempt.Repository {
+	s := f.wf.Settings
+	last := recordOf(f.state.Deliveries[issue.ID])
+	branch, there := publish.Locate(f.branchOf(issue.Identifier), last, f.fetched)
+	if f.state.Deliveries[issue.ID].Lost && there != last.Head {
 		last.Branch, last.Pushing = branch, there // pushed by the lost shard
 	}
 	head := there
@@ -214,11 +227,11 @@ func (l *loop) repositoryFor(issue tracker.Issue) *attempt.Repository {
 		return r
 	}
 	kept := f.of.Kept
-	if l.Logs != "" { // which are kept when the machine is gone
-		kept = filepath.Join(l.Logs, "refused")
+	if f.logs != "" { // which are kept when the machine is gone
+		kept = filepath.Join(f.logs, "refused")
 	}
 	d := &deliverer{
-		Repository: f.of, store: f.store, inbox: l.inbox, folder: filepath.Join(kept, workspace.Key(issue.Identifier)),
+		Repository: f.of, store: f.store, inbox: f.tasks.inbox, folder: filepath.Join(kept, workspace.Key(issue.Identifier)),
 		issue: issue, base: f.fetched.Base, branch: branch, there: there, last: last, proven: s.Delivery.Verify == "",
 	}
 	r.Deliver, r.Settle = d.deliver, d.settle

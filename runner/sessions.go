@@ -50,7 +50,7 @@ func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 			}
 			l.dispatch(ctx, d)
 		case schedule.Stop:
-			w := l.workers[d.ID]
+			w := l.running.owned[d.ID]
 			w.log.Info(d.Action.Happened(), "session_id", w.last.Session, "pid", w.last.PID, "reason", d.Why.String())
 			w.cancel(schedule.StopError(d.Why.Reason))
 		case schedule.Release:
@@ -80,18 +80,15 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	claim := l.state.Claims[issue.ID]
 	l.issues.learn(issue, l.issues.readAt[issue.ID])
 	log := l.Log.With("issue_id", issue.ID, "issue_identifier", issue.Identifier)
-	// Sessions do not use the context of the run: each is stopped with its own
-	// reason and waited for.
-	ctx, cancel := context.WithCancelCause(context.Background())
 	w := &worker{
-		id: issue.ID, claim: claim, log: log, cancel: cancel, started: time.Now(), speak: speak,
+		id: issue.ID, claim: claim, log: log, started: time.Now(), speak: speak,
 		head: l.state.Deliveries[issue.ID].Head,
 	}
 	if d.Feedback.Round != "" {
 		talk := l.state.Conversations[issue.ID]
 		w.round, w.rounds = d.Feedback.Summary, talk.Rounds+talk.CheckRounds
 	}
-	l.workers[issue.ID] = w
+	ctx := l.running.begin(w)
 	job := l.jobFor(d, claim)
 	job.Log = log
 	first := l.logs.sessionOf(issue, w.started)
@@ -122,7 +119,7 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
 		job.Policy = job.Policy.Answering()
 	}
 	if l.conn.Repository != nil {
-		job.Repository = l.repositoryFor(issue)
+		job.Repository = l.files.forSession(issue)
 		job.Unsettled = claim.Unsettled && len(job.Feedback) == 0
 		last := l.state.Deliveries[issue.ID]
 		job.Refused, job.LeftOut, job.Blocked = last.Refused, last.LeftOut, last.Blocked
@@ -165,7 +162,7 @@ type updated struct {
 func (m updated) applyTo(l *loop) {
 	m.last = m.update.Merge(m.last)
 	l.display.heard(m.worker, m.update, l.nameOf(m.id))
-	if l.workers[m.id] == m.worker {
+	if l.running.owned[m.id] == m.worker {
 		l.heartbeat(m.id, m.update)
 	}
 	l.warn(m.update.Warnings...)
@@ -185,12 +182,10 @@ type exited struct {
 
 func (m exited) applyTo(l *loop) {
 	now := time.Now()
-	if l.lost[m.worker] {
+	if l.running.end(m.worker, now) {
 		m.endLost(l, now)
 		return
 	}
-	delete(l.workers, m.id)
-	l.exits = append(lately(l.exits, now), now)
 	m.outcome = l.reclassify(m.id, m.outcome, now)
 	claim := l.state.Claims[m.id]
 	switch o := m.outcome; {
@@ -221,7 +216,6 @@ func (m exited) applyTo(l *loop) {
 
 // endLost applies the end of a session that lost its claim. It changes no claim.
 func (m exited) endLost(l *loop, now time.Time) {
-	delete(l.lost, m.worker)
 	l.issues.doubt(m.id)
 	next := schedule.Next{Why: schedule.Why{Reason: schedule.ClaimLost, Detail: "the state no longer holds its claim"}}
 	l.record(m, m.claim, next, now)

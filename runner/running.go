@@ -1,0 +1,70 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+)
+
+// sessions holds the sessions in progress.
+type sessions struct {
+	owned map[tracker.ID]*worker // whose claims are ours, by issue
+	lost  map[*worker]bool       // that lost their claims and have not ended; see lose
+	exits []time.Time            // when the last sessions ended
+}
+
+func newSessions() *sessions {
+	return &sessions{owned: map[tracker.ID]*worker{}, lost: map[*worker]bool{}}
+}
+
+// count returns the number of sessions in progress.
+func (s *sessions) count() int { return len(s.owned) + len(s.lost) }
+
+// begin adds a session, and returns the context that stops it. Sessions do not use the context
+// of the run: each is stopped with its own reason and waited for.
+func (s *sessions) begin(w *worker) context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	w.cancel = cancel
+	s.owned[w.id] = w
+	return ctx
+}
+
+// end removes a session that has ended. It reports whether the session had lost its claim.
+func (s *sessions) end(w *worker, now time.Time) (lost bool) {
+	if s.lost[w] {
+		delete(s.lost, w)
+		return true
+	}
+	delete(s.owned, w.id)
+	s.exits = append(lately(s.exits, now), now)
+	return false
+}
+
+// lose stops the sessions whose claims a state does not have, and returns their issues. Another
+// run has these claims, or the state is an older one. A session that has lost its claim stays
+// known until it has ended, and nothing happens to its issue before. It never gets the claim
+// back, and its end changes no claim.
+func (s *sessions) lose(state *schedule.State) []tracker.ID {
+	var ids []tracker.ID
+	for id, w := range s.owned {
+		if c := state.Claims[id]; c.Owner == state.Self && c.Phase.HasSession() && c.Sessions == w.claim.Sessions {
+			continue
+		}
+		delete(s.owned, id)
+		s.lost[w] = true
+		w.cancel(schedule.StopError(schedule.ClaimLost))
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// lately returns the times, sorted with the oldest first, that are not longer ago
+// than fresh.
+func lately(times []time.Time, now time.Time) []time.Time {
+	for len(times) > 0 && now.Sub(times[0]) > fresh {
+		times = times[1:]
+	}
+	return times
+}
