@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/progress"
@@ -60,22 +59,31 @@ func (t *causeTests) test(ctx context.Context, wf workflow.Workflow, cause sched
 	return err
 }
 
-// testPause begins to test the cause of the pause, if there is one that a test can end. The
+// pauseTest ends a pause whose cause is over.
+type pauseTest struct {
+	*core
+	causes *causeTests
+
+	cancel context.CancelCauseFunc // ends the test in progress; nil for none
+	next   time.Time               // the earliest next test
+}
+
+// begin begins to test the cause of the pause, if there is one that a test can end. The
 // loop goes on: to start Codex takes a second, and a machine in need longer.
-func (l *loop) testPause(ctx context.Context, now time.Time) {
-	test := l.causes.of(l.wf)
-	cause, began, ok := l.state.ToTest(now)
-	if !ok || test == nil || l.isShard() || l.tick.DryRun || l.testing != nil || now.Before(l.nextTest) {
+func (p *pauseTest) begin(ctx context.Context, wf workflow.Workflow, now time.Time) {
+	test := p.causes.of(wf)
+	cause, began, ok := p.state.ToTest(now)
+	if !ok || test == nil || p.cancel != nil || now.Before(p.next) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	l.testing = cancel
-	l.wg.Go(func() {
+	p.cancel = cancel
+	p.wg.Go(func() {
 		err := test(ctx, cause)
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		l.send(pauseTested{cause, began, err})
+		p.send(pauseTested{cause, began, err})
 	})
 }
 
@@ -87,44 +95,24 @@ type pauseTested struct {
 }
 
 func (m pauseTested) applyTo(l *loop) {
-	l.testing(nil)
-	now := time.Now()
-	l.testing, l.nextTest = nil, now.Add(testEvery)
-	if m.err != nil {
-		l.Log.Info("the cause of the pause lasts", "cause", m.cause, "error", m.err)
-		return
-	}
-	why := l.state.Pause.Why
-	if !l.state.TestPassed(m.began, now) {
-		return
-	}
-	l.unsaved.add(schedule.PausePassed{Began: m.began, At: now})
-	l.Log.Info("the pause is over: a test of its cause passes", "cause", m.cause, "reason", why)
-	l.resolve(progress.Agent)
-	l.replan = true
+	l.pauseTest.end(m, time.Now())
 	l.progress()
 }
 
-// reopenWorkspaces makes the folder of the workspaces again if somebody removed it while
-// this run uses it. Until that works nothing starts.
-func (l *loop) reopenWorkspaces(ctx context.Context) {
-	if l.conn.Workspaces == nil {
+// end ends the pause if the test passed.
+func (p *pauseTest) end(m pauseTested, now time.Time) {
+	p.cancel(nil)
+	p.cancel, p.next = nil, now.Add(testEvery)
+	if m.err != nil {
+		p.log.Info("the cause of the pause lasts", "cause", m.cause, "error", m.err)
 		return
 	}
-	gone := l.conn.Workspaces.Check()
-	if gone == nil {
-		l.noRoot = schedule.Why{}
+	why := p.state.Pause.Why
+	if !p.state.TestPassed(m.began, now) {
 		return
 	}
-	err := l.connect(ctx, l.wf)
-	if err == nil {
-		l.noRoot = schedule.Why{}
-		l.resolve(progress.Workspaces)
-		l.Log.Warn("the folder of the workspaces was made again", "reason", gone)
-		return
-	}
-	err = fmt.Errorf("%w: it cannot be made again: %w", gone, err)
-	l.noRoot = schedule.Why{Reason: schedule.OnHold, Detail: err.Error()}
-	l.problem(progress.Workspaces, err.Error())
-	l.Log.Error("workspaces not usable: nothing starts until they are", "error", err)
+	p.unsaved.add(schedule.PausePassed{Began: m.began, At: now})
+	p.log.Info("the pause is over: a test of its cause passes", "cause", m.cause, "reason", why)
+	p.resolve(progress.Agent)
+	p.replan = true
 }

@@ -14,45 +14,58 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
+// cleaner removes workspaces, and the files of sessions that nothing needs.
+type cleaner struct {
+	*core
+	issues     *issueReader
+	talks      *conversations
+	logs       *eventLogs
+	sessionDir string // as in [Runner].SessionDir
+	once       bool
+
+	cleaned  bool                                   // startup cleanup has begun, or is not ours
+	removing map[tracker.ID]context.CancelCauseFunc // the removals in progress
+}
+
 // cleanUp removes the workspaces of issues that became terminal between runs,
 // once in a run (SPEC §8.6). The plan cleans up claimed issues. cleanUp reads the
 // issues that have a workspace by id, instead of every closed issue; a single tick reads
 // some of them. An issue whose pull request is open keeps its workspace, whatever its state
 // is, and is not read. cleanUp reads them separately from the claims, so that its failures do not
 // affect the run.
-func (l *loop) cleanUp(ctx context.Context) {
-	if l.cleaned || l.issues.unread != nil {
+func (c *cleaner) cleanUp(ctx context.Context, unavailable func() map[tracker.ID]bool) {
+	if c.cleaned || c.issues.unread != nil {
 		return // done, or the tracker cannot be read: try at the next poll
 	}
-	l.cleaned = true
-	l.forgetUnused()
-	known, unknown, err := l.conn.Workspaces.Issues()
+	c.cleaned = true
+	c.forgetUnused()
+	known, unknown, err := c.conn.Workspaces.Issues()
 	if err != nil {
-		l.warnError("startup cleanup", err)
+		c.warnError("startup cleanup", err)
 		return
 	}
 	left := make(map[tracker.ID]workspace.Issue, len(known))
 	for _, issue := range known {
 		id := tracker.ID(issue.ID)
-		pull := l.talks.pulls[id]
-		if _, claimed := l.state.Claims[id]; !claimed && (pull == nil || pull.State != schedule.PullOpen) {
+		pull := c.talks.pulls[id]
+		if _, claimed := c.state.Claims[id]; !claimed && (pull == nil || pull.State != schedule.PullOpen) {
 			left[id] = issue
 		}
 	}
-	if l.Once {
+	if c.once {
 		keepSome(left, cleanedInATick)
 	}
-	switch err := l.issues.readByID(ctx, slices.Sorted(maps.Keys(left))); {
+	switch err := c.issues.readByID(ctx, slices.Sorted(maps.Keys(left))); {
 	case err == nil:
-		l.clean(left)
-	case l.issues.waits(time.Now()):
-		l.cleaned = false // the tracker asks to wait: try at the next poll
+		c.clean(left, unavailable())
+	case c.issues.waits(time.Now()):
+		c.cleaned = false // the tracker asks to wait: try at the next poll
 		return
 	default:
-		l.warnError("startup cleanup", err)
+		c.warnError("startup cleanup", err)
 	}
 	if len(unknown) > 0 {
-		l.cleanUnknown(ctx, unknown)
+		c.cleanUnknown(ctx, unknown, unavailable)
 	}
 }
 
@@ -78,41 +91,40 @@ const unusedFor = 24 * time.Hour
 // forgetUnused removes the session folders of issues that have neither a claim nor a
 // delivery: nothing resumes their threads. Where the workspaces are lost with the machine,
 // as on a runner of GitHub, no workspace leads to these folders, and a cache keeps them.
-func (l *loop) forgetUnused() {
-	used := make(map[string]bool, len(l.state.Claims)+len(l.state.Deliveries))
-	for id := range l.state.Claims {
-		used[workspace.Key(l.nameOf(id))] = true
+func (c *cleaner) forgetUnused() {
+	used := make(map[string]bool, len(c.state.Claims)+len(c.state.Deliveries))
+	for id := range c.state.Claims {
+		used[workspace.Key(c.nameOf(id))] = true
 	}
-	for _, d := range l.state.Deliveries {
+	for _, d := range c.state.Deliveries {
 		used[workspace.Key(d.Identifier)] = true
 	}
-	if err := attempt.ForgetUnused(l.SessionDir, func(key string) bool { return used[key] }, time.Now().Add(-unusedFor)); err != nil {
-		l.Log.Warn("old files of sessions were not removed", "error", err)
+	if err := attempt.ForgetUnused(c.sessionDir, func(key string) bool { return used[key] }, time.Now().Add(-unusedFor)); err != nil {
+		c.log.Warn("old files of sessions were not removed", "error", err)
 	}
 }
 
 // clean removes the workspaces of the issues that are known to be terminal.
-func (l *loop) clean(left map[tracker.ID]workspace.Issue) {
-	unavailable := l.unavailable()
+func (c *cleaner) clean(left map[tracker.ID]workspace.Issue, unavailable map[tracker.ID]bool) {
 	for id, issue := range left {
-		known := l.issues.issues[id]
-		if known != nil && !unavailable[id] && l.policy().IneligibleToContinue(*known).Reason == schedule.Terminal {
-			l.remove(issue)
+		known := c.issues.issues[id]
+		if known != nil && !unavailable[id] && c.policy().IneligibleToContinue(*known).Reason == schedule.Terminal {
+			c.remove(issue)
 		}
 	}
 }
 
 // cleanUnknown removes the workspaces of terminal issues of which only the key is
 // known. It looks for the issues by state.
-func (l *loop) cleanUnknown(ctx context.Context, keys []string) {
-	issues, err := l.issues.listByState(ctx, l.policy().TerminalStates)
+func (c *cleaner) cleanUnknown(ctx context.Context, keys []string, unavailable func() map[tracker.ID]bool) {
+	issues, err := c.issues.listByState(ctx, c.policy().TerminalStates)
 	if err != nil {
-		l.warnError("startup cleanup", err)
+		c.warnError("startup cleanup", err)
 	}
-	unavailable := l.unavailable()
+	not := unavailable()
 	for _, issue := range issues {
-		if !unavailable[issue.ID] && slices.Contains(keys, workspace.Key(issue.Identifier)) {
-			l.remove(workspace.Issue{ID: string(issue.ID), Identifier: issue.Identifier})
+		if !not[issue.ID] && slices.Contains(keys, workspace.Key(issue.Identifier)) {
+			c.remove(workspace.Issue{ID: string(issue.ID), Identifier: issue.Identifier})
 		}
 	}
 }
@@ -120,24 +132,24 @@ func (l *loop) cleanUnknown(ctx context.Context, keys []string) {
 // remove starts to delete the workspace of a terminal issue in the background,
 // since its before_remove hook may take a while. The issue is not started until
 // it has ended.
-func (l *loop) remove(issue workspace.Issue) {
+func (c *cleaner) remove(issue workspace.Issue) {
 	id := tracker.ID(issue.ID)
 	ctx, cancel := context.WithCancelCause(context.Background())
-	l.cleaning[id] = cancel
-	workspaces := l.conn.Workspaces
+	c.removing[id] = cancel
+	workspaces := c.conn.Workspaces
 	logged := tracker.Issue{ID: id, Identifier: issue.Identifier}
-	if known := l.issues.issues[id]; known != nil {
+	if known := c.issues.issues[id]; known != nil {
 		logged = *known
 	}
-	session := l.logs.sessionOf(logged, time.Now())
-	l.wg.Go(func() {
+	session := c.logs.sessionOf(logged, time.Now())
+	c.wg.Go(func() {
 		defer cancel(nil)
 		hook, err := workspaces.Remove(ctx, issue)
 		if err == nil {
-			err = attempt.Forget(l.SessionDir, issue.Identifier)
+			err = attempt.Forget(c.sessionDir, issue.Identifier)
 		}
-		l.logs.writeRemoval(session, hook, err)
-		l.send(removed{id, issue.Identifier, hook, err})
+		c.logs.writeRemoval(session, hook, err)
+		c.send(removed{id, issue.Identifier, hook, err})
 	})
 }
 
@@ -150,19 +162,22 @@ type removed struct {
 	err        error
 }
 
-func (m removed) applyTo(l *loop) {
-	delete(l.cleaning, m.id)
+func (m removed) applyTo(l *loop) { l.cleaner.end(m) }
+
+// end notes that a removal has ended.
+func (c *cleaner) end(m removed) {
+	delete(c.removing, m.id)
 	if m.hook != nil { // already logged where it ran
-		l.warn(fmt.Sprintf("%s: %v", m.identifier, m.hook))
+		c.warn(fmt.Sprintf("%s: %v", m.identifier, m.hook))
 	}
 	if m.err != nil {
-		l.Log.Warn("workspace not removed", "issue_id", m.id, "issue_identifier", m.identifier, "error", m.err)
-		l.warn(fmt.Sprintf("%s: workspace not removed: %v", m.identifier, m.err))
+		c.log.Warn("workspace not removed", "issue_id", m.id, "issue_identifier", m.identifier, "error", m.err)
+		c.warn(fmt.Sprintf("%s: workspace not removed: %v", m.identifier, m.err))
 	}
-	_, claimed := l.state.Claims[m.id]
-	_, delivered := l.state.Deliveries[m.id]
+	_, claimed := c.state.Claims[m.id]
+	_, delivered := c.state.Deliveries[m.id]
 	// It waited for this, also a delivery, which may be merged.
-	if claimed || delivered || l.issues.candidate(m.id) >= 0 {
-		l.replan = true
+	if claimed || delivered || c.issues.candidate(m.id) >= 0 {
+		c.replan = true
 	}
 }

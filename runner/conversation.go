@@ -21,11 +21,7 @@ import (
 // conversations reads what people and checks say about issues, and answers them. Before the
 // first read it knows nothing.
 type conversations struct {
-	*inForce
-	*ledger
-	*agenda
-	*remarks
-	tasks   *tasks
+	*core
 	issues  *issueReader
 	secrets func(string) string // hides secrets in what is posted; nil hides none
 

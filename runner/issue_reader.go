@@ -14,10 +14,7 @@ import (
 // issueReader reads the tracker, and knows its issues as they were read last.
 type issueReader struct {
 	issueCache
-	*inForce
-	*agenda
-	*remarks
-	deadline *deadline
+	*core
 
 	unread   error               // why the tracker could not be read; nil if the last poll succeeded
 	unlisted bool                // it was the list of candidates that could not be read

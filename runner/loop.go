@@ -41,11 +41,7 @@ const (
 // sessions and removals send messages to its inbox.
 type loop struct {
 	*Runner
-	inForce
-	ledger
-	agenda
-	remarks
-	tasks
+	core
 
 	// What the run works with, as last read.
 	owners owners
@@ -62,18 +58,14 @@ type loop struct {
 
 	// The sessions, and what they share.
 	running   *sessions
-	cleaning  map[tracker.ID]context.CancelCauseFunc
+	cleaner   cleaner
+	pauseTest pauseTest
 	preflight *attempt.PreflightOnce // lets one session of a tick check for all
 	logs      *eventLogs
-	causes    *causeTests
-	testing   context.CancelCauseFunc // ends the test of the pause in progress; nil for none
-	nextTest  time.Time               // the earliest next test of the pause
 
 	// The times of the run.
-	deadline deadline
-	lookAt   time.Time // when to look whether WORKFLOW.md has changed
-	rounded  time.Time // when the last round began
-	cleaned  bool      // startup cleanup has begun
+	lookAt  time.Time // when to look whether WORKFLOW.md has changed
+	rounded time.Time // when the last round began
 
 	abandoned bool // something did not end although it was stopped; nothing waits for it any more
 
@@ -116,24 +108,18 @@ func (r *Runner) run(ctx context.Context) (*loop, error) {
 
 func newLoop(r *Runner) *loop {
 	l := &loop{
-		Runner: r, remarks: remarks{log: r.Log}, tasks: newTasks(), ledger: ledger{unsaved: newUnsaved()}, preflight: attempt.NewPreflightOnce(),
-		running: newSessions(), cleaning: map[tracker.ID]context.CancelCauseFunc{},
-		owners:  newOwners(),
-		causes:  newCauseTests(r.Test),
-		cleaned: r.Shards > 0, // the plan has done it
+		Runner: r, core: core{remarks: remarks{log: r.Log}, tasks: newTasks(), ledger: ledger{unsaved: newUnsaved()}},
+		preflight: attempt.NewPreflightOnce(), running: newSessions(), owners: newOwners(),
 	}
 	l.logs = &eventLogs{folder: r.Logs, transcripts: r.Transcripts, pages: r.Pages, run: r.Self.Run, redact: r.Redact, log: r.Log}
 	l.policy, l.display.show = l.currentPolicy, r.Progress
-	l.issues = issueReader{
-		issueCache: newIssueCache(), inForce: &l.inForce, agenda: &l.agenda, remarks: &l.remarks, deadline: &l.deadline,
-		unasked: map[tracker.ID]bool{}, limit: new(rateLimit),
+	l.issues = issueReader{core: &l.core, issueCache: newIssueCache(), unasked: map[tracker.ID]bool{}, limit: new(rateLimit)}
+	l.talks = conversations{core: &l.core, issues: &l.issues, secrets: r.Redact}
+	l.files = files{core: &l.core, sessions: l.running, logs: r.Logs, repeats: !r.Once}
+	l.cleaner = cleaner{
+		core: &l.core, issues: &l.issues, talks: &l.talks, logs: l.logs, sessionDir: r.SessionDir, once: r.Once, cleaned: r.Shards > 0, removing: map[tracker.ID]context.CancelCauseFunc{},
 	}
-	l.talks = conversations{
-		inForce: &l.inForce, ledger: &l.ledger, agenda: &l.agenda, remarks: &l.remarks, tasks: &l.tasks, issues: &l.issues, secrets: r.Redact,
-	}
-	l.files = files{
-		inForce: &l.inForce, ledger: &l.ledger, agenda: &l.agenda, remarks: &l.remarks, tasks: &l.tasks, sessions: l.running, logs: r.Logs, repeats: !r.Once,
-	}
+	l.pauseTest = pauseTest{core: &l.core, causes: newCauseTests(r.Test)}
 	l.tick.Started = time.Now()
 	return l
 }
@@ -332,14 +318,14 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 		}
 		w.cancel(schedule.StopError(reason))
 	}
-	for _, cancel := range l.cleaning {
+	for _, cancel := range l.cleaner.removing {
 		cancel(schedule.StopError(reason))
 	}
 	if l.files.cancel != nil {
 		l.files.cancel(schedule.StopError(reason))
 	}
-	if l.testing != nil {
-		l.testing(schedule.StopError(reason))
+	if l.pauseTest.cancel != nil {
+		l.pauseTest.cancel(schedule.StopError(reason))
 	}
 	l.awaitMessages()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
@@ -354,7 +340,7 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 
 // waitsForMessages reports whether something is in progress whose end will be a message.
 func (l *loop) waitsForMessages() bool {
-	return l.running.count() > 0 || len(l.cleaning) > 0 || len(l.talks.posting) > 0 || l.files.cancel != nil || l.testing != nil
+	return l.running.count() > 0 || len(l.cleaner.removing) > 0 || len(l.talks.posting) > 0 || l.files.cancel != nil || l.pauseTest.cancel != nil
 }
 
 // awaitMessages applies messages until nothing is in progress, for stopTime at most. A killed
@@ -371,7 +357,7 @@ func (l *loop) awaitMessages() {
 		case <-enough:
 			l.abandoned = true
 			text := fmt.Sprintf("what was stopped did not end (sessions: %d, other tasks: %d): the next run takes over its issues",
-				l.running.count(), len(l.cleaning)+len(l.talks.posting))
+				l.running.count(), len(l.cleaner.removing)+len(l.talks.posting))
 			l.warn(text)
 			l.Log.Error(text)
 			return

@@ -120,8 +120,8 @@ func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 // unavailable returns the issues that no plan may touch: their workspaces are being removed,
 // a session that lost its claim has not ended, or nobody knows how they are now.
 func (l *loop) unavailable() map[tracker.ID]bool {
-	ids := make(map[tracker.ID]bool, len(l.cleaning)+len(l.running.lost))
-	for id := range l.cleaning {
+	ids := make(map[tracker.ID]bool, len(l.cleaner.removing)+len(l.running.lost))
+	for id := range l.cleaner.removing {
 		ids[id] = true
 	}
 	for w := range l.running.lost {

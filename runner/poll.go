@@ -28,7 +28,9 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	l.files.renew()
 	l.reopenWorkspaces(ctx)
 	l.resumeIfChanged(now)
-	l.testPause(ctx, now)
+	if !l.isShard() && !l.tick.DryRun {
+		l.pauseTest.begin(ctx, l.wf, now)
+	}
 	l.state.Renew(now)
 	if err := l.issues.readByID(ctx, slices.Sorted(maps.Keys(l.state.Claims))); err != nil {
 		l.issues.unasking("refresh claimed issues", err)
@@ -37,7 +39,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	if l.talks.readsNow(now, l.Shards) {
 		l.talks.listen(ctx)
 	}
-	l.cleanUp(ctx) // which knows by then which pull requests are open
+	l.cleaner.cleanUp(ctx, l.unavailable) // which knows by then which pull requests are open
 	if !l.isShard() && (!l.issues.listed() || l.room(now)) {
 		l.issues.listCandidates(ctx)
 	}

@@ -37,11 +37,7 @@ type Repository struct {
 
 // files has the repository of the workflow ready for sessions.
 type files struct {
-	*inForce
-	*ledger
-	*agenda
-	*remarks
-	tasks    *tasks
+	*core
 	sessions *sessions
 	logs     string // as in [Runner].Logs
 	repeats  bool   // the run polls again and again
@@ -131,7 +127,7 @@ func (f *files) fetch(ctx context.Context, branch git.Branch) {
 	f.cancel, f.began = cancel, time.Now()
 	of, store := f.of, f.store
 	f.log.Info("fetching the repository", "remote", of.Remote)
-	f.tasks.wg.Go(func() {
+	f.wg.Go(func() {
 		var got git.Fetched
 		var err error
 		if store == nil {
@@ -143,7 +139,7 @@ func (f *files) fetch(ctx context.Context, branch git.Branch) {
 		if err == nil && !branch.IsZero() && of.Publisher != nil {
 			_, err = of.Publisher.CheckRules(ctx, branch, !got.Branches[branch].IsZero())
 		}
-		f.tasks.send(fetched{store, got, err})
+		f.send(fetched{store, got, err})
 	})
 }
 
@@ -231,7 +227,7 @@ func (f *files) forSession(issue tracker.Issue) *attempt.Repository {
 		kept = filepath.Join(f.logs, "refused")
 	}
 	d := &deliverer{
-		Repository: f.of, store: f.store, inbox: f.tasks.inbox, folder: filepath.Join(kept, workspace.Key(issue.Identifier)),
+		Repository: f.of, store: f.store, inbox: f.inbox, folder: filepath.Join(kept, workspace.Key(issue.Identifier)),
 		issue: issue, base: f.fetched.Base, branch: branch, there: there, last: last, proven: s.Delivery.Verify == "",
 	}
 	r.Deliver, r.Settle = d.deliver, d.settle

@@ -56,14 +56,14 @@ func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 		case schedule.Release:
 			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 			if d.Clean {
-				l.remove(workspace.Issue{ID: string(d.ID), Identifier: d.Issue.Identifier})
+				l.cleaner.remove(workspace.Issue{ID: string(d.ID), Identifier: d.Issue.Identifier})
 			}
 		case schedule.Free:
 			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 		case schedule.Finish:
 			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", l.nameOf(d.ID), "reason", d.Why.String())
 			if d.Clean {
-				l.remove(workspace.Issue{ID: string(d.ID), Identifier: l.nameOf(d.ID)})
+				l.cleaner.remove(workspace.Issue{ID: string(d.ID), Identifier: l.nameOf(d.ID)})
 			}
 			l.talks.finish(ctx, d)
 		case schedule.Park:
@@ -112,7 +112,7 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
 		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
 		Loopback: l.wf.Settings.Loopback, UnixSockets: l.wf.Settings.UnixSockets, Network: l.wf.Settings.Network, HookNetwork: l.wf.Settings.HookNetwork, Lookup: l.Lookup,
-		Talks: l.conn.Discussion != nil, StopAt: l.deadline.stopAt, Test: l.causes.of(l.wf),
+		Talks: l.conn.Discussion != nil, StopAt: l.deadline.stopAt, Test: l.pauseTest.causes.of(l.wf),
 	}
 	job.Feedback, job.Reply = l.talks.itemsFor(d)
 	if claim.Feedback {
@@ -208,7 +208,7 @@ func (m exited) applyTo(l *loop) {
 		l.issues.drop(m.id) // no plan needs to look at it again
 	}
 	if next.Clean {
-		l.remove(workspace.Issue{ID: string(m.id), Identifier: claim.Identifier, Attempt: claim.Attempt})
+		l.cleaner.remove(workspace.Issue{ID: string(m.id), Identifier: claim.Identifier, Attempt: claim.Attempt})
 	}
 	l.replan = true
 	l.progress()

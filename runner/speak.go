@@ -46,14 +46,14 @@ func (c *conversations) post(ctx context.Context, what string, work func(context
 		return
 	}
 	c.posting[what] = true
-	c.tasks.wg.Go(func() {
+	c.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, speakTime)
 		defer cancel()
 		err := work(ctx)
 		if errors.Is(err, tracker.ErrInDoubt) { // a repeated post changes nothing
 			err = work(ctx)
 		}
-		c.tasks.send(posted{what, err, done})
+		c.send(posted{what, err, done})
 	})
 }
 
