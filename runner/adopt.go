@@ -13,27 +13,71 @@ import (
 
 // owners holds what a run knows about the other owners of claims.
 type owners struct {
+	*core
+	ask func(context.Context, []schedule.Owner) map[schedule.Owner]OwnerAnswer // as in [Runner].OwnerStatuses
+
 	status    map[schedule.Owner]schedule.OwnerStatus // as asked in this round
 	job       map[schedule.Owner]string               // ids of their jobs at the provider, as asked in this round
 	adopted   map[tracker.ID]bool                     // claims that were taken over in this round
 	collected map[schedule.Owner]bool                 // fleets, as owners with only Run, Attempt and Started, for whose results LeftResults was called
 }
 
-func newOwners() owners {
-	return owners{status: map[schedule.Owner]schedule.OwnerStatus{}, job: map[schedule.Owner]string{}, adopted: map[tracker.ID]bool{}, collected: map[schedule.Owner]bool{}}
+func newOwners(c *core, ask func(context.Context, []schedule.Owner) map[schedule.Owner]OwnerAnswer) owners {
+	return owners{core: c, ask: ask, status: map[schedule.Owner]schedule.OwnerStatus{}, job: map[schedule.Owner]string{}, adopted: map[tracker.ID]bool{}, collected: map[schedule.Owner]bool{}}
 }
 
 // endRound forgets what holds for one round only.
-func (o owners) endRound() {
+func (o *owners) endRound() {
 	clear(o.status)
 	clear(o.job)
 	clear(o.adopted)
 }
 
+// askAll finds out which owners of claims are alive, and which jobs they ran in. It
+// asks about each once in a round, however often the save conflicts, and bounds the time
+// for all. The lease decides for owners that it could not ask in this time.
+func (o *owners) askAll(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if !o.deadline.startBy.IsZero() {
+		ctx, cancel = context.WithDeadline(ctx, o.deadline.startBy)
+		defer cancel()
+	}
+	var unasked []schedule.Owner
+	for _, owner := range o.state.Orphans() {
+		if _, asked := o.status[owner]; !asked {
+			unasked = append(unasked, owner)
+		}
+	}
+	if len(unasked) == 0 || ctx.Err() != nil {
+		return
+	}
+	answers := o.ask(ctx, unasked)
+	for _, owner := range unasked {
+		o.status[owner], o.job[owner] = answers[owner].Status, answers[owner].Job
+		if answers[owner].Unnamed {
+			o.warn(fmt.Sprintf("no job of workflow run %s is called \"shard N\", so nobody knows what became of its lost shards, "+
+				"and their issues wait until their time is over: name the job shard ${{ matrix.shard }}", owner.Run))
+		}
+	}
+}
+
+// isOver reports whether the claims of an owner can be adopted: it is dead, or it cannot be
+// asked and its leases have ended.
+func (o *owners) isOver(owner schedule.Owner) bool {
+	switch o.status[owner] {
+	case schedule.Dead:
+		return true
+	case schedule.Unknown:
+		return o.state.LeaseEnded(owner, time.Now())
+	}
+	return false
+}
+
 // adopt takes over the claims of dead runs. An interrupted run adopts nothing:
 // the next run does.
 func (l *loop) adopt(ctx context.Context) {
-	l.askOwners(ctx)
+	l.owners.askAll(ctx)
 	if ctx.Err() != nil {
 		return
 	}
@@ -55,7 +99,7 @@ func (l *loop) settleLeft(ctx context.Context) {
 	}
 	for _, owner := range l.state.Orphans() {
 		fleetOwner := schedule.Owner{Run: owner.Run, Attempt: owner.Attempt, Started: owner.Started}
-		if owner.Shard == 0 || !l.isOver(owner) || l.owners.collected[fleetOwner] {
+		if owner.Shard == 0 || !l.owners.isOver(owner) || l.owners.collected[fleetOwner] {
 			continue
 		}
 		l.owners.collected[fleetOwner] = true
@@ -64,23 +108,11 @@ func (l *loop) settleLeft(ctx context.Context) {
 			l.warnError(fmt.Sprintf("read what the shards of run %s left, without which their issues count as failed", owner.Run), err)
 		}
 		for _, r := range results {
-			if l.isOver(r.Owner) {
+			if l.owners.isOver(r.Owner) {
 				l.settleLate(r, time.Now())
 			}
 		}
 	}
-}
-
-// isOver reports whether the claims of an owner can be adopted: it is dead, or it cannot be
-// asked and its leases have ended.
-func (l *loop) isOver(owner schedule.Owner) bool {
-	switch l.owners.status[owner] {
-	case schedule.Dead:
-		return true
-	case schedule.Unknown:
-		return l.state.LeaseEnded(owner, time.Now())
-	}
-	return false
 }
 
 // settleLate settles a result. If another run saves first, it is settled again in the state of
@@ -93,35 +125,6 @@ func (l *loop) settleLate(r fleet.Result, now time.Time) {
 	}
 	l.unsaved.add(schedule.ShardSettled{Owner: r.Owner, Slice: r.State, At: now})
 	l.Log.Info("collected what a fleet left", "run", r.Owner.Run, "shard", r.Owner.Shard, "issues", len(settled))
-}
-
-// askOwners finds out which owners of claims are alive, and which jobs they ran in. It
-// asks about each once in a round, however often the save conflicts, and bounds the time
-// for all. The lease decides for owners that it could not ask in this time.
-func (l *loop) askOwners(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	if !l.deadline.startBy.IsZero() {
-		ctx, cancel = context.WithDeadline(ctx, l.deadline.startBy)
-		defer cancel()
-	}
-	var unasked []schedule.Owner
-	for _, owner := range l.state.Orphans() {
-		if _, asked := l.owners.status[owner]; !asked {
-			unasked = append(unasked, owner)
-		}
-	}
-	if len(unasked) == 0 || ctx.Err() != nil {
-		return
-	}
-	answers := l.OwnerStatuses(ctx, unasked)
-	for _, owner := range unasked {
-		l.owners.status[owner], l.owners.job[owner] = answers[owner].Status, answers[owner].Job
-		if answers[owner].Unnamed {
-			l.warn(fmt.Sprintf("no job of workflow run %s is called \"shard N\", so nobody knows what became of its lost shards, "+
-				"and their issues wait until their time is over: name the job shard ${{ matrix.shard }}", owner.Run))
-		}
-	}
 }
 
 // noteAdopted counts and logs a claim that was taken over.

@@ -204,7 +204,7 @@ func (l *loop) addLost(c schedule.Claim, owner schedule.Owner, began bool) *repo
 // adoptShards adopts the claims of the shards without a result. Those of a shard that never
 // began are not charged.
 func (l *loop) adoptShards(ctx context.Context, plan fleet.Plan, p schedule.Policy, now time.Time) {
-	l.askOwners(ctx)
+	l.owners.askAll(ctx)
 	statuses := map[schedule.Owner]schedule.OwnerStatus{}
 	for _, owner := range l.state.Orphans() {
 		statuses[owner] = l.shardStatus(owner, plan)

@@ -109,11 +109,12 @@ func (r *Runner) run(ctx context.Context) (*loop, error) {
 func newLoop(r *Runner) *loop {
 	l := &loop{
 		Runner: r, core: core{remarks: remarks{log: r.Log}, tasks: newTasks(), ledger: ledger{unsaved: newUnsaved()}},
-		preflight: attempt.NewPreflightOnce(), running: newSessions(), owners: newOwners(),
+		preflight: attempt.NewPreflightOnce(), running: newSessions(),
 	}
 	l.logs = &eventLogs{folder: r.Logs, transcripts: r.Transcripts, pages: r.Pages, run: r.Self.Run, redact: r.Redact, log: r.Log}
 	l.policy, l.display.show = l.currentPolicy, r.Progress
 	l.issues = issueReader{core: &l.core, issueCache: newIssueCache(), unasked: map[tracker.ID]bool{}, limit: new(rateLimit)}
+	l.owners = newOwners(&l.core, r.OwnerStatuses)
 	l.talks = conversations{core: &l.core, issues: &l.issues, secrets: r.Redact}
 	l.files = files{core: &l.core, sessions: l.running, logs: r.Logs, repeats: !r.Once}
 	l.cleaner = cleaner{
