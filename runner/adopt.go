@@ -119,18 +119,12 @@ func (l *loop) settleLeft(ctx context.Context) {
 // that run.
 func (l *loop) settleLate(r fleet.Result, now time.Time) {
 	p := l.policy()
-	settled, accepted := l.settle(r, p, now)
+	settled, accepted := l.collector.settle(r, p, now)
 	if !accepted {
 		return
 	}
 	l.unsaved.add(schedule.ShardSettled{Owner: r.Owner, Slice: r.State, At: now})
 	l.Log.Info("collected what a fleet left", "run", r.Owner.Run, "shard", r.Owner.Shard, "issues", len(settled))
-}
-
-// noteAdopted counts and logs a claim that was taken over.
-func (l *loop) noteAdopted(a schedule.Adopted) {
-	l.tick.Acted++
-	l.Log.Warn("adopted", "issue_id", a.ID, "issue_identifier", a.Identifier, "reason", a.Why, "phase", a.Phase)
 }
 
 // endLeftProcesses ends the processes that a dead run may have left for a claim.

@@ -64,6 +64,32 @@
 //	          a change of WORKFLOW.md, at which it looks every second
 //	until nothing runs and nothing falls due soon; then save and report
 //
+// # The parts of a run
+//
+// The loop (loop.go, reconcile.go, persist.go, sessions.go) has the claims, the plan and the
+// save. Everything else is a part with its own state, methods and messages. A part knows the
+// core, which all share, and the parts that it is given; it never knows the loop.
+//
+//	core           core.go          the workflow in force, the state with what is unsaved, the next poll,
+//	                                remarks (remarks.go) and tasks in the background (tasks.go)
+//	issueReader    issue_reader.go  reads the tracker, bounded by its rate limit (rate_limit.go)
+//	conversations  conversation.go  reads what people and checks say, and answers (speak.go)
+//	orders         order.go         commands of people that are no comments
+//	owners         adopt.go         which other owners of claims are alive
+//	files          repository.go    the repository, fetched once a tick; deliver.go publishes from it
+//	cleaner        cleanup.go       removes workspaces
+//	pauseTest      cause.go         tests whether the cause of a pause is over
+//	sessions       running.go       the sessions in progress
+//	eventLogs      event_logs.go    their logs
+//	display        progress.go      what people see of a run in progress
+//	account        account.go       the report of the tick
+//	collector      collector.go     settles the results of a fleet
+//
+// What a part changes in the state is a [schedule.Change], which is made again if another run
+// saves first.
+//
+// # How the loop works
+//
 // The loop is level-triggered: it plans from the current state (the claims, and a
 // cache of issues that every read and every exit updates), never from events, so a
 // missed event only costs time. Without Once the same loop runs forever. One

@@ -37,46 +37,43 @@ const (
 	askTime = 30 * time.Second
 )
 
-// loop holds the progress of one run. The goroutine of Run owns all of it;
-// sessions and removals send messages to its inbox.
+// loop holds the progress of one run. The goroutine of Run owns all of it, and its parts;
+// sessions and other tasks send messages to its inbox.
 type loop struct {
 	*Runner
 	core
+	account
 
-	// What the run works with, as last read.
-	owners owners
-	issues issueReader
-	talks  conversations
-	files  files
-	setup  schedule.Setup // what sessions work with, as of the last poll
-	salt   string         // of setup
+	// The parts. They know what is given to them, and not the loop.
+	issues    issueReader
+	talks     conversations
+	orders    orders
+	owners    owners
+	files     files
+	cleaner   cleaner
+	pauseTest pauseTest
+	collector collector // of a fleet
+	running   *sessions
+	logs      *eventLogs
+	display   display
 
 	// Why something does not work.
 	bad     schedule.Why // why nothing may be started with this workflow; zero if it is valid
 	badText string       // the workflow error that was logged last
 	noRoot  schedule.Why // why the folder of the workspaces cannot be used; zero if it can
 
-	// The sessions, and what they share.
-	running   *sessions
-	cleaner   cleaner
-	pauseTest pauseTest
+	// What sessions share.
+	setup     schedule.Setup         // what they work with, as of the last poll
+	salt      string                 // of setup
 	preflight *attempt.PreflightOnce // lets one session of a tick check for all
-	logs      *eventLogs
 
-	// The times of the run.
-	lookAt  time.Time // when to look whether WORKFLOW.md has changed
-	rounded time.Time // when the last round began
-
-	abandoned bool // something did not end although it was stopped; nothing waits for it any more
+	lookAt     time.Time // when to look whether WORKFLOW.md has changed
+	roundStart time.Time // when the last round began
+	abandoned  bool      // something did not end although it was stopped; nothing waits for it any more
 
 	// What a plan or a shard of a fleet needs.
 	assigned assigned // of a plan
 	sliced   int      // of a shard: how many claims it began with
-
-	// What people see.
-	tick    report.Tick
-	before  schedule.Spent // spending of this run's earlier ticks
-	display display
 }
 
 // Run performs one tick, or ticks until ctx is done. The report is filled in also
@@ -116,6 +113,9 @@ func newLoop(r *Runner) *loop {
 	l.issues = issueReader{core: &l.core, issueCache: newIssueCache(), unasked: map[tracker.ID]bool{}, limit: new(rateLimit)}
 	l.owners = newOwners(&l.core, r.OwnerStatuses)
 	l.talks = conversations{core: &l.core, issues: &l.issues, secrets: r.Redact}
+	l.account = account{core: &l.core, partial: r.Shards > 0}
+	l.orders = orders{core: &l.core, issues: &l.issues, first: r.Order}
+	l.collector = collector{core: &l.core, account: &l.account, owners: &l.owners}
 	l.files = files{core: &l.core, sessions: l.running, logs: r.Logs, repeats: !r.Once}
 	l.cleaner = cleaner{
 		core: &l.core, issues: &l.issues, talks: &l.talks, logs: l.logs, sessionDir: r.SessionDir, once: r.Once, cleaned: r.Shards > 0, removing: map[tracker.ID]context.CancelCauseFunc{},
@@ -139,7 +139,7 @@ func (l *loop) open(ctx context.Context) error {
 		return err
 	}
 	l.sliced = len(l.state.Claims)
-	if err := l.takeOrder(); err != nil {
+	if l.tick.Ordered, err = l.orders.takeFirst(); err != nil {
 		return err
 	}
 	l.adopt(ctx)
@@ -167,7 +167,7 @@ func (l *loop) run(ctx context.Context) error {
 			l.gather(ctx)
 		}
 		if l.replan && ctx.Err() == nil {
-			l.replan, l.rounded = false, time.Now()
+			l.replan, l.roundStart = false, time.Now()
 			if err := l.reconcile(ctx); err != nil && ctx.Err() == nil { // otherwise the interruption caused the error
 				return l.stopAll(ctx, schedule.Interrupted, err)
 			}
@@ -222,7 +222,7 @@ func (l *loop) wait(ctx context.Context) {
 			l.nextPoll = time.Now()
 			l.replan = true
 		case r := <-l.Requests:
-			r.Done <- l.request(r)
+			r.Done <- l.orders.request(r)
 		case <-ctx.Done():
 		}
 		return
@@ -245,7 +245,7 @@ func (l *loop) drain() {
 // gather applies messages until minRound has passed since the last round began, or until
 // no session runs.
 func (l *loop) gather(ctx context.Context) {
-	rest := time.NewTimer(time.Until(l.rounded.Add(minRound)))
+	rest := time.NewTimer(time.Until(l.roundStart.Add(minRound)))
 	defer rest.Stop()
 	for l.running.count() > 0 {
 		select {
@@ -262,7 +262,7 @@ func (l *loop) gather(ctx context.Context) {
 // alarm returns the next instant at which there is something to do.
 func (l *loop) alarm() time.Time {
 	at := l.nextPoll
-	if wake, ok := l.state.Wake(l.policy(), l.rounded); ok && wake.Before(at) {
+	if wake, ok := l.state.Wake(l.policy(), l.roundStart); ok && wake.Before(at) {
 		at = wake // maybe in the past: something fell due while the round planned
 	}
 	if stop := l.deadline.stopAt; !stop.IsZero() && stop.Before(at) {
@@ -277,7 +277,7 @@ func (l *loop) finished(now time.Time) bool {
 	if l.replan || l.waitsForMessages() || l.issues.awaitsTracker(now) {
 		return false
 	}
-	at, ok := l.state.Wake(l.policy(), l.rounded)
+	at, ok := l.state.Wake(l.policy(), l.roundStart)
 	switch {
 	case !ok || at.Sub(now) > maxWait:
 		return true
@@ -420,8 +420,9 @@ func (l *loop) currentPolicy() schedule.Policy {
 // snapshot returns what a plan made at now may use.
 func (l *loop) snapshot(now time.Time) schedule.Snapshot {
 	snap := l.issues.snapshot(l.state, l.unavailable(), l.hold(now))
-	l.talks.addFeedback(&snap, l.unavailable())
-	l.addOrdered(&snap)
+	unavailable := l.unavailable()
+	l.talks.addFeedback(&snap, unavailable)
+	l.orders.addIssues(&snap, unavailable)
 	return snap
 }
 

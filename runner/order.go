@@ -10,68 +10,74 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// takeOrder records the command that this run was started with, if there is one. It is
-// kept in the state until a run has obeyed it: a session of another run is stopped by
-// that run, which reads the state at each poll.
-func (l *loop) takeOrder() error {
-	if l.Order == nil {
-		return nil
-	}
-	id, order, err := l.Order(l.state)
-	if err != nil || order.Command == "" {
-		return err
-	}
-	l.tick.Ordered = l.order(id, order)
-	return nil
+// orders obeys commands that were not given in a comment.
+type orders struct {
+	*core
+	issues *issueReader
+	first  func(*schedule.State) (tracker.ID, schedule.Order, error) // as in [Runner].Order
 }
 
-// order notes a command on an issue. It reports false for an issue without a claim and a
+// takeFirst records the command that this run was started with, if there is one, and reports
+// whether it did. It is
+// kept in the state until a run has obeyed it: a session of another run is stopped by
+// that run, which reads the state at each poll.
+func (o *orders) takeFirst() (taken bool, err error) {
+	if o.first == nil {
+		return false, nil
+	}
+	id, order, err := o.first(o.state)
+	if err != nil || order.Command == "" {
+		return false, err
+	}
+	return o.take(id, order), nil
+}
+
+// take notes a command on an issue. It reports false for an issue without a claim and a
 // delivery.
-func (l *loop) order(id tracker.ID, o schedule.Order) bool {
+func (o *orders) take(id tracker.ID, order schedule.Order) bool {
 	now := time.Now()
-	if !l.state.Order(id, o, now) {
+	if !o.state.Order(id, order, now) {
 		return false
 	}
-	l.unsaved.add(schedule.Ordered{ID: id, Order: o, At: now})
+	o.unsaved.add(schedule.Ordered{ID: id, Order: order, At: now})
 	return true
 }
 
 // request notes a command that a person gave at a display. It is obeyed like one of a comment,
 // in a round that begins with a poll.
-func (l *loop) request(r progress.Request) error {
-	if !l.order(r.ID, r.Order) {
+func (o *orders) request(r progress.Request) error {
+	if !o.take(r.ID, r.Order) {
 		return progress.ErrNoClaim
 	}
-	l.Log.Info("command of the status page", "issue_id", r.ID, "issue_identifier", l.nameOf(r.ID), "command", r.Order.Command)
-	l.pollSoon()
+	o.log.Info("command of the status page", "issue_id", r.ID, "issue_identifier", o.nameOf(r.ID), "command", r.Order.Command)
+	o.pollSoon()
 	return nil
 }
 
-// ordered returns the issues without a claim on which a command waits.
-func (l *loop) ordered() []tracker.ID {
+// waiting returns the issues without a claim on which a command waits.
+func (o *orders) waiting() []tracker.ID {
 	var ids []tracker.ID
-	for id := range l.state.Conversations {
-		if _, claimed := l.state.Claims[id]; !claimed && l.state.IsOrdered(id) {
+	for id := range o.state.Conversations {
+		if _, claimed := o.state.Claims[id]; !claimed && o.state.IsOrdered(id) {
 			ids = append(ids, id)
 		}
 	}
 	return ids
 }
 
-// readOrdered reads those issues.
-func (l *loop) readOrdered(ctx context.Context) {
-	ids := l.ordered()
+// readIssues reads those issues.
+func (o *orders) readIssues(ctx context.Context) {
+	ids := o.waiting()
 	slices.Sort(ids)
-	if err := l.issues.readByID(ctx, ids); err != nil {
-		l.issues.unasking("read the issues that a command is for", err)
+	if err := o.issues.readByID(ctx, ids); err != nil {
+		o.issues.unasking("read the issues that a command is for", err)
 	}
 }
 
-// addOrdered adds those issues to a snapshot.
-func (l *loop) addOrdered(snap *schedule.Snapshot) {
-	unavailable := l.unavailable()
-	for _, id := range l.ordered() {
-		if issue, known := l.issues.issues[id]; known && !unavailable[id] {
+// addIssues adds those issues to a snapshot.
+func (o *orders) addIssues(snap *schedule.Snapshot, unavailable map[tracker.ID]bool) {
+	for _, id := range o.waiting() {
+		if issue, known := o.issues.issues[id]; known && !unavailable[id] {
 			snap.Claimed[id] = issue
 		}
 	}

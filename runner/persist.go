@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -54,14 +53,6 @@ func (l *loop) reclassify(id tracker.ID, o schedule.Outcome, at time.Time) sched
 		}
 	}
 	return o
-}
-
-// reportExcused corrects the report on an issue whose charge was taken back, because its
-// failure is systemic.
-func (l *loop) reportExcused(id tracker.ID) {
-	row, claim := l.tick.Row(id), l.state.Claims[id]
-	row.Class, row.Why, row.Next = schedule.Systemic, claim.Why, claim.Next()
-	l.tick.Parked = slices.DeleteFunc(l.tick.Parked, func(parked tracker.ID) bool { return parked == id })
 }
 
 // load reads the state and adopts it.

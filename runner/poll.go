@@ -35,7 +35,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	if err := l.issues.readByID(ctx, slices.Sorted(maps.Keys(l.state.Claims))); err != nil {
 		l.issues.unasking("refresh claimed issues", err)
 	}
-	l.readOrdered(ctx)
+	l.orders.readIssues(ctx)
 	if l.talks.readsNow(now, l.Shards) {
 		l.talks.listen(ctx)
 	}

@@ -39,7 +39,9 @@ func (l *loop) reconcile(ctx context.Context) error {
 		err := l.commit(ctx, decisions)
 		switch {
 		case err == nil:
-			l.assigned.saved = l.assigned.saved || len(l.assigned.shards) > 0
+			if len(l.assigned.shards) > 0 {
+				l.assigned.saved, l.partial = true, true
+			}
 			l.perform(ctx, decisions)
 			l.talks.answerOrders(ctx)
 			l.talks.speakOfParked(ctx)

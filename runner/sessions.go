@@ -183,7 +183,7 @@ type exited struct {
 func (m exited) applyTo(l *loop) {
 	now := time.Now()
 	if l.running.end(m.worker, now) {
-		m.endLost(l, now)
+		l.endLost(m, now)
 		return
 	}
 	m.outcome = l.reclassify(m.id, m.outcome, now)
@@ -215,7 +215,7 @@ func (m exited) applyTo(l *loop) {
 }
 
 // endLost applies the end of a session that lost its claim. It changes no claim.
-func (m exited) endLost(l *loop, now time.Time) {
+func (l *loop) endLost(m exited, now time.Time) {
 	l.issues.doubt(m.id)
 	next := schedule.Next{Why: schedule.Why{Reason: schedule.ClaimLost, Detail: "the state no longer holds its claim"}}
 	l.record(m, m.claim, next, now)

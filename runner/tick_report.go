@@ -53,9 +53,6 @@ func (l *loop) finish(now time.Time) {
 	t.NextDue, _ = l.state.NextRetry(l.policy(), now)
 }
 
-// spent returns what the run has used; for a service, in all its ticks.
-func (l *loop) spent() schedule.Spent { return l.before.Plus(l.state.Tick) }
-
 // finishedWith reports whether an issue is no longer a candidate: then it is not
 // reported as left alone.
 func finishedWith(v schedule.Verdict) bool {
@@ -136,22 +133,6 @@ func (l *loop) trimRows() {
 		_, claimed := l.state.Claims[id]
 		return claimed || working[id]
 	})
-}
-
-// remember adds a tick that did something to the history. A tick that did nothing
-// leaves the state as it was, so that there is nothing to save; that of a fleet is added
-// when its results are collected.
-func (l *loop) remember(now time.Time) {
-	if l.tick.Acted == 0 || l.isShard() || l.assigned.saved {
-		return
-	}
-	p := schedule.TickRecord{
-		Run: l.Self.Run, Attempt: l.Self.Attempt, Started: l.tick.Started, Ended: now, Stopped: l.tick.Stopped,
-		Parked: l.tick.ParkedCount(), Tokens: l.spent().Usage.Total(),
-	}
-	c := l.tick.Counts()
-	p.Sessions, p.Done, p.Failed = l.tick.Sessions(), c.Completed, c.Failed
-	l.state.AppendHistory(p)
 }
 
 func nextWord(next schedule.Next) string {

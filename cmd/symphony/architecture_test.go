@@ -191,6 +191,49 @@ func TestPackagesImportOnlyFromLowerLevels(t *testing.T) {
 	}
 }
 
+// The loop of package runner knows its parts, and no part knows the loop: only messages do,
+// which bring it what a task has found.
+func TestThePartsOfARunDoNotKnowTheLoop(t *testing.T) {
+	isLoop := func(e ast.Expr) bool {
+		if star, ok := e.(*ast.StarExpr); ok {
+			e = star.X
+		}
+		id, ok := e.(*ast.Ident)
+		return ok && id.Name == "loop"
+	}
+	parts := 0
+	for _, s := range sources(t) {
+		if s.folder != "runner" {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.StructType:
+				for _, f := range n.Fields.List {
+					if isLoop(f.Type) {
+						t.Errorf("%s: a type has the loop as a field: give it what it needs", s.name)
+					}
+					if star, ok := f.Type.(*ast.StarExpr); ok {
+						if id, ok := star.X.(*ast.Ident); ok && id.Name == "core" {
+							parts++
+						}
+					}
+				}
+			case *ast.FuncDecl:
+				for _, p := range n.Type.Params.List {
+					if isLoop(p.Type) && n.Name.Name != "applyTo" {
+						t.Errorf("%s: %s is given the loop: only applyTo of a message is", s.name, n.Name.Name)
+					}
+				}
+			}
+			return true
+		})
+	}
+	if parts < 8 {
+		t.Errorf("%d parts share the core: this test looks for something that is gone", parts)
+	}
+}
+
 func TestEachLibraryHasItsOwners(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, imported := range imports(s.file) {
