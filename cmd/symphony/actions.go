@@ -153,7 +153,7 @@ func (t *tickCommand) printSession(s runner.SessionLog) {
 // sessionResult returns how a session ended and what it took, in one line.
 func sessionResult(s runner.SessionLog) string {
 	return fmt.Sprintf("%s · turns: %d · tokens: %s · %s", report.Outcome(s.Outcome, s.Next, s.Delivers),
-		s.Outcome.Turns, report.Number(s.Outcome.Usage.Total()), report.Duration(s.Took))
+		s.Outcome.Turns, text.Number(s.Outcome.Usage.Total()), text.Duration(s.Took))
 }
 
 // sessionDetails returns why a session ended so, its warnings, and where the job's artifact

@@ -92,6 +92,7 @@ var levels = map[string]int{
 	// Test equipment.
 	"internal/githubtest":  4,
 	"internal/trackertest": 3,
+	"internal/texttest":    1,
 	"internal/storetest":   2,
 	"internal/codextest":   2,
 	"internal/lfstest":     1,
@@ -99,7 +100,7 @@ var levels = map[string]int{
 }
 
 // equipment is the packages that only tests and other test equipment may import.
-var equipment = []string{"internal/codextest", "internal/lfstest", "internal/trackertest", "internal/githubtest", "internal/storetest", "internal/browsertest"}
+var equipment = []string{"internal/texttest", "internal/codextest", "internal/lfstest", "internal/trackertest", "internal/githubtest", "internal/storetest", "internal/browsertest"}
 
 // owners says which packages may import a third-party library.
 var owners = map[string][]string{
@@ -115,12 +116,13 @@ var owners = map[string][]string{
 	"charm.land/bubbletea/v2":                    {"runner/terminal"},
 	"charm.land/lipgloss/v2":                     {"runner/terminal"},
 	"github.com/google/go-cmp":                   {"internal/trackertest"},
+	"pgregory.net/rapid":                         {"internal/texttest"},
 	"github.com/google/go-github/v62":            {"tracker/github/client"},
 	"github.com/bradleyfalzon/ghinstallation/v2": {"tracker/github/client"},
 	"github.com/shurcooL/graphql":                {"tracker/linear", "tracker/github", "tracker/github/client"},
 	"github.com/vektah/gqlparser/v2":             {"tracker/linear", "internal/trackertest", "internal/githubtest"},
 	"github.com/sethvargo/go-githubactions":      {"runner/action"},
-	"github.com/mattn/go-runewidth":              {"runner/report", "runner/transcript"},
+	"github.com/mattn/go-runewidth":              {"internal/text", "runner/transcript"},
 }
 
 // pure packages have no clock, no goroutine and no context.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -198,7 +199,7 @@ func (c *exchangeCommand) pull(ctx context.Context, refs *git.FileRefs) error {
 	if err := c.tellIdle(); err != nil {
 		return err
 	}
-	return c.tell("Took %s of %s.", count(pulled, "reference"), attemptOf(name))
+	return c.tell("Took %s of %s.", text.Count(pulled, "reference"), attemptOf(name))
 }
 
 // tellIdle sets the output idle, by which the job of a shard without issues installs nothing.
@@ -229,7 +230,7 @@ func (c *exchangeCommand) drop(ctx context.Context, refs *git.FileRefs) error {
 	if err != nil {
 		return err
 	}
-	return c.tell("Deleted %s of %s.", count(dropped, "reference"), attemptOf(name))
+	return c.tell("Deleted %s of %s.", text.Count(dropped, "reference"), attemptOf(name))
 }
 
 // attemptOf returns the attempt of a fleet as people are told it.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/runner/prompt"
@@ -142,7 +143,7 @@ func (v *validateCommand) checkSettings(found *validation.Report, in workflow.In
 	}
 	v.checkVariables(found, in)
 	v.warnWithoutSetup(found, in)
-	what := fmt.Sprintf("%s: %s", found.Workflow, count(in.Keys(), "key"))
+	what := fmt.Sprintf("%s: %s", found.Workflow, text.Count(in.Keys(), "key"))
 	if name, isOrigin := v.repositoryNear(in.Workflow.Path); isOrigin {
 		what += ", in the repository " + name + " (origin of this checkout)"
 	}
@@ -155,15 +156,7 @@ func checkPrompt(found *validation.Report, wf workflow.Workflow) (string, error)
 		return "the default one, because nothing follows the front matter", nil
 	}
 	lines := strings.Count(wf.Prompt, "\n") + 1
-	return fmt.Sprintf("%s:%d: %s", found.Workflow, wf.PromptLine, count(lines, "line")), prompt.Check(wf.Prompt, wf.PromptLine)
-}
-
-// count returns a number of things.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return fmt.Sprintf("%s:%d: %s", found.Workflow, wf.PromptLine, text.Count(lines, "line")), prompt.Check(wf.Prompt, wf.PromptLine)
 }
 
 // checkVariables warns of environment variables that hooks or the agent are to see, and
@@ -203,7 +196,7 @@ func (v *validateCommand) checkNetwork(in workflow.Inspection) func(context.Cont
 				refused = append(refused, fmt.Errorf("%s%s: %s", place, n.key, r.Reason()))
 			}
 		}
-		return count(total, "host"), errors.Join(refused...)
+		return text.Count(total, "host"), errors.Join(refused...)
 	}
 }
 
@@ -233,9 +226,9 @@ func (v *validateCommand) checkTracker(ctx context.Context, found *validation.Re
 	candidates := slices.DeleteFunc(slices.Clone(issues), func(issue tracker.Issue) bool {
 		return wf.Settings.Policy.IneligibleToStart(issue) != schedule.Why{}
 	})
-	what := count(len(candidates), "candidate")
+	what := text.Count(len(candidates), "candidate")
 	if others := len(issues) - len(candidates); others > 0 {
-		what = fmt.Sprintf("%s and %s that may not be started", what, count(others, "issue"))
+		what = fmt.Sprintf("%s and %s that may not be started", what, text.Count(others, "issue"))
 	}
 	scope := wf.Settings.Tracker.Config.Scope()
 	if found.Issues != "" {
@@ -275,7 +268,7 @@ func (v *validateCommand) checkState(ctx context.Context, found *validation.Repo
 		return "", dataFolderError(wf.Path, err)
 	}
 	where := cmp.Or(v.state, "file:"+shownPath(filepath.Join(dataFolder(wf.Path), "state.json")))
-	return fmt.Sprintf("%s, %s", where, count(len(state.Claims), "claim")), nil
+	return fmt.Sprintf("%s, %s", where, text.Count(len(state.Claims), "claim")), nil
 }
 
 // checkWorkspace checks the folder of the workspaces, without making it.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
@@ -110,7 +111,7 @@ func shardNumber(text string) (int, error) {
 // planHasNo returns the reason why a shard has nothing to do. An engine that knows the number of its jobs
 // before the plan starts all of them.
 func planHasNo(p fleet.Plan, shard int) string {
-	return fmt.Sprintf("The plan has %s, and no shard %d", count(len(p.Shards), "shard"), shard)
+	return fmt.Sprintf("The plan has %s, and no shard %d", text.Count(len(p.Shards), "shard"), shard)
 }
 
 // limit returns the time in which the plan says that the shard has to end its sessions.

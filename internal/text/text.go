@@ -1,6 +1,9 @@
 // Package text makes text from outside fit to be shown: what a tracker, a
 // server, an agent or a process wrote.
 //
+// [OneLine] and its like are for errors and logs. [Fit], [Wrap] and [Widths] lay text out on a
+// terminal, [Number], [Duration] and [Clock] show values as people read them.
+//
 // It imports nothing of the program. The packages tracker, codex and workspace each
 // put such text into errors, logs or answers to the agent, and so does the runner
 // above them.

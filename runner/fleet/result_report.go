@@ -119,7 +119,7 @@ type faultFile struct {
 // faults are those of the state.
 func newTick(t report.Tick, s *schedule.State) (tickFile, error) {
 	f := tickFile{
-		Parked: t.Parked, Stopped: oneLine(t.Stopped, maxWhy),
+		Parked: t.Parked, Stopped: text.OneLine(t.Stopped, maxWhy),
 		Notices: notes(t.Notices, maxNotes), Warnings: notes(t.Warnings, maxNotes), Errors: notes(t.Errors, maxNotes),
 		Spent: spentFile(s.Tick).clamped(),
 	}
@@ -134,7 +134,7 @@ func newTick(t report.Tick, s *schedule.State) (tickFile, error) {
 		}
 	}
 	for _, fault := range s.Faults {
-		f.Faults = append(f.Faults, faultFile{fault.Before.ID, oneLine(fault.Kind, maxWhy), oneLine(fault.Why, maxWhy), fault.Excused})
+		f.Faults = append(f.Faults, faultFile{fault.Before.ID, text.OneLine(fault.Kind, maxWhy), text.OneLine(fault.Why, maxWhy), fault.Excused})
 		stored.Claims[fault.Before.ID] = fault.Before
 	}
 	if len(stored.Claims)+len(stored.Deliveries) == 0 {
@@ -160,13 +160,13 @@ func newRow(r report.Row) rowFile {
 // clamped returns the row with its texts and numbers within their limits. It drops shell
 // commands that this program would not write.
 func (r rowFile) clamped() rowFile {
-	r.Identifier, r.State = oneLine(r.Identifier, maxName), oneLine(r.State, maxName)
-	r.Title, r.Why = oneLine(r.Title, maxTitle), oneLine(r.Why, maxWhy)
+	r.Identifier, r.State = text.OneLine(r.Identifier, maxName), text.OneLine(r.State, maxName)
+	r.Title, r.Why = text.OneLine(r.Title, maxTitle), text.OneLine(r.Why, maxWhy)
 	r.URL = wholeOrEmpty(r.URL, maxAddress) // a part of a link leads elsewhere
 	r.Warnings = notes(r.Warnings, maxRowWarnings)
-	r.Next.Detail = oneLine(r.Next.Detail, maxWhy)
+	r.Next.Detail = text.OneLine(r.Next.Detail, maxWhy)
 	r.Refused = strings.TrimSpace(text.TruncateBytes(text.Lines(r.Refused), maxReasons))
-	r.PullRequest = oneLine(r.PullRequest, maxName)
+	r.PullRequest = text.OneLine(r.PullRequest, maxName)
 	r.Kept.Folder, r.Kept.Artifact = wholeOrEmpty(r.Kept.Folder, maxAddress), wholeOrEmpty(r.Kept.Artifact, maxName)
 	if _, ok := publish.KeptBranch(r.Kept.Commands); !ok || len(r.Kept.Commands) > maxKeptCommands {
 		r.Kept.Commands = nil
@@ -231,7 +231,7 @@ func (f tickFile) validate(slice *schedule.State) error {
 			return errors.New("a note is too long or not plain, or there are too many")
 		}
 	}
-	if f.Stopped != oneLine(f.Stopped, maxWhy) || f.Spent != f.Spent.clamped() {
+	if f.Stopped != text.OneLine(f.Stopped, maxWhy) || f.Spent != f.Spent.clamped() {
 		return errors.New("a text is too long or not plain, or a number is out of range")
 	}
 	seen := map[tracker.ID]bool{}
@@ -255,7 +255,7 @@ func (f tickFile) validate(slice *schedule.State) error {
 			return fmt.Errorf("%w: it has a fault of issue %.40q, which is not the shard's or comes twice", ErrRefused, fault.ID)
 		}
 		seen[fault.ID] = true
-		if fault.Kind != oneLine(fault.Kind, maxWhy) || fault.Why != oneLine(fault.Why, maxWhy) {
+		if fault.Kind != text.OneLine(fault.Kind, maxWhy) || fault.Why != text.OneLine(fault.Why, maxWhy) {
 			return fmt.Errorf("the fault of issue %q: a text is too long or not plain", fault.ID)
 		}
 	}
@@ -296,13 +296,10 @@ func clampTime(d time.Duration) time.Duration {
 func notes(list []string, n int) []string {
 	var out []string
 	for _, note := range list[:min(len(list), n)] {
-		out = append(out, oneLine(note, maxNote))
+		out = append(out, text.OneLine(note, maxNote))
 	}
 	return out
 }
-
-// oneLine returns s as one line of at most n characters.
-func oneLine(s string, n int) string { return text.OneLine(s, n) }
 
 // wholeOrEmpty returns s if it is one line of at most n bytes, and "" otherwise.
 func wholeOrEmpty(s string, n int) string {

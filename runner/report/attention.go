@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -116,27 +117,27 @@ func (v view) pausedUntil() string { return "Nothing starts until " + v.pauseEnd
 // it at any time, and a distance from the end of the run would mislead them.
 func (v view) pauseEnd() string {
 	if v.Scheduled {
-		return minute(v.Pause.Until, v.Ended) + " UTC"
+		return text.Minute(v.Pause.Until, v.Ended) + " UTC"
 	}
-	return instant(v.Pause.Until, v.Ended)
+	return text.Instant(v.Pause.Until, v.Ended)
 }
 
 // parkedReason returns why an issue is parked, and what it has cost. If its work was refused,
 // the reasons of that are the list and not in the text; if the agent asks, the choices are.
-func (v view) parkedReason(verdict schedule.Verdict) (text, list string) {
+func (v view) parkedReason(verdict schedule.Verdict) (s, list string) {
 	claim, list := v.Claims[verdict.Issue.ID], v.Deliveries[verdict.Issue.ID].Refused
-	text = claim.Why
-	if text == "" {
-		text = verdict.Why.String()
+	s = claim.Why
+	if s == "" {
+		s = verdict.Why.String()
 	}
-	text = withoutReasons(text, list)
-	if question, choices := cutChoices(v.Asked[verdict.Issue.ID]); choices != "" && strings.HasPrefix(text, agentAsks) {
-		text, list = agentAsks+question, choices
+	s = withoutReasons(s, list)
+	if question, choices := cutChoices(v.Asked[verdict.Issue.ID]); choices != "" && strings.HasPrefix(s, agentAsks) {
+		s, list = agentAsks+question, choices
 	}
 	if claim.Tokens > 0 || claim.Sessions > 0 {
-		text = fmt.Sprintf("%s (%s in %s)", text, tokens(claim.Tokens), plural(claim.Sessions, "session"))
+		s = fmt.Sprintf("%s (%s in %s)", s, tokens(claim.Tokens), text.Count(claim.Sessions, "session"))
 	}
-	return text, list
+	return s, list
 }
 
 // agentAsks begins the reason why an issue is parked whose agent asks something.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -179,10 +180,10 @@ func pullRequestLink(d schedule.Delivery) span {
 func cell(text string) phrase { return phrase{foreign(text)} }
 
 // number returns a cell with a number.
-func number[T int | int64](n T) phrase { return phrase{own(Number(int64(n)))} }
+func number[T int | int64](n T) phrase { return phrase{own(text.Number(int64(n)))} }
 
 // duration returns a cell with a duration.
-func duration(d time.Duration) phrase { return phrase{own(Duration(d))} }
+func duration(d time.Duration) phrase { return phrase{own(text.Duration(d))} }
 
 // forTerminal returns the table without the columns that only pages show.
 func (t table) forTerminal() table {

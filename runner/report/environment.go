@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/room"
 )
 
@@ -16,7 +17,7 @@ func (e Environment) Text(width int) string {
 	var b strings.Builder
 	for _, v := range e.Variables {
 		b.WriteString(v.Name + "=" + v.Value + "\n")
-		for _, line := range wrap(v.Why, max(width-4, minWidth), maxItem) {
+		for _, line := range text.Wrap(v.Why, max(width-4, minWidth), maxItem) {
 			b.WriteString("    " + line + "\n")
 		}
 	}

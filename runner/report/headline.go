@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -38,9 +39,9 @@ func (v view) headlineText() (lead, detail string) {
 	case failed:
 		return "The tick failed", v.failure()
 	case interrupted:
-		return "Interrupted after " + Duration(took) + v.beforeAny(), ""
+		return "Interrupted after " + text.Duration(took) + v.beforeAny(), ""
 	case deadline:
-		return "The deadline was reached after " + Duration(took) + v.beforeAny(), ""
+		return "The deadline was reached after " + text.Duration(took) + v.beforeAny(), ""
 	case nothingToDo:
 		return v.idleReason()
 	}
@@ -48,18 +49,18 @@ func (v view) headlineText() (lead, detail string) {
 	case v.DryRun:
 		return v.planSummary(), ""
 	case a.Issues > 0:
-		return "Gave " + plural(a.Issues, "issue") + " to " + plural(a.Shards, "shard"), "the summary of the collect job has their results."
+		return "Gave " + text.Count(a.Issues, "issue") + " to " + text.Count(a.Shards, "shard"), "the summary of the collect job has their results."
 	}
 	return "", ""
 }
 
 // totals returns how many issues ended in which way, and what they cost.
 func (v view) totals() string {
-	issues := plural(v.Worked(), "issue") + " worked on"
+	issues := text.Count(v.Worked(), "issue") + " worked on"
 	if n := v.shards(); n > 0 {
-		issues += " by " + plural(n, "shard")
+		issues += " by " + text.Count(n, "shard")
 	}
-	return fmt.Sprintf("%s in %s: %s · %s", issues, Duration(v.Ended.Sub(v.Started)), v.tally(), tokens(v.Spent.Usage.Total()))
+	return fmt.Sprintf("%s in %s: %s · %s", issues, text.Duration(v.Ended.Sub(v.Started)), v.tally(), tokens(v.Spent.Usage.Total()))
 }
 
 // beforeAny returns the end of a verdict on a tick that worked on no issue.
@@ -87,9 +88,9 @@ func (v view) idleReason() (lead, detail string) {
 	case v.Ordered && v.Acted == 0:
 		return "Nothing was started", "the command is kept for the run that works on the issue."
 	case v.Acted > 0 && v.DryRun:
-		return "Would start nothing", "there is only " + plural(v.Acted, "claim") + " of other runs to take over."
+		return "Would start nothing", "there is only " + text.Count(v.Acted, "claim") + " of other runs to take over."
 	case v.Acted > 0:
-		return "Nothing was started", "what changed is " + plural(v.Acted, "claim") + ": released, parked or taken over."
+		return "Nothing was started", "what changed is " + text.Count(v.Acted, "claim") + ": released, parked or taken over."
 	case len(v.Verdicts) == 0:
 		return "Nothing to do", "no issue is in an active state."
 	}
@@ -102,7 +103,7 @@ func (v view) collectedNothing() (lead, detail string) {
 	case n+late == 0:
 		return "Nothing is new", "no shard left a result that counts."
 	case late > 0:
-		detail = plural(late, "result") + " came after the issues had been taken over"
+		detail = text.Count(late, "result") + " came after the issues had been taken over"
 		if n > 0 {
 			detail += fmt.Sprintf(", and %d had been taken over before", n)
 		}
@@ -126,7 +127,7 @@ func (v view) planSummary() string {
 			candidates++
 		}
 	}
-	text := fmt.Sprintf("Would start %d of %s", count[schedule.Dispatch], plural(candidates, "candidate"))
+	text := fmt.Sprintf("Would start %d of %s", count[schedule.Dispatch], text.Count(candidates, "candidate"))
 	for _, action := range []schedule.Action{schedule.Stop, schedule.Release, schedule.Park, schedule.Free, schedule.Finish} {
 		if n := count[action]; n > 0 {
 			text += fmt.Sprintf(", %s %d", action, n)
@@ -158,7 +159,7 @@ func tokens(n int64) string {
 	if n == 1 {
 		return "1 token"
 	}
-	return Number(n) + " tokens"
+	return text.Number(n) + " tokens"
 }
 
 // sentence returns text with a full stop, unless it has an end of its own.

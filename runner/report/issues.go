@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -199,12 +200,12 @@ func (v view) next(row Row) string {
 		if v.Scheduled {
 			return "retry after the pause, in " + v.nextRun(v.Pause.Until)
 		}
-		return "after the pause, " + relative(v.Pause.Until, v.Ended)
+		return "after the pause, " + text.Relative(v.Pause.Until, v.Ended)
 	case due.After(v.Ended) && row.Class != schedule.Done:
 		if v.Scheduled {
 			return "retry in " + v.nextRun(due)
 		}
-		return fmt.Sprintf("retry at %s (%s)", clock(due, v.Ended), relative(due, v.Ended))
+		return fmt.Sprintf("retry at %s (%s)", text.Clock(due, v.Ended), text.Relative(due, v.Ended))
 	case v.issueOutcome(row) == failed, v.issueOutcome(row) == refused:
 		return "retry " + v.nextTick()
 	}
@@ -229,7 +230,7 @@ func (v view) nextRun(due time.Time) string {
 	if due.Sub(v.Ended) <= shortestSchedule {
 		return "the next scheduled run"
 	}
-	return "the first run after " + minute(due, v.Ended) + " UTC"
+	return "the first run after " + text.Minute(due, v.Ended) + " UTC"
 }
 
 // nextTick names the tick after this one.

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // markdown is text in GitHub's Markdown in which only our own markup has an
@@ -34,7 +36,7 @@ var listMarker = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // is not a mention. "#12" and "GH-12" stay what they are to GitHub, a reference to an
 // issue of the same repository, and so do names of emoji.
 func escapeMarkdown(s string, columns int) markdown {
-	s = strings.Join(strings.Fields(Fit(s, columns)), " ")
+	s = strings.Join(strings.Fields(text.Fit(s, columns)), " ")
 	marker := 0 // the end of a list marker
 	if at := listMarker().FindStringSubmatchIndex(s); at != nil {
 		marker = at[3]

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/symphony-runner/symphony/internal/text"
+	"github.com/symphony-runner/symphony/internal/texttest"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -18,7 +20,7 @@ import (
 
 func TestPagesHoldNoMarkupOfStrangers(t *testing.T) {
 	t.Parallel()
-	for _, text := range nasty[13:] {
+	for _, text := range texttest.Nasty[13:] {
 		for _, page := range pages(text) {
 			checkMarkdown(t, page)
 		}
@@ -26,14 +28,14 @@ func TestPagesHoldNoMarkupOfStrangers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		checkMarkdown(t, report.Of(anyTick().Draw(t, "tick")).Markdown(links))
 		view := report.State(anyState().Draw(t, "state"), anyTime().Draw(t, "now"))
-		l := report.Links{Server: fragments().Draw(t, "server"), Repository: fragments().Draw(t, "repository"), Branch: fragments().Draw(t, "branch")}
+		l := report.Links{Server: texttest.Fragments().Draw(t, "server"), Repository: texttest.Fragments().Draw(t, "repository"), Branch: texttest.Fragments().Draw(t, "branch")}
 		checkMarkdown(t, view.Markdown(l))
 		checkMarkdown(t, view.Markdown(links))
 	})
 }
 
 func FuzzMarkdown(f *testing.F) {
-	for _, text := range append(nasty, addresses...) {
+	for _, text := range append(texttest.Nasty, addresses...) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -75,7 +77,7 @@ func checkMarkdown(t interface{ Errorf(string, ...any) }, page string) {
 		}
 		open += strings.Count(block, "<details>") - strings.Count(block, "</details>")
 		for _, line := range lines {
-			checkVisible(t, line)
+			texttest.CheckVisible(t, line)
 			switch {
 			case strings.HasPrefix(line, "|"):
 				if strings.Count(line, "|") != strings.Count(lines[0], "|") || !strings.HasSuffix(line, "|") {
@@ -103,7 +105,7 @@ func checkMarkdown(t interface{ Errorf(string, ...any) }, page string) {
 // checkCode reports a block of commands that ends before its last line.
 func checkCode(t interface{ Errorf(string, ...any) }, lines []string) {
 	for _, line := range lines {
-		checkVisible(t, line)
+		texttest.CheckVisible(t, line)
 	}
 	fence := lines[len(lines)-1]
 	if lines[0] != fence+"sh" || strings.Trim(fence, "`") != "" || strings.Contains(strings.Join(lines[1:len(lines)-1], "\n"), fence) {
@@ -219,15 +221,15 @@ func TestARealParserFindsNoMarkupOfStrangers(t *testing.T) {
 				plain = append(plain, tags)
 			}
 		}
-		text := rapid.OneOf(fragments(), rapid.StringOfN(rapid.RuneFrom([]rune("\\`*_~[]#!<>|&$@:/.-+=()0w^\"' ax;\n")), 1, 12, -1)).Draw(t, "text")
-		said := strings.Join(strings.Fields(report.Fit(text, 40)), " ")
-		if said == "" || strings.Contains("PW123", text) { // the pages have issues of these names
+		s := rapid.OneOf(texttest.Fragments(), rapid.StringOfN(rapid.RuneFrom([]rune("\\`*_~[]#!<>|&$@:/.-+=()0w^\"' ax;\n")), 1, 12, -1)).Draw(t, "text")
+		said := strings.Join(strings.Fields(text.Fit(s, 40)), " ")
+		if said == "" || strings.Contains("PW123", s) { // the pages have issues of these names
 			return
 		}
-		for i, page := range pages(text) {
+		for i, page := range pages(s) {
 			got, words := parse(t, page)
 			if diff := cmp.Diff(plain[i], got); diff != "" {
-				t.Fatalf("%q changes the page (-want +got):\n%s\n%s", text, diff, page)
+				t.Fatalf("%q changes the page (-want +got):\n%s\n%s", s, diff, page)
 			}
 			if i != 2 && !strings.Contains(words, said) { // the third does not name the issue
 				t.Fatalf("%q is not to be read on the page:\n%s", said, words)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // How much of a text a page shows, in columns of a terminal. A column is 16
@@ -81,14 +83,14 @@ func (w *markdownWriter) age(at time.Time) markdown {
 	if w.now.IsZero() || !w.now.After(at) {
 		return ""
 	}
-	return " " + escapeMarkdown("("+relative(at, w.now)+")", nameWidth)
+	return " " + escapeMarkdown("("+text.Relative(at, w.now)+")", nameWidth)
 }
 
 // writeMarkdown writes the verdict as the heading of the page, together with its
 // detail if both are short.
 func (h headline) writeMarkdown(w *markdownWriter) {
 	lead, detail := h.lead, h.detail
-	if whole := lead + ": " + detail; detail != "" && Columns(Fit(whole, itemWidth)) <= titleWidth {
+	if whole := lead + ": " + detail; detail != "" && text.Columns(text.Fit(whole, itemWidth)) <= titleWidth {
 		lead, detail = whole, ""
 	}
 	w.lines("### " + markdown(h.emoji) + " " + escapeMarkdown(strings.TrimSuffix(lead, "."), itemWidth))
@@ -114,7 +116,7 @@ func (c code) writeMarkdown(w *markdownWriter) {
 	fence := "```"
 	lines := []markdown{""}
 	for _, line := range c {
-		if line = strings.TrimSpace(Fit(line, itemWidth)); line == "" {
+		if line = strings.TrimSpace(text.Fit(line, itemWidth)); line == "" {
 			continue
 		}
 		for strings.Contains(line, fence) {

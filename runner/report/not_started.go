@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -120,7 +121,7 @@ func (v view) notStarted(d *document) {
 		issues += len(group.verdicts)
 		l.items = append(l.items, v.skipItem(group))
 	}
-	d.add(section{heading: "Not started", detail: plural(issues, "issue"), folded: l.lines() > maxOpen && !v.DryRun, body: document{l}})
+	d.add(section{heading: "Not started", detail: text.Count(issues, "issue"), folded: l.lines() > maxOpen && !v.DryRun, body: document{l}})
 }
 
 // skipItem returns the item of a group, with an item below it for each issue that
@@ -184,7 +185,7 @@ func (v view) waiting(d *document) {
 		due, at, why := v.due(verdict)
 		t.add(phrase{v.issueLink(verdict.Issue)}, cell(verdict.Issue.Title), cell(due), cell(at), cell(why))
 	}
-	d.add(section{heading: "Waiting", detail: plural(len(waiting), "issue"), folded: len(waiting) > maxOpen && !v.DryRun, body: document{t}})
+	d.add(section{heading: "Waiting", detail: text.Count(len(waiting), "issue"), folded: len(waiting) > maxOpen && !v.DryRun, body: document{t}})
 }
 
 // nextDue names the tick in which what is due now has its turn.
@@ -205,7 +206,7 @@ func (v view) due(verdict schedule.Verdict) (due, at, why string) {
 	case claim.Due.After(v.Ended) && v.Scheduled:
 		return v.nextRun(claim.Due), "", claim.Why
 	case claim.Due.After(v.Ended):
-		return relative(claim.Due, v.Ended), clock(claim.Due, v.Ended), claim.Why
+		return text.Relative(claim.Due, v.Ended), text.Clock(claim.Due, v.Ended), claim.Why
 	case verdict.Action == schedule.Dispatch:
 		return v.nextDue(), "", claim.Why
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"slices"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -18,8 +19,8 @@ type Note struct {
 // what people should know.
 func (r Report) Notes() (errors, warnings, notices []Note) {
 	v := newView(r.tick)
-	note := func(to *[]Note, title, text string) {
-		n := Note{Fit(title, titleWidth), Fit(text, 2*itemWidth)}
+	note := func(to *[]Note, title, s string) {
+		n := Note{text.Fit(title, titleWidth), text.Fit(s, 2*itemWidth)}
 		if n.Text == "" {
 			n.Title, n.Text = "", n.Title
 		}
@@ -27,9 +28,9 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 			*to = append(*to, n)
 		}
 	}
-	pause := func(to *[]Note, title, text string) {
+	pause := func(to *[]Note, title, s string) {
 		advice := " " + endPauseText(v.Comments, v.Program, v.State)
-		note(to, title, sentence(Fit(text, 2*itemWidth-Columns(advice)-1))+advice)
+		note(to, title, sentence(text.Fit(s, 2*itemWidth-text.Columns(advice)-1))+advice)
 	}
 	lead, detail := v.headlineText()
 	switch outcome := v.outcome(); {
@@ -55,12 +56,12 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 			continue // it went on since
 		}
 		called := name(verdict.Issue.Identifier, id)
-		text, list := v.parkedReason(verdict)
+		s, list := v.parkedReason(verdict)
 		if list != "" {
-			text += ": " + inOneLine(list)
+			s += ": " + inOneLine(list)
 		}
 		advice := " " + inText(v.Comments, v.Program, v.State, retryName([]schedule.Verdict{verdict}))
-		note(&errors, called+" is parked", sentence(Fit(text, 2*itemWidth-Columns(advice)-1))+advice)
+		note(&errors, called+" is parked", sentence(text.Fit(s, 2*itemWidth-text.Columns(advice)-1))+advice)
 	}
 	for _, row := range v.Rows {
 		called := name(row.Identifier, row.ID) + " " + v.issueOutcome(row)

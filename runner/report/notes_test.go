@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/symphony-runner/symphony/internal/texttest"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -25,8 +26,8 @@ func TestAFailedTickIsAnErrorAndNeverANotice(t *testing.T) {
 		}
 		for _, notes := range [][]report.Note{errors, warnings, notices} {
 			for _, note := range notes {
-				checkVisible(t, note.Title)
-				checkVisible(t, note.Text)
+				texttest.CheckVisible(t, note.Title)
+				texttest.CheckVisible(t, note.Text)
 			}
 		}
 	})

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -59,9 +60,9 @@ func (v view) purpose(verdict schedule.Verdict) string {
 	case verdict.Phase == "":
 		return "new"
 	case claimed && claim.Failures > 0:
-		return fmt.Sprintf("retry after %s: %s", plural(claim.Failures, "failure"), claim.Why)
+		return fmt.Sprintf("retry after %s: %s", text.Count(claim.Failures, "failure"), claim.Why)
 	case claimed && claim.Sessions > 0:
-		return fmt.Sprintf("continues after %s", plural(claim.Sessions, "session"))
+		return fmt.Sprintf("continues after %s", text.Count(claim.Sessions, "session"))
 	}
 	return "is due again"
 }

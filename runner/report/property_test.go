@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/symphony-runner/symphony/internal/texttest"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -89,10 +90,10 @@ func checkPage(t *rapid.T, text string, columns int) {
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		if n := displayed(line); n > columns {
+		if n := texttest.Width(line); n > columns {
 			t.Errorf("%d columns of %d: %q", n, columns, line)
 		}
-		checkVisible(t, line)
+		texttest.CheckVisible(t, line)
 		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {
 			t.Errorf("reads as a command: %q", line)
 		}
@@ -170,7 +171,7 @@ func anyTick() *rapid.Generator[report.Tick] {
 	return rapid.Custom(func(t *rapid.T) report.Tick {
 		tick := report.Tick{
 			Started: anyTime().Draw(t, "started"), Ended: anyTime().Draw(t, "ended"),
-			Workflow: fragments().Draw(t, "workflow"), Tracker: fragments().Draw(t, "tracker"), DryRun: rapid.Bool().Draw(t, "dry"),
+			Workflow: texttest.Fragments().Draw(t, "workflow"), Tracker: texttest.Fragments().Draw(t, "tracker"), DryRun: rapid.Bool().Draw(t, "dry"),
 			Rows:     rapid.SliceOfN(anyRow(), 0, 6).Draw(t, "rows"),
 			Verdicts: rapid.SliceOfN(anyVerdict(), 0, 14).Draw(t, "verdicts"),
 			Listed:   rapid.Bool().Draw(t, "listed"), Unread: maybe(t, "unread"),
@@ -181,9 +182,9 @@ func anyTick() *rapid.Generator[report.Tick] {
 			Acted:    rapid.IntRange(0, 2).Draw(t, "acted"),
 			Parked:   rapid.SliceOfN(anyID(), 0, 3).Draw(t, "parked"),
 			Stopped:  rapid.SampledFrom([]string{"", "", "interrupted", "deadline", "failed"}).Draw(t, "stopped"),
-			Warnings: rapid.SliceOfN(fragments(), 0, 3).Draw(t, "warnings"),
-			Errors:   rapid.SliceOfN(fragments(), 0, 3).Draw(t, "errors"),
-			Notices:  rapid.SliceOfN(fragments(), 0, 2).Draw(t, "notices"),
+			Warnings: rapid.SliceOfN(texttest.Fragments(), 0, 3).Draw(t, "warnings"),
+			Errors:   rapid.SliceOfN(texttest.Fragments(), 0, 3).Draw(t, "errors"),
+			Notices:  rapid.SliceOfN(texttest.Fragments(), 0, 2).Draw(t, "notices"),
 			Delivers: rapid.Bool().Draw(t, "delivers"), Deliveries: anyDeliveries().Draw(t, "deliveries"),
 		}
 		for _, c := range rapid.SliceOfN(anyClaim(), 0, 5).Draw(t, "claims") {
@@ -196,16 +197,16 @@ func anyTick() *rapid.Generator[report.Tick] {
 func anyRow() *rapid.Generator[report.Row] {
 	return rapid.Custom(func(t *rapid.T) report.Row {
 		return report.Row{
-			ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: fragments().Draw(t, "title"), State: maybe(t, "state"),
+			ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: texttest.Fragments().Draw(t, "title"), State: maybe(t, "state"),
 			URL: anyURL().Draw(t, "url"),
 			Class: rapid.SampledFrom([]schedule.Class{
 				schedule.Done, schedule.Stopped, schedule.IssueFailed, schedule.Transient, schedule.ThreadLost, schedule.Systemic, schedule.NeedsInput, "",
 			}).Draw(t, "class"),
-			Why: fragments().Draw(t, "why"), Turns: rapid.Int().Draw(t, "turns"), Usage: anyUsage().Draw(t, "usage"),
-			Took: time.Duration(rapid.Int64().Draw(t, "took")), Warnings: rapid.SliceOfN(fragments(), 0, 2).Draw(t, "warnings"),
+			Why: texttest.Fragments().Draw(t, "why"), Turns: rapid.Int().Draw(t, "turns"), Usage: anyUsage().Draw(t, "usage"),
+			Took: time.Duration(rapid.Int64().Draw(t, "took")), Warnings: rapid.SliceOfN(texttest.Fragments(), 0, 2).Draw(t, "warnings"),
 			Next:      schedule.Next{Phase: anyPhase().Draw(t, "phase"), Why: anyWhy().Draw(t, "next"), Due: anyTime().Draw(t, "due")},
 			Delivered: rapid.Bool().Draw(t, "delivered"), Refused: maybe(t, "refused"), Delivery: anyDelivery().Draw(t, "delivery"),
-			PullRequest: maybe(t, "pull request"), Kept: report.Kept{Folder: maybe(t, "kept"), Artifact: maybe(t, "artifact"), Commands: rapid.SliceOfN(fragments(), 0, 3).Draw(t, "commands")},
+			PullRequest: maybe(t, "pull request"), Kept: report.Kept{Folder: maybe(t, "kept"), Artifact: maybe(t, "artifact"), Commands: rapid.SliceOfN(texttest.Fragments(), 0, 3).Draw(t, "commands")},
 			Log:   report.Log{File: maybe(t, "log"), Artifact: maybe(t, "artifact of the log"), Command: maybe(t, "log command")},
 			Shard: rapid.SampledFrom([]int{0, 0, 1, 256}).Draw(t, "shard"), JobURL: anyURL().Draw(t, "job"),
 		}
@@ -228,7 +229,7 @@ func anyDeliveries() *rapid.Generator[map[tracker.ID]schedule.Delivery] {
 func anyVerdict() *rapid.Generator[schedule.Verdict] {
 	return rapid.Custom(func(t *rapid.T) schedule.Verdict {
 		return schedule.Verdict{
-			Issue: tracker.Issue{ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: fragments().Draw(t, "title"), URL: anyURL().Draw(t, "url"), State: maybe(t, "state")},
+			Issue: tracker.Issue{ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: texttest.Fragments().Draw(t, "title"), URL: anyURL().Draw(t, "url"), State: maybe(t, "state")},
 			Phase: anyPhase().Draw(t, "phase"), Why: anyWhy().Draw(t, "why"),
 			Action: rapid.SampledFrom([]schedule.Action{"", "", schedule.Dispatch, schedule.Stop, schedule.Release, schedule.Park, schedule.Free, schedule.Finish}).Draw(t, "action"),
 		}
@@ -238,8 +239,8 @@ func anyVerdict() *rapid.Generator[schedule.Verdict] {
 func anyClaim() *rapid.Generator[schedule.Claim] {
 	return rapid.Custom(func(t *rapid.T) schedule.Claim {
 		return schedule.Claim{
-			ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: fragments().Draw(t, "title"), State: maybe(t, "state"),
-			Phase: anyPhase().Draw(t, "phase"), Since: anyTime().Draw(t, "since"), Due: anyTime().Draw(t, "due"), Why: fragments().Draw(t, "why"),
+			ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: texttest.Fragments().Draw(t, "title"), State: maybe(t, "state"),
+			Phase: anyPhase().Draw(t, "phase"), Since: anyTime().Draw(t, "since"), Due: anyTime().Draw(t, "due"), Why: texttest.Fragments().Draw(t, "why"),
 			Attempt: rapid.Int().Draw(t, "attempt"), Sessions: rapid.Int().Draw(t, "sessions"), Tokens: rapid.Int64().Draw(t, "tokens"),
 			URL: anyURL().Draw(t, "url"), Owner: schedule.Owner{Run: anyRun().Draw(t, "run"), Attempt: rapid.Int().Draw(t, "of run"), Host: maybe(t, "host"), PID: rapid.Int().Draw(t, "pid"), Shard: rapid.IntRange(0, 2).Draw(t, "shard")},
 		}
@@ -271,12 +272,12 @@ func anyPast() *rapid.Generator[schedule.TickRecord] {
 }
 
 func anyRun() *rapid.Generator[string] {
-	return rapid.OneOf(rapid.Just(""), rapid.StringMatching(`[0-9]{1,9}`), fragments())
+	return rapid.OneOf(rapid.Just(""), rapid.StringMatching(`[0-9]{1,9}`), texttest.Fragments())
 }
 
 // anyURL generates an address of any kind, or none.
 func anyURL() *rapid.Generator[string] {
-	return rapid.OneOf(rapid.Just(""), rapid.SampledFrom(addresses), rapid.Map(fragments(), func(s string) string { return "https://x.example/" + s }))
+	return rapid.OneOf(rapid.Just(""), rapid.SampledFrom(addresses), rapid.Map(texttest.Fragments(), func(s string) string { return "https://x.example/" + s }))
 }
 
 func anyWhy() *rapid.Generator[schedule.Why] {
@@ -285,7 +286,7 @@ func anyWhy() *rapid.Generator[schedule.Why] {
 			"", schedule.Incomplete, schedule.NotActive, schedule.Terminal, schedule.NotRoutable, schedule.Blocked, schedule.NotKnown,
 			schedule.NotDue, schedule.IsParked, schedule.NoSlots, schedule.DayBudget, schedule.Paused, schedule.OnHold, "claim_lost", "new",
 		}).Draw(t, "reason")
-		return schedule.Why{Reason: reason, Detail: fragments().Draw(t, "detail")}
+		return schedule.Why{Reason: reason, Detail: texttest.Fragments().Draw(t, "detail")}
 	})
 }
 
@@ -331,5 +332,5 @@ func anyTime() *rapid.Generator[time.Time] {
 
 // maybe draws text that is empty about half of the time.
 func maybe(t *rapid.T, label string) string {
-	return rapid.OneOf(rapid.Just(""), fragments()).Draw(t, label)
+	return rapid.OneOf(rapid.Just(""), texttest.Fragments()).Draw(t, label)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/texttest"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -368,28 +369,6 @@ func dryRun() report.Tick {
 	})
 }
 
-// nasty holds texts that try to break out of their place.
-var nasty = []string{
-	"\x1b[31mred\x1b[0m \x1b]0;title\x07\x1b]8;;http://evil.example\x1b\\link\x1b]8;;\x1b\\ \x9b31m\u009b2Jcleared",
-	"first\nsecond\r\nthird\tfourth\v\f\u2028fifth",
-	"user\u202egnp.exe\u202c \u2066isolated\u2069 \u200fmark",
-	"zero\u200bwidth\u200d\ufeff\u00ad\u2060\U000e0041\ufe0f z\u0300\u0301\u0302\u0303\u0304\u0305algo",
-	strings.Repeat("long ", 100),
-	strings.Repeat("unbroken", 70),
-	"修正ログイン画面の表示が崩れる問題を直してください、お願いします",
-	"👩‍💻 ship it 🚀🚀🚀 ❤️ 🇩🇪 👍🏽",
-	"::error::file=x,line=1::pwned",
-	"ok ##[error]pwned ##[[x",
-	"\x00\x01\x7f\xff\xfe broken utf-8 \xc3",
-	"   ",
-	"",
-	"| a | b |\n|---|---|\n| [x](javascript:alert(1)) | ![y](https://evil.example/y.png) | $x^2$ `z` \\| w \\",
-	"# heading <script>alert(1)</script><!-- </details></td></tr></table> &lt;b&gt; &#60;i>",
-	"@acme/everyone see www.evil.example, WWW.evil.example, HTTPS://evil.example/?a=1&b=2 or mail a@evil.example",
-	"```\nfence\n```\n~~~\n***bold*** __under__ ~~gone~~ [ref]: https://evil.example\n===\n---",
-	"- [ ] item", "1. first", "2) second", "+ third", "> quote", "--- |:-:|", "\\", "`", "[", "](x)", "!",
-}
-
 // addresses holds those that must not become links, and some that may.
 var addresses = []string{
 	"javascript:alert(1)", "JavaScript://x.example/%0aalert(1)", "data:text/html,x", "//evil.example", "https:evil.example",
@@ -400,7 +379,7 @@ var addresses = []string{
 
 func hostile() report.Tick {
 	return tick(func(t *report.Tick) {
-		for i, text := range nasty {
+		for i, text := range texttest.Nasty {
 			r := row(fmt.Sprintf("X-%d", i), text, schedule.IssueFailed, waits(text, end.Add(time.Second)))
 			r.Why, r.URL = text, addresses[i%len(addresses)]
 			r.Delivery = schedule.Delivery{Identifier: text, Branch: text, Head: text, URL: addresses[i%len(addresses)], Number: i % 3}
@@ -414,15 +393,15 @@ func hostile() report.Tick {
 			addClaim(t, schedule.Claim{Identifier: r.Identifier, Phase: schedule.Waiting, Due: end.Add(time.Second)}, schedule.NotDue, text)
 			t.Verdicts = append(t.Verdicts, verdict("N-"+text, text, "", "", schedule.NotDispatchable, text))
 		}
-		t.Verdicts = append(t.Verdicts, verdict("Y-"+nasty[13], nasty[14], "", "", schedule.Blocked, nasty[15]), verdict("Y-1", "", "", "", schedule.Blocked, nasty[13]))
+		t.Verdicts = append(t.Verdicts, verdict("Y-"+texttest.Nasty[13], texttest.Nasty[14], "", "", schedule.Blocked, texttest.Nasty[15]), verdict("Y-1", "", "", "", schedule.Blocked, texttest.Nasty[13]))
 		r := row("::error::", "An identifier that is a command", schedule.Done, handedOver)
 		r.State = "::set-output name=x::y"
 		t.Rows = append(t.Rows, r)
 		addClaim(t, schedule.Claim{Identifier: "$(reboot)", Phase: schedule.Parked, Why: "the agent asks: \x1b[2J\n::error::really?", Sessions: 1, Tokens: 5}, schedule.IsParked, "")
 		t.Parked = []tracker.ID{"$(reboot)", "unknown"}
-		t.Delivers, t.Deliveries = true, map[tracker.ID]schedule.Delivery{"$(reboot)": {Refused: strings.Join(nasty, "\n")}}
-		t.Notices = []string{nasty[15]}
-		t.Errors, t.Warnings = append(nasty[:3:3], nasty[13:]...), []string{"::warning::" + strings.Repeat("x", 100) + " ::error::y"}
+		t.Delivers, t.Deliveries = true, map[tracker.ID]schedule.Delivery{"$(reboot)": {Refused: strings.Join(texttest.Nasty, "\n")}}
+		t.Notices = []string{texttest.Nasty[15]}
+		t.Errors, t.Warnings = append(texttest.Nasty[:3:3], texttest.Nasty[13:]...), []string{"::warning::" + strings.Repeat("x", 100) + " ::error::y"}
 	})
 }
 
@@ -503,7 +482,7 @@ func hostileState() *schedule.State {
 	s := schedule.New(schedule.Owner{})
 	s.Deliveries = map[tracker.ID]schedule.Delivery{}
 	phases := []schedule.Phase{schedule.Running, schedule.Waiting, schedule.Parked}
-	for i, text := range nasty {
+	for i, text := range texttest.Nasty {
 		id := tracker.ID(fmt.Sprintf("%02d %s", i, text))
 		s.Claims[id] = schedule.Claim{
 			ID: id, Identifier: text, Title: text, State: text, Why: text, URL: addresses[i%len(addresses)], Phase: phases[i%len(phases)],
@@ -513,7 +492,7 @@ func hostileState() *schedule.State {
 		s.Days = append(s.Days, schedule.Day{Date: text})
 		s.History = append(s.History, schedule.TickRecord{Run: text, Stopped: text, Started: start, Ended: end})
 	}
-	s.Pause = schedule.Pause{Why: nasty[13], Until: end}
+	s.Pause = schedule.Pause{Why: texttest.Nasty[13], Until: end}
 	return s
 }
 

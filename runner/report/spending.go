@@ -3,6 +3,7 @@ package report
 import (
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -43,7 +44,7 @@ func (v view) spending(d *document) {
 
 // reservedFor returns, in words, the shards that tokens are reserved for.
 func reservedFor(r schedule.Reserved) string {
-	return "Reserved for " + plural(r.Shards, "shard") + " without a result"
+	return "Reserved for " + text.Count(r.Shards, "shard") + " without a result"
 }
 
 // spends reports whether there is anything to say: the state was read, and

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -163,7 +164,7 @@ func (v StateView) summary() string {
 	for _, c := range v.claims {
 		count[c.Phase]++
 	}
-	text := plural(len(v.claims), "claim")
+	text := text.Count(len(v.claims), "claim")
 	lead := ": "
 	for _, phase := range []schedule.Phase{schedule.Running, schedule.Stopping, schedule.Waiting, schedule.Parked} {
 		if n := count[phase]; n > 0 {

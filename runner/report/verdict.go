@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -76,7 +77,7 @@ func (v VerdictView) rank() string {
 	if s.Place == 0 || s.Of < 2 {
 		return ""
 	}
-	return fmt.Sprintf("It is the %s of %d candidates for %s.", ordinal(s.Place), s.Of, plural(s.Slots, "slot"))
+	return fmt.Sprintf("It is the %s of %d candidates for %s.", ordinal(s.Place), s.Of, text.Count(s.Slots, "slot"))
 }
 
 // ordinal returns a number as in 1st, 2nd and 11th.
@@ -230,4 +231,18 @@ func (v VerdictView) nextStep() string {
 		step = strings.Replace(step, "tracker.active_states", "tracker.active_states ("+strings.Join(active, ", ")+")", 1)
 	}
 	return step
+}
+
+// showsNothing reports whether a text has no visible character.
+func showsNothing(s string) bool { return strings.TrimSpace(text.Fit(s, itemWidth)) == "" }
+
+// Cause returns a reason in words, see [schedule.InWords], without what it is about, for
+// places without room for both: which workflow file is invalid, and how many failures there
+// were in a row before the last.
+func Cause(s string) string {
+	s = schedule.InWords(schedule.LastFailure(s))
+	if file, why, found := strings.Cut(s, ": "); found && why != "" && strings.HasPrefix(file, "workflow /") {
+		return strings.TrimLeft(why, " \n")
+	}
+	return s
 }

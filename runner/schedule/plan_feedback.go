@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -226,9 +227,9 @@ func (pl *planner) roundsSpent(f Feedback, talk Conversation) Why {
 	case f.Round == "", talk.again(f):
 		return Why{}
 	case f.Round == RoundSaid && talk.Rounds >= pl.p.MaxRounds:
-		return unanswered(Why{RoundsSpent, fmt.Sprintf("spent %s of feedback.max_rounds %d on what people said", plural(talk.Rounds, "session"), pl.p.MaxRounds)}, f)
+		return unanswered(Why{RoundsSpent, fmt.Sprintf("spent %s of feedback.max_rounds %d on what people said", text.Count(talk.Rounds, "session"), pl.p.MaxRounds)}, f)
 	case f.Round == RoundChecks && talk.CheckRounds >= pl.p.MaxCheckRounds:
-		return unanswered(Why{RoundsSpent, fmt.Sprintf("spent %s of feedback.max_check_rounds %d on checks and conflicts", plural(talk.CheckRounds, "session"), pl.p.MaxCheckRounds)}, f)
+		return unanswered(Why{RoundsSpent, fmt.Sprintf("spent %s of feedback.max_check_rounds %d on checks and conflicts", text.Count(talk.CheckRounds, "session"), pl.p.MaxCheckRounds)}, f)
 	}
 	return Why{}
 }

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"strconv"
 	"strings"
 	"unicode"
 )
@@ -102,13 +101,6 @@ func (w Why) String() string {
 		return string(w.Reason)
 	}
 	return w.Detail
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // AttemptStatus names the phase of a run attempt, or how it ended (SPEC §7.2). It

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -267,7 +268,7 @@ func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 		if p.Delivers {
 			nothing = "delivered nothing new"
 		}
-		why := plural(c.Idle, "session") + " in a row " + nothing + " (budget.max_idle_sessions)"
+		why := text.Count(c.Idle, "session") + " in a row " + nothing + " (budget.max_idle_sessions)"
 		if said := strings.Join(strings.Fields(o.Said), " "); said != "" {
 			why += "; the agent's last words: " + shorten(said, maxLastWords)
 		}
@@ -300,7 +301,7 @@ func (c *Claim) failed(why string, p Policy, now, notBefore time.Time) Next {
 		c.Thread = "" // the thread may be the cause: begin a new one
 	}
 	if b := p.Budget.Attempts; b > 0 && c.Failures >= b {
-		return parked(Why{IsParked, plural(c.Failures, "failure") + inARow + why})
+		return parked(Why{IsParked, text.Count(c.Failures, "failure") + inARow + why})
 	}
 	return waiting(why, later(now.Add(Backoff(c.Attempt, p.MaxBackoff)), notBefore))
 }
@@ -313,7 +314,7 @@ const inARow = " in a row (budget.max_attempts_per_issue), the last: "
 func LastFailure(why string) string {
 	failures, last, found := strings.Cut(why, inARow)
 	count, _, _ := strings.Cut(failures, " ")
-	if n, err := strconv.Atoi(count); !found || err != nil || failures != plural(n, "failure") {
+	if n, err := strconv.Atoi(count); !found || err != nil || failures != text.Count(n, "failure") {
 		return why
 	}
 	return last

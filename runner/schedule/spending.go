@@ -3,6 +3,8 @@ package schedule
 import (
 	"slices"
 	"time"
+
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // maxDays bounds how many days of spending the state keeps.
@@ -137,7 +139,7 @@ func (s *State) SpentBudget(b Budget, now time.Time) Why {
 		return Why{DayBudget, "budget.max_tokens_per_day is spent until " + nextDay(now).Format(time.RFC3339)}
 	}
 	if r := s.Reserved(); spent+r.Tokens >= b.TokensPerDay {
-		return Why{DayBudget, "what is left of budget.max_tokens_per_day is reserved for " + plural(r.Shards, "shard") + " of which there is no result yet"}
+		return Why{DayBudget, "what is left of budget.max_tokens_per_day is reserved for " + text.Count(r.Shards, "shard") + " of which there is no result yet"}
 	}
 	return Why{}
 }

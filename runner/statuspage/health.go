@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -33,9 +34,9 @@ func (v *view) Verdict() verdict {
 	case v.raw.NextPoll.IsZero():
 		return verdict{"calm", "Starting: the tracker is being read"}
 	case len(v.Running) > 0:
-		return verdict{"good", "Working on " + plural(len(v.Running), "issue")}
+		return verdict{"good", "Working on " + text.Count(len(v.Running), "issue")}
 	case len(v.Waiting) > 0:
-		return verdict{"calm", plural(len(v.Waiting), "issue") + " to be tried again"}
+		return verdict{"calm", text.Count(len(v.Waiting), "issue") + " to be tried again"}
 	case v.QueueLength() > 0:
 		return verdict{"calm", v.QueueWords()}
 	case len(v.Parked) > 0:

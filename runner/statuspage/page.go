@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/transcript"
 )
 
@@ -38,10 +38,10 @@ var loadAssets = sync.OnceValue(func() assets {
 		"style":    func() template.CSS { return template.CSS(style) },
 		"script":   func() template.JS { return template.JS(script) },
 		"build":    func() string { return build },
-		"count":    report.Number,
+		"count":    text.Number,
 		"length":   length,
-		"duration": report.Duration,
-		"plural":   plural,
+		"duration": text.Duration,
+		"plural":   text.Count,
 		"place":    func(n int) int { return n + 1 },
 		"at":       func(as string, t time.Time) timeAs { return timeAs{t, as} },
 		"iso":      func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
@@ -77,18 +77,11 @@ func clock(t time.Time) string { return t.UTC().Format("Jan 2 15:04:05") }
 func length(d time.Duration) string {
 	switch day := 24 * time.Hour; {
 	case d%day == 0:
-		return plural(int(d/day), "day")
+		return text.Count(int(d/day), "day")
 	case d%time.Hour == 0:
-		return plural(int(d/time.Hour), "hour")
+		return text.Count(int(d/time.Hour), "hour")
 	}
-	return report.Duration(d)
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
+	return text.Duration(d)
 }
 
 // withHeaders adds the headers that every answer has.
@@ -222,7 +215,7 @@ func (v *view) where() string {
 
 // title returns the title of the page of the run, for people who see only the tab.
 func (v *view) title() string {
-	text := plural(len(v.Running), "session") + " · Symphony"
+	text := text.Count(len(v.Running), "session") + " · Symphony"
 	if n := len(v.Parked); n > 0 {
 		text = strconv.Itoa(n) + " parked · " + text
 	}

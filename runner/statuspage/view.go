@@ -14,7 +14,6 @@ import (
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/progress"
-	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -214,12 +213,12 @@ func (v *view) line(s string, n int) string { return clean(v.redactor, s, n) }
 // before that too, because some are known by their lines.
 func clean(r *redact.Redactor, s string, n int) string {
 	if !isPlain(s) {
-		s = report.Fit(r.String(s), math.MaxInt)
+		s = text.Fit(r.String(s), math.MaxInt)
 	}
 	if s = r.String(s); len(s) <= n { // a character has at least as many bytes as columns
 		return s
 	}
-	return report.Fit(s, n)
+	return text.Fit(s, n)
 }
 
 // isPlain reports whether s is printable ASCII.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -147,7 +148,7 @@ func (p *painter) header(n int) []string {
 	if g.Tracker != "" {
 		pieces = append(pieces, p.clean(g.Tracker))
 	}
-	pieces = append(pieces, fmt.Sprintf("%d of %d slots", len(g.Sessions), g.Slots), report.Number(g.Spent.Usage.Total())+" tokens")
+	pieces = append(pieces, fmt.Sprintf("%d of %d slots", len(g.Sessions), g.Slots), text.Number(g.Spent.Usage.Total())+" tokens")
 	if k := len(g.Elsewhere); k > 0 {
 		pieces = append(pieces, fmt.Sprintf("%d elsewhere", k))
 	}
@@ -170,7 +171,7 @@ func (p *painter) header(n int) []string {
 		pieces = append(pieces, limits)
 	}
 	if today := g.Today.Usage.Total(); today != g.Spent.Usage.Total() && today > 0 {
-		pieces = append(pieces, report.Number(today)+" tokens today")
+		pieces = append(pieces, text.Number(today)+" tokens today")
 	}
 	var lines []string
 	for len(pieces) > 0 && len(lines) < n {
@@ -247,11 +248,13 @@ func (p *painter) trouble(n int) []string {
 // noticeLines returns a part of the trouble in at most n lines, which is 1 or more.
 func (p *painter) noticeLines(o notice, n int) []string {
 	columns := p.columns - width(o.lead)
-	lines := p.wrap(o.until+o.why, columns)
+	lines := text.Wrap(p.clean(o.until+o.why), columns, n+1)
 	if len(lines) > n {
-		lines = p.wrap(o.until+report.Cause(p.clean(o.why)), columns)
+		lines = text.Wrap(p.clean(o.until+report.Cause(p.clean(o.why))), columns, n)
 	}
-	lines = clip(lines, n, columns)
+	if len(lines) == 0 {
+		lines = []string{""}
+	}
 	indent := strings.Repeat(" ", width(o.lead))
 	for i, line := range lines {
 		lead := indent
@@ -325,13 +328,13 @@ func (p *painter) sessionRows(n int) []string {
 		return 2
 	}
 	t := table{columns: []column{
-		{head: "ISSUE", most: 24},
-		{head: "STATE", most: 14, drop: 1},
-		{head: "TITLE", least: 12, drop: 3, stretch: true},
-		{head: "PHASE", least: 18, drop: 4, stretch: true},
-		{head: "AGE", right: true, drop: 5},
-		{head: "TOKENS", right: true, drop: 2},
-		{head: "NOW", least: 24, stretch: true, shorten: report.Cause},
+		{Column: text.Column{Head: "ISSUE", Min: 24, Max: 24}},
+		{Column: text.Column{Head: "STATE", Min: 14, Max: 14, Drop: 1}},
+		{Column: text.Column{Head: "TITLE", Min: 12, Drop: 3}},
+		{Column: text.Column{Head: "PHASE", Min: 18, Drop: 4}},
+		{Column: text.Column{Head: "AGE", Right: true, Drop: 5}},
+		{Column: text.Column{Head: "TOKENS", Right: true, Drop: 2}},
+		{Column: text.Column{Head: "NOW", Min: 24, Max: 40}, shorten: report.Cause},
 	}}
 	for _, s := range choose(p.Progress.Sessions, n, rank) {
 		now := p.clean(s.Doing)
@@ -339,7 +342,7 @@ func (p *painter) sessionRows(n int) []string {
 			now = p.clean(titled(s.PhaseWords(), schedule.InWords(s.Claim.Why)))
 		}
 		t.add(p.clean(s.Claim.Identifier), p.clean(s.Claim.State), p.clean(s.Claim.Title), s.PhaseWords(),
-			age(p.Now.Sub(s.Started)), report.Number(s.Claim.Live.Total()), cmp.Or(now, s.PhaseWords()))
+			age(p.Now.Sub(s.Started)), text.Number(s.Claim.Live.Total()), cmp.Or(now, s.PhaseWords()))
 	}
 	return t.lines(p)
 }
@@ -350,12 +353,12 @@ func (p *painter) waitingRows(n int) []string {
 	last := byDue[n-1].Due
 	rank := func(c *schedule.Claim) int { return c.Due.Compare(last) }
 	t := table{columns: []column{
-		{head: "WAITING", most: 24},
-		{head: "STATE", most: 14, drop: 2},
-		{head: "TITLE", least: 12, drop: 3, stretch: true},
-		{head: "ATTEMPT", right: true, drop: 1},
-		{head: "NEXT", most: 12},
-		{head: "WHY", least: 24, stretch: true, shorten: report.Cause},
+		{Column: text.Column{Head: "WAITING", Min: 24, Max: 24}},
+		{Column: text.Column{Head: "STATE", Min: 14, Max: 14, Drop: 2}},
+		{Column: text.Column{Head: "TITLE", Min: 12, Drop: 3}},
+		{Column: text.Column{Head: "ATTEMPT", Right: true, Drop: 1}},
+		{Column: text.Column{Head: "NEXT", Min: 12, Max: 12}},
+		{Column: text.Column{Head: "WHY", Min: 24, Max: 40}, shorten: report.Cause},
 	}}
 	for _, c := range choose(p.Progress.Waiting, n, rank) {
 		next := p.in(c.Due)
@@ -370,9 +373,9 @@ func (p *painter) waitingRows(n int) []string {
 // queueRows returns the n issues that start next.
 func (p *painter) queueRows(n int) []string {
 	t := table{columns: []column{
-		{head: "NEXT", most: 24},
-		{head: "STATE", most: 14, drop: 1},
-		{head: p.Progress.QueueWords(), least: 16, stretch: true},
+		{Column: text.Column{Head: "NEXT", Min: 24, Max: 24}},
+		{Column: text.Column{Head: "STATE", Min: 14, Max: 14, Drop: 1}},
+		{Column: text.Column{Head: p.Progress.QueueWords(), Min: 16}},
 	}}
 	for _, c := range p.Progress.Queue.Next[:n] {
 		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title))
@@ -391,11 +394,11 @@ func (p *painter) turn() string {
 // elsewhereRows returns the table of n claims that other processes work on.
 func (p *painter) elsewhereRows(n int) []string {
 	t := table{columns: []column{
-		{head: "ELSEWHERE", most: 24},
-		{head: "STATE", most: 14, drop: 2},
-		{head: "TITLE", least: 12, drop: 1, stretch: true},
-		{head: "SINCE", right: true, drop: 3},
-		{head: "IN", least: 20, stretch: true},
+		{Column: text.Column{Head: "ELSEWHERE", Min: 24, Max: 24}},
+		{Column: text.Column{Head: "STATE", Min: 14, Max: 14, Drop: 2}},
+		{Column: text.Column{Head: "TITLE", Min: 12, Drop: 1}},
+		{Column: text.Column{Head: "SINCE", Right: true, Drop: 3}},
+		{Column: text.Column{Head: "IN", Min: 20}},
 	}}
 	for _, c := range p.Progress.Elsewhere[:n] {
 		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title), age(p.Now.Sub(c.Since)), p.clean(progress.Place(c.Owner)))
@@ -407,10 +410,10 @@ func (p *painter) elsewhereRows(n int) []string {
 // go on.
 func (p *painter) parkedRows(n int) []string {
 	t := table{columns: []column{
-		{head: "PARKED", most: 24},
-		{head: "STATE", most: 14, drop: 1},
-		{head: "TITLE", least: 12, drop: 2, stretch: true},
-		{head: "WAITS FOR A PERSON", least: 24, stretch: true, shorten: report.Cause},
+		{Column: text.Column{Head: "PARKED", Min: 24, Max: 24}},
+		{Column: text.Column{Head: "STATE", Min: 14, Max: 14, Drop: 1}},
+		{Column: text.Column{Head: "TITLE", Min: 12, Drop: 2}},
+		{Column: text.Column{Head: "WAITS FOR A PERSON", Min: 24, Max: 40}, shorten: report.Cause},
 	}}
 	for _, c := range p.Progress.Parked[:n] {
 		why := schedule.InWords(c.Why)
@@ -427,7 +430,7 @@ func (p *painter) howToGoOn() []string {
 	if !p.isRoomy || len(p.Progress.Parked) == 0 {
 		return nil
 	}
-	lines := clip(p.wrap("→ "+p.Progress.Comments.GoOn(), p.columns), maxGoOn, p.columns)
+	lines := text.Wrap(p.clean("→ "+p.Progress.Comments.GoOn()), p.columns, maxGoOn)
 	for i, line := range lines {
 		lines[i] = p.line(styleWarn, line)
 	}
@@ -437,9 +440,9 @@ func (p *painter) howToGoOn() []string {
 // eventRows returns the n latest events.
 func (p *painter) eventRows(n int) []string {
 	t := table{columns: []column{
-		{head: "EVENTS", drop: 1},
-		{head: "", most: 24},
-		{head: "", least: 16, stretch: true, shorten: shortEvent},
+		{Column: text.Column{Head: "EVENTS", Drop: 1}},
+		{Column: text.Column{Head: "", Min: 24, Max: 24}},
+		{Column: text.Column{Head: "", Min: 16}, shorten: shortEvent},
 	}}
 	events := p.Progress.Events
 	for _, e := range events[len(events)-n:] {

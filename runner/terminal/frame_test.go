@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/progress"
-	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/terminal"
 	"github.com/symphony-runner/symphony/tracker"
@@ -318,12 +318,12 @@ func fits(t interface{ Errorf(string, ...any) }, drawn string, columns, rows int
 		t.Errorf("%d lines on %d rows:\n%s", len(lines), rows, plain(drawn))
 	}
 	for _, line := range lines {
-		text := plain(line)
-		if n := lipgloss.Width(text); n > columns || report.Columns(text) > columns {
-			t.Errorf("%d columns of %d: %q", n, columns, text)
+		s := plain(line)
+		if n := lipgloss.Width(s); n > columns || text.Columns(s) > columns {
+			t.Errorf("%d columns of %d: %q", n, columns, s)
 		}
-		if visible := report.Fit(text, len(text)+1); visible != text {
-			t.Errorf("%q is not what a terminal shows: that is %q", text, visible)
+		if visible := text.Fit(s, len(s)+1); visible != s {
+			t.Errorf("%q is not what a terminal shows: that is %q", s, visible)
 		}
 	}
 }

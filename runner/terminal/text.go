@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/progress"
-	"github.com/symphony-runner/symphony/runner/report"
 )
 
 // style is a style of text: the escape sequence that is written before it; after it, one
@@ -48,15 +48,15 @@ const maxText = 1000
 // clean returns text from outside without what steers a terminal and without secrets, of
 // which some are known by their lines, and some are whole only when what is invisible is
 // gone. It is cut last, and not to a width yet: a part of a secret would not be found.
-func (p *painter) clean(text string) string {
-	if text == "" {
+func (p *painter) clean(s string) string {
+	if s == "" {
 		return ""
 	}
-	text = p.redacted(text)
-	if !isPlain(text) {
-		text = p.redacted(report.Fit(strings.Map(unifyWidth, text), math.MaxInt))
+	s = p.redacted(s)
+	if !isPlain(s) {
+		s = p.redacted(text.Fit(strings.Map(unifyWidth, s), math.MaxInt))
 	}
-	return fit(text, maxText)
+	return fit(s, maxText)
 }
 
 // redacted returns text without secrets.
@@ -92,48 +92,20 @@ func unifyWidth(r rune) rune {
 // line returns one line of the frame, of clean text.
 func (p *painter) line(s style, text string) string { return s.Render(fit(text, p.columns)) }
 
-// wrap returns text from outside in lines of at most the given width, except where a
-// word is longer.
-func (p *painter) wrap(text string, columns int) []string {
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(p.clean(text)) {
-		switch {
-		case line == "":
-			line = word
-		case width(line)+1+width(word) <= columns:
-			line += " " + word
-		default:
-			lines, line = append(lines, line), word
-		}
-	}
-	return append(lines, line)
-}
-
-// clip returns a text in n lines at most, which is 1 or more. If it has more, the last one
-// is filled and ends with an ellipsis.
-func clip(lines []string, n, columns int) []string {
-	if len(lines) <= n {
-		return lines
-	}
-	last := fit(strings.Join(lines[n-1:], " "), columns)
-	return append(lines[:n-1], last)
-}
-
 // fit returns clean text in at most the given number of columns.
-func fit(text string, columns int) string {
-	if isPlain(text) && len(text) <= columns {
-		return text
+func fit(s string, columns int) string {
+	if isPlain(s) && len(s) <= columns {
+		return s
 	}
-	return report.Fit(text, columns)
+	return text.Fit(s, columns)
 }
 
 // width returns the columns that clean text takes.
-func width(text string) int {
-	if isPlain(text) {
-		return len(text)
+func width(s string) int {
+	if isPlain(s) {
+		return len(s)
 	}
-	return report.Columns(text)
+	return text.Columns(s)
 }
 
 // titled returns text below its title; the title alone if the text says nothing.
@@ -145,7 +117,7 @@ func titled(title, text string) string {
 }
 
 // age returns a duration in whole seconds.
-func age(d time.Duration) string { return report.Duration(max(0, d).Truncate(time.Second)) }
+func age(d time.Duration) string { return text.Duration(max(0, d).Truncate(time.Second)) }
 
 // in returns how far away an instant is.
 func (p *painter) in(at time.Time) string {

@@ -1,4 +1,4 @@
-package report
+package text
 
 import (
 	"iter"
@@ -6,15 +6,11 @@ import (
 	"unicode"
 
 	"github.com/mattn/go-runewidth"
-
-	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
 // maxMarks is how many combining marks a character may carry: enough for every
 // living language, too few to paint over the neighboring lines.
 const maxMarks = 3
-
-const ellipsis = "…"
 
 // Fit returns s on one line of a terminal, in at most the given number of
 // columns; what is cut off is replaced by an ellipsis. Line breaks become spaces.
@@ -23,8 +19,8 @@ const ellipsis = "…"
 // look like something else. What follows the escape character of a terminal
 // sequence stays as plain text. Fit(Fit(s, n), n) is Fit(s, n).
 //
-// Package internal/text has a similar function for logs and errors. Fit fills tables: it measures
-// columns instead of characters, and removes surplus combining marks as well.
+// [OneLine] is for logs and errors. Fit fills tables: it measures columns instead of
+// characters, and removes surplus combining marks as well.
 func Fit(s string, columns int) string {
 	if columns < 1 {
 		return ""
@@ -42,20 +38,6 @@ func Fit(s string, columns int) string {
 		}
 	}
 	return b.String()
-}
-
-// showsNothing reports whether a text has no visible character.
-func showsNothing(s string) bool { return strings.TrimSpace(Fit(s, itemWidth)) == "" }
-
-// Cause returns a reason in words, see [schedule.InWords], without what it is about, for
-// places without room for both: which workflow file is invalid, and how many failures there
-// were in a row before the last.
-func Cause(s string) string {
-	s = schedule.InWords(schedule.LastFailure(s))
-	if file, why, found := strings.Cut(s, ": "); found && why != "" && strings.HasPrefix(file, "workflow /") {
-		return strings.TrimLeft(why, " \n")
-	}
-	return s
 }
 
 // visible returns the characters of s that a terminal shows as they are.
@@ -127,3 +109,56 @@ func runeColumns(r rune) int {
 
 // isMark reports whether a character is drawn onto the one before it.
 func isMark(r rune) bool { return r >= 0x300 && unicode.In(r, unicode.Mn, unicode.Me) }
+
+// Wrap breaks text into at most n lines of the given width, between words where
+// it can. What does not fit is cut.
+func Wrap(s string, width, n int) []string {
+	words := strings.Fields(Fit(s, width*n))
+	var lines []string
+	line := ""
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if line != "" {
+			if Columns(line)+1+Columns(word) <= width {
+				line += " " + word
+				continue
+			}
+			if lines = append(lines, line); len(lines) == n {
+				lines[n-1] = Fit(line+" "+strings.Join(words[i:], " "), width)
+				return lines
+			}
+		}
+		head, tail := SplitWord(word, width)
+		if line = head; tail != "" {
+			words[i] = tail
+			i--
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// SplitWord breaks a word that is wider than a line.
+func SplitWord(word string, width int) (head, tail string) {
+	used := 0
+	for i, r := range word {
+		if used += runeColumns(r); used > width {
+			return word[:i], word[i:]
+		}
+	}
+	return word, ""
+}
+
+// EscapeCommand returns a line that the log of a workflow run does not take for
+// a command: commands are "::name::" at the beginning of a line, and "##[name]"
+// anywhere.
+func EscapeCommand(line string) string {
+	if text := strings.TrimLeft(line, " "); strings.HasPrefix(text, "::") {
+		indent := len(line) - len(text)
+		colons := len(text) - len(strings.TrimLeft(text, ":"))
+		line = line[:indent] + strings.Repeat(" ", colons-1) + text[colons-1:]
+	}
+	return strings.ReplaceAll(line, "##[", "# [")
+}

@@ -1,4 +1,4 @@
-package report
+package text
 
 import (
 	"fmt"
@@ -47,8 +47,8 @@ func trimZeros(digits string) string {
 	return strings.TrimRight(strings.TrimRight(digits, "0"), ".")
 }
 
-// plural returns a count of things in words.
-func plural(n int, noun string) string {
+// Count returns a count of things in words.
+func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -81,9 +81,9 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// clock returns an instant in UTC as seen from now: the time of day, with the day
+// Clock returns an instant in UTC as seen from now: the time of day, with the day
 // when it is another one.
-func clock(at, now time.Time) string {
+func Clock(at, now time.Time) string {
 	at, now = at.UTC(), now.UTC()
 	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
 		return at.Format("15:04:05")
@@ -91,8 +91,8 @@ func clock(at, now time.Time) string {
 	return at.Format("Jan 2 15:04")
 }
 
-// minute returns an instant as [clock] does, without seconds.
-func minute(at, now time.Time) string {
+// Minute returns an instant as [Clock] does, without seconds.
+func Minute(at, now time.Time) string {
 	at, now = at.UTC(), now.UTC()
 	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
 		return at.Format("15:04")
@@ -100,9 +100,9 @@ func minute(at, now time.Time) string {
 	return at.Format("Jan 2 15:04")
 }
 
-// relative returns how far an instant is from now, in whole seconds: one that is to come is
+// Relative returns how far an instant is from now, in whole seconds: one that is to come is
 // not shown too early.
-func relative(at, now time.Time) string {
+func Relative(at, now time.Time) string {
 	d := at.Sub(now)
 	switch seconds := d.Truncate(time.Second); {
 	case d == 0:
@@ -118,7 +118,7 @@ func relative(at, now time.Time) string {
 	}
 }
 
-// instant returns an instant as clock and relative do, for running text.
-func instant(at, now time.Time) string {
-	return fmt.Sprintf("%s UTC (%s)", clock(at, now), relative(at, now))
+// Instant returns an instant as Clock and Relative do, for running text.
+func Instant(at, now time.Time) string {
+	return fmt.Sprintf("%s UTC (%s)", Clock(at, now), Relative(at, now))
 }
