@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/symphony-runner/symphony/internal/redact"
 )
 
 // The bounds of a pack. Each session copies all of it.
@@ -48,7 +50,7 @@ func (f Folder) Save(key Key, made Made) (Content, error) {
 	if !key.isSound() {
 		return Content{}, fmt.Errorf("keep the preparation: %q is no key", key)
 	}
-	s := saver{made: made}
+	s := saver{made: made, secrets: redact.NewSearch(made.Secrets...)}
 	err := f.write(key, s.write)
 	if err != nil {
 		return Content{}, fmt.Errorf("keep the preparation: %w", err)
@@ -58,8 +60,9 @@ func (f Folder) Save(key Key, made Made) (Content, error) {
 
 // saver writes one pack.
 type saver struct {
-	made Made
-	out  *tar.Writer
+	made    Made
+	secrets *redact.Search
+	out     *tar.Writer
 	Content
 }
 
@@ -171,7 +174,7 @@ func checkName(prefix, name string) error {
 // file writes an entry with its content.
 func (s *saver) file(h *tar.Header, content io.Reader) error {
 	body := content
-	secrets := secretFinder{secrets: s.made.Secrets}
+	s.secrets.Reset()
 	if h.Typeflag == tar.TypeReg && h.Size <= maxText {
 		text, err := io.ReadAll(io.LimitReader(content, maxText+1))
 		if err != nil {
@@ -189,10 +192,10 @@ func (s *saver) file(h *tar.Header, content io.Reader) error {
 	if h.Typeflag != tar.TypeReg {
 		return nil
 	}
-	if _, err := io.Copy(io.MultiWriter(s.out, &secrets), body); err != nil {
+	if _, err := io.Copy(io.MultiWriter(s.out, s.secrets), body); err != nil {
 		return err
 	}
-	if secrets.found {
+	if s.secrets.Found() {
 		_, name, _ := strings.Cut(h.Name, "/")
 		return fmt.Errorf("%w: %q holds the value of a variable of setup.env, which each agent would read: have the script remove it", ErrRefused, name)
 	}
@@ -207,29 +210,4 @@ func (s *saver) mark(text []byte) []byte {
 	}
 	text = bytes.ReplaceAll(text, []byte(s.made.Home), []byte(homeMark)) // it may be below the other
 	return bytes.ReplaceAll(text, []byte(s.made.Work), []byte(workMark))
-}
-
-// secretFinder looks for secrets in what is written to it.
-type secretFinder struct {
-	secrets []string
-	found   bool
-	end     []byte // of what was written, one byte shorter than the longest secret
-}
-
-// Write never fails.
-func (f *secretFinder) Write(p []byte) (int, error) {
-	longest := 0
-	for _, secret := range f.secrets {
-		longest = max(longest, len(secret))
-	}
-	if longest == 0 || f.found {
-		return len(p), nil
-	}
-	border := append(f.end, p[:min(len(p), longest)]...)
-	for _, secret := range f.secrets {
-		f.found = f.found || bytes.Contains(p, []byte(secret)) || bytes.Contains(border, []byte(secret))
-	}
-	all := append(f.end, p[max(0, len(p)-longest):]...)
-	f.end = bytes.Clone(all[max(0, len(all)-longest+1):])
-	return len(p), nil
 }
