@@ -4,9 +4,10 @@ import "strconv"
 
 // keepScript writes two tars and prints the tracked files that have changed. Arguments: the
 // path of git, the folder for the tars, the folder with the home, the bound of each tar in
-// KiB, and the paths to keep; without paths all that is ignored is kept.
+// bytes, and the paths to keep; without paths all that is ignored is kept.
 const keepScript = `git=$1 to=$2 home=$3
-ulimit -f "$4" 2>/dev/null
+ulimit -f "$(($4 / 512))" 2>/dev/null # POSIX counts blocks of 512 bytes
+most=$4
 shift 4
 if [ $# -gt 0 ]; then
   tracked=$("$git" --literal-pathspecs ls-files -- "$@" | head -n 3 | tr '\n' ' ')
@@ -15,13 +16,16 @@ if [ $# -gt 0 ]; then
 else
   "$git" ls-files -z --others --ignored --exclude-standard --directory >"$to/list" || exit 4
 fi
-tar -cf "$to/work.tar" --null -T "$to/list" && tar -cf "$to/home.tar" -C "$home" . || exit 5
+tar -cf "$to/work.tar" --null -T "$to/list" && tar -cf "$to/home.tar" -C "$home" . || {
+  if [ $? = 153 ]; then echo "it is more than $most bytes: have the script remove some, or keep less (setup.keep)" >&2; fi
+  exit 5
+} # 153 is SIGXFSZ
 "$git" diff --name-only HEAD | head -n 10`
 
 // KeepCommand returns the command that writes the files of a prepared checkout to work.tar, and
 // those of a home to home.tar, in a folder; see [keepScript]. No tar is larger than maxBytes.
 func (h *Host) KeepCommand(folder, home string, maxBytes int64, paths []string) Command {
-	args := []string{h.shell, "-c", keepScript, "sh", h.git, folder, home, strconv.FormatInt(maxBytes>>10, 10)}
+	args := []string{h.shell, "-c", keepScript, "sh", h.git, folder, home, strconv.FormatInt(maxBytes, 10)}
 	return Command{Args: append(args, paths...), Env: sandboxEnv}
 }
 
