@@ -125,6 +125,7 @@ func (a *attempt) run(ctx context.Context) error {
 		return a.logHook(began, err)
 	}
 	defer a.Workspaces.Release(ws)
+	defer a.closePack()
 	a.enter(schedule.StatusBuildingPrompt)
 	prompts, err := a.prompts(template, !ws.CreatedNow)
 	if err != nil {

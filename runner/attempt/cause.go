@@ -35,14 +35,14 @@ func (a *attempt) judge(ctx context.Context, o *schedule.Outcome, err error) {
 	certain := isAny(err, machineErrors...)
 	switch {
 	case o.Class == schedule.NeedsInput:
+	case errors.Is(err, ErrSetup) && !rootGone:
+		o.Cause, o.Fault = schedule.CauseSetup, ""
 	case rootGone, certain && (a.turns == 0 || errors.Is(err, syscall.EMFILE)):
 		o.Class, o.Fault = schedule.Transient, "" // it is over, and says nothing of the issue
 	case certain && o.Class == schedule.Systemic:
 		o.Class = schedule.IssueFailed // what was missing is there since the agent ended
 	case o.Class == schedule.Systemic && a.turns == 0 && isAny(err, startErrors...):
 		o.Cause = schedule.CauseStart
-	case errors.Is(err, ErrSetup):
-		o.Cause, o.Fault = schedule.CauseSetup, ""
 	case o.Class == schedule.Systemic && isAny(err, sharedDeliveryErrors...):
 		o.Cause = schedule.CauseDelivery
 	case o.Class == schedule.IssueFailed && errors.Is(err, git.ErrRejected):

@@ -37,6 +37,9 @@ var ErrSetup = errors.New("setup_failed")
 // setupAdvice says what to do about a preparation that failed.
 const setupAdvice = "see its whole output with: symphony setup --again; then fix setup in WORKFLOW.md, or the project"
 
+// folderAdvice says what to do about a folder in which no preparation can be kept.
+const folderAdvice = "give the user who runs symphony a folder there that can be read and written, on a disk with room"
+
 // Setup says how the project of a Repository is prepared.
 type Setup struct {
 	setup.Config
@@ -82,13 +85,16 @@ func (p *Preparations) get(ctx context.Context, key setup.Key, prepare func() er
 	if last := p.failed[key]; last.at.After(asked) {
 		return nil, last.err
 	}
-	if err := prepare(); err != nil {
-		if ctx.Err() == nil {
-			p.failed[key] = failedPreparation{time.Now(), err}
+	err = prepare()
+	if err == nil {
+		if pack, err = p.Folder.Find(key); err != nil {
+			err = setupFailed(fmt.Errorf("%w: what was kept is not there: %w", setup.ErrFolder, err))
 		}
-		return nil, err
 	}
-	return p.Folder.Find(key)
+	if err != nil && ctx.Err() == nil {
+		p.failed[key] = failedPreparation{time.Now(), err}
+	}
+	return pack, err
 }
 
 // prepared is the preparation that a session works with.
@@ -117,7 +123,7 @@ func (a *attempt) setup() *Setup {
 func (r *Repository) isPrepared() bool { return r.Setup != nil && r.Setup.Run != "" }
 
 // Prepare makes the pack for the base of a job's repository, as the first session of a tick does,
-// also if there is one and again is set. It reports the pack, and whether it was made now. The
+// also if there is one and again is set. It reports the pack, which is closed, and whether it was made now. The
 // workspaces of the job should be a scratch folder and its issue a placeholder.
 func Prepare(ctx context.Context, job Job, again bool) (pack *setup.Pack, made bool, err error) {
 	a := newAttempt(job, func(Update) {})
@@ -128,7 +134,9 @@ func Prepare(ctx context.Context, job Job, again bool) (pack *setup.Pack, made b
 	defer a.Workspaces.Release(ws)
 	key, err := a.packKey(ctx)
 	if err == nil && again {
-		err = a.setup().Preparations.Folder.Remove(key)
+		if err = a.setup().Preparations.Folder.Remove(key); err != nil {
+			err = setupFailed(err)
+		}
 	}
 	if err != nil {
 		return nil, false, err
@@ -137,6 +145,9 @@ func Prepare(ctx context.Context, job Job, again bool) (pack *setup.Pack, made b
 		made = true
 		return a.prepareProject(ctx, ws, key)
 	})
+	if pack != nil {
+		pack.Close()
+	}
 	for _, warning := range a.warnings {
 		if a.Warn != nil {
 			a.Warn(warning)
@@ -155,6 +166,13 @@ func (a *attempt) findPack(ctx context.Context, ws workspace.Workspace) error {
 		a.prepared.pack, err = a.setup().Preparations.get(ctx, key, func() error { return a.prepareProject(ctx, ws, key) })
 	}
 	return err
+}
+
+// closePack closes the pack of the session.
+func (a *attempt) closePack() {
+	if a.prepared.pack != nil {
+		a.prepared.pack.Close()
+	}
 }
 
 // packKey returns the key of the pack for the base of the session.
@@ -219,7 +237,9 @@ func (a *attempt) prepareProject(ctx context.Context, ws workspace.Workspace, ke
 	content, err := a.keepPrepared(folder, key)
 	if err == nil {
 		a.logger().InfoContext(ctx, "the project is prepared", "files", content.Files, "bytes", content.Bytes, "took", time.Since(began).Round(time.Millisecond))
-		err = a.setup().Preparations.Folder.Prune(time.Now())
+		if err := a.setup().Preparations.Folder.Prune(time.Now()); err != nil {
+			a.warn("old preparations cannot be removed", err)
+		}
 	}
 	return err
 }
@@ -323,7 +343,11 @@ func (e *scriptError) Unwrap() error { return ErrSetup }
 
 // setupFailed returns an error of category [ErrSetup].
 func setupFailed(cause error) error {
-	return fmt.Errorf("prepare the project: %w: %w: %s", ErrSetup, cause, setupAdvice)
+	advice := setupAdvice
+	if errors.Is(cause, setup.ErrFolder) {
+		advice = folderAdvice
+	}
+	return fmt.Errorf("prepare the project: %w: %w: %s", ErrSetup, cause, advice)
 }
 
 // keepPrepared makes the pack of a key from the tars in a scratch folder. No process runs there

@@ -57,6 +57,7 @@ func Visit(ctx context.Context, job Job, v Visitor) (code int, err error) {
 		return 0, err
 	}
 	defer a.Workspaces.Release(ws)
+	defer a.closePack()
 	err = a.runAgent(ctx, ws, codex.Connect, func(session *codex.Session) error {
 		a.work.session = session
 		if err := a.visitorsCaches(ctx, ws); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -29,15 +28,7 @@ func (p *Pack) Extract(to Places, work, home io.Writer) error {
 }
 
 func (p *Pack) extract(to Places, work, home io.Writer) (err error) {
-	file, err := os.Open(p.Path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if _, err := file.Seek(p.begin, io.SeekStart); err != nil {
-		return err
-	}
-	z, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(maxWindow))
+	z, err := zstd.NewReader(io.NewSectionReader(p.file, p.begin, p.Size), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,11 @@ import (
 	"time"
 )
 
-// ErrDamaged says that a pack is not one of this key, or not whole.
-var ErrDamaged = errors.New("setup_pack_damaged")
+// The errors of a folder of packs.
+var (
+	ErrDamaged = errors.New("setup_pack_damaged")       // a pack is not one of this key, or not whole
+	ErrFolder  = errors.New("setup_folder_unavailable") // the folder cannot be read or written
+)
 
 const (
 	extension = ".pack"
@@ -32,18 +35,28 @@ type Folder struct {
 	Path string // absolute; it need not exist
 }
 
-// Pack is a pack that was found whole.
+// Pack is a pack that was found whole. It can be read also when its file is removed: another run
+// may do so at any time.
 type Pack struct {
 	Key   Key
 	Path  string
 	Size  int64 // in bytes, compressed
 	begin int64 // of the compressed stream
+	file  *os.File
 }
 
-// Find returns the pack of a key. The error is [fs.ErrNotExist] if there is none, or
-// [ErrDamaged].
-func (f Folder) Find(key Key) (*Pack, error) {
-	fail := func(err error) (*Pack, error) { return nil, fmt.Errorf("read the preparation: %w", err) }
+// Close closes the file of the pack.
+func (p *Pack) Close() error { return p.file.Close() }
+
+// Find returns the pack of a key. The error is [fs.ErrNotExist] if there is none, or [ErrDamaged],
+// or [ErrFolder].
+func (f Folder) Find(key Key) (pack *Pack, err error) {
+	fail := func(err error) (*Pack, error) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
+			err = fmt.Errorf("%w: %w", ErrFolder, err)
+		}
+		return nil, fmt.Errorf("read the preparation: %w", err)
+	}
 	if !key.isSound() {
 		return fail(fmt.Errorf("%w: %q is no key", ErrDamaged, key))
 	}
@@ -57,7 +70,11 @@ func (f Folder) Find(key Key) (*Pack, error) {
 	if err != nil {
 		return fail(err)
 	}
-	defer file.Close()
+	defer func() {
+		if pack == nil {
+			file.Close()
+		}
+	}()
 	head := make([]byte, len(headOf(key, sha256.New())))
 	if _, err := io.ReadFull(file, head); err != nil {
 		return fail(fmt.Errorf("%w: %s is cut off", ErrDamaged, path))
@@ -70,13 +87,18 @@ func (f Folder) Find(key Key) (*Pack, error) {
 	if string(head) != headOf(key, sum) {
 		return fail(fmt.Errorf("%w: %s is cut off, was changed or belongs to another preparation", ErrDamaged, path))
 	}
-	return &Pack{Key: key, Size: size, Path: path, begin: int64(len(head))}, nil
+	return &Pack{Key: key, Size: size, Path: path, begin: int64(len(head)), file: file}, nil
 }
 
 // Remove removes the pack of a key, if there is one.
 func (f Folder) Remove(key Key) error {
-	if err := os.Remove(f.file(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the preparation: %w", err)
+	return f.remove(string(key) + extension)
+}
+
+// remove removes a file of the folder, unless another run has.
+func (f Folder) remove(name string) error {
+	if err := os.Remove(filepath.Join(f.Path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the preparation: %w: %w", ErrFolder, err)
 	}
 	return nil
 }
@@ -134,12 +156,12 @@ func (f Folder) Prune(now time.Time) error {
 		case strings.HasSuffix(entry.Name(), extension):
 			packs = append(packs, pack{entry.Name(), info.ModTime()})
 		case strings.HasPrefix(entry.Name(), ".draft-") && now.Sub(info.ModTime()) > draftTime:
-			err = errors.Join(err, os.Remove(filepath.Join(f.Path, entry.Name())))
+			err = errors.Join(err, f.remove(entry.Name()))
 		}
 	}
 	slices.SortFunc(packs, func(a, b pack) int { return b.used.Compare(a.used) })
 	for _, old := range packs[min(len(packs), maxPacks):] {
-		err = errors.Join(err, os.Remove(filepath.Join(f.Path, old.name)))
+		err = errors.Join(err, f.remove(old.name))
 	}
 	return err
 }

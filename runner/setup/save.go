@@ -45,13 +45,16 @@ type Content struct {
 	Bytes int64 // not compressed
 }
 
-// Save makes the pack of a key. The errors are [ErrRefused] and those of the file system.
+// Save makes the pack of a key. The errors are [ErrRefused] and [ErrFolder].
 func (f Folder) Save(key Key, made Made) (Content, error) {
 	if !key.isSound() {
 		return Content{}, fmt.Errorf("keep the preparation: %q is no key", key)
 	}
 	s := saver{made: made, secrets: redact.NewSearch(made.Secrets...)}
 	err := f.write(key, s.write)
+	if err != nil && !errors.Is(err, ErrRefused) {
+		err = fmt.Errorf("%w: %w", ErrFolder, err)
+	}
 	if err != nil {
 		return Content{}, fmt.Errorf("keep the preparation: %w", err)
 	}
@@ -106,7 +109,11 @@ func (s *saver) copy(prefix string, from io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("%w: the list of its files cannot be read: %w", ErrRefused, err)
 		}
-		if err := s.entry(prefix, h, in); err != nil {
+		err = s.entry(prefix, h, in)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = fmt.Errorf("%w: the list of its files is cut off: %w", ErrRefused, err)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package setup
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -11,10 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/symphony-runner/symphony/internal/redact"
 )
 
 // item is an entry of a tar with its content.
@@ -264,5 +268,138 @@ func TestAToolchainThatChangesIsSeen(t *testing.T) {
 	}
 	if Tools(nil) != nil {
 		t.Error("a program without an environment has toolchains")
+	}
+}
+
+// TestTheBoundsOfAPackHold begins just below them, as a stream of that size takes minutes.
+func TestTheBoundsOfAPackHold(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		before Content
+		last   tar.Header
+		want   string
+	}{
+		"files":      {Content{Files: MaxFiles}, tar.Header{Typeflag: tar.TypeReg, Name: "a"}, "it made more than 500000 files: keep fewer (setup.keep)"},
+		"folders":    {Content{Files: MaxFiles}, tar.Header{Typeflag: tar.TypeDir, Name: "a"}, "it made more than 500000 files"},
+		"bytes":      {Content{Bytes: MaxBytes}, tar.Header{Typeflag: tar.TypeReg, Name: "a", Size: 1}, "it made more than 4294967296 bytes: keep less (setup.keep)"},
+		"a big file": {Content{}, tar.Header{Typeflag: tar.TypeReg, Name: "a", Size: 5 << 30}, "it made more than 4294967296 bytes"},
+	} {
+		s := saver{made: Made{Places: made}, Content: test.before, out: tar.NewWriter(io.Discard), secrets: redact.NewSearch()}
+		err := s.entry(workPrefix, &test.last, strings.NewReader("x"))
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s := saver{made: Made{Places: made}, Content: Content{Files: MaxFiles - 1, Bytes: MaxBytes - 1}, out: tar.NewWriter(io.Discard), secrets: redact.NewSearch()}
+	if err := s.entry(workPrefix, &tar.Header{Typeflag: tar.TypeReg, Name: "a", Size: 1}, strings.NewReader("x")); err != nil {
+		t.Errorf("the last file that fits: %v", err)
+	}
+}
+
+// TestAPackThatIsRemovedWhileItIsUsedComesOutWhole removes it as another run does.
+func TestAPackThatIsRemovedWhileItIsUsedComesOutWhole(t *testing.T) {
+	t.Parallel()
+	folder := Folder{t.TempDir()}
+	if _, err := folder.Save(recipe.Key(), Made{Places: made, WorkTar: stream(t, file("a", "one")), HomeTar: stream(t)}); err != nil {
+		t.Fatal(err)
+	}
+	pack, err := folder.Find(recipe.Key())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pack.Close()
+	if err := errors.Join(folder.Remove(recipe.Key()), folder.Remove(recipe.Key())); err != nil {
+		t.Errorf("a pack that is not there cannot be removed: %v", err)
+	}
+	for range 2 {
+		var work bytes.Buffer
+		if err := pack.Extract(there, &work, nil); err != nil || len(list(t, &work)) != 1 {
+			t.Errorf("it does not come out: %v", err)
+		}
+	}
+	if _, err := folder.Find(recipe.Key()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestRunsThatKeepTheSameAtOnceDoNotDisturbEachOther saves, finds and prunes at once, as two programs do.
+func TestRunsThatKeepTheSameAtOnceDoNotDisturbEachOther(t *testing.T) {
+	t.Parallel()
+	folder := Folder{t.TempDir()}
+	var runs sync.WaitGroup
+	for range 4 {
+		runs.Go(func() {
+			for i := range 2 * maxPacks {
+				key := Recipe{Script: fmt.Sprint(i)}.Key()
+				_, err := folder.Save(key, Made{Places: made, WorkTar: stream(t, file("a", "one")), HomeTar: stream(t)})
+				if err = errors.Join(err, folder.Prune(time.Now())); err != nil {
+					t.Error(err)
+				}
+				pack, err := folder.Find(key)
+				if err == nil {
+					err = errors.Join(pack.Extract(there, io.Discard, nil), pack.Close())
+				}
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	runs.Wait()
+}
+
+// TestADraftOfAProgramThatWasKilledIsNoPack leaves what a program leaves that is killed while it saves.
+func TestADraftOfAProgramThatWasKilledIsNoPack(t *testing.T) {
+	t.Parallel()
+	folder := Folder{t.TempDir()}
+	if err := os.WriteFile(filepath.Join(folder.Path, ".draft-1"), []byte(headOf(recipe.Key(), sha256.New())+"half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := folder.Find(recipe.Key()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestALongNameIsKept has a name that fits a file system, and a path that does not fit old formats of tar.
+func TestALongNameIsKept(t *testing.T) {
+	t.Parallel()
+	folder, name := Folder{t.TempDir()}, strings.Repeat(strings.Repeat("ä", 127)+"/", 12)+"\xff\n"
+	_, err := folder.Save(recipe.Key(), Made{Places: made, WorkTar: stream(t, file(name, "one")), HomeTar: stream(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pack, err := folder.Find(recipe.Key())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pack.Close()
+	var work bytes.Buffer
+	if err := pack.Extract(there, &work, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(t, &work); len(got) != 1 || !strings.Contains(got[0], name) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestAFolderThatCannotBeUsedIsNamed has a file in the place of the folder, and one above it.
+func TestAFolderThatCannotBeUsedIsNamed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []Folder{{path}, {filepath.Join(path, "setup")}} {
+		_, err := folder.Find(recipe.Key())
+		_, saving := folder.Save(recipe.Key(), Made{Places: made, WorkTar: stream(t), HomeTar: stream(t)})
+		for _, err := range []error{err, saving, folder.Remove(recipe.Key())} {
+			if !errors.Is(err, ErrFolder) || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s: %v", folder.Path, err)
+			}
+		}
+	}
+	cut := io.LimitReader(stream(t, file("a", strings.Repeat("x", 2000))), 1000)
+	if _, err := (Folder{t.TempDir()}).Save(recipe.Key(), Made{Places: made, WorkTar: cut, HomeTar: stream(t)}); !errors.Is(err, ErrRefused) {
+		t.Errorf("a tar that is cut off: %v", err)
 	}
 }

@@ -1,0 +1,143 @@
+package attempt
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/setup"
+)
+
+// TestAFolderOfPacksThatCannotBeUsedIsTheFaultOfNoIssue has a file in its place, and has the folder
+// taken away while the script runs. The advice is about the folder and not about the script.
+func TestAFolderOfPacksThatCannotBeUsedIsTheFaultOfNoIssue(t *testing.T) {
+	t.Parallel()
+	f := newPreparedFixture(t, "- [ ] Say `hello`\n", "true")
+	later := newPreparedFixture(t, "- [ ] Say `hello`\n", "true")
+	later.job.Repository.Setup.Run = "rm -rf " + quote(later.path("packs")) + "; echo > " + quote(later.path("packs"))
+	writeFile(t, f.path("packs"), "")
+	for name, f := range map[string]*repositoryFixture{"at the start": f, "while the script runs": later} {
+		got := f.session(t.Context())
+		if got.Class != schedule.Systemic || got.Cause != schedule.CauseSetup || got.Fault != "" || got.Turns != 0 ||
+			!strings.Contains(got.Why, f.path("packs")) || !strings.Contains(got.Why, folderAdvice) || strings.Contains(got.Why, "--again") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestAReadOnlyDiskForPacksIsTheFaultOfNoIssue judges the error of a save there: it does not go away
+// by itself, though the disk of the workspaces can be written.
+func TestAReadOnlyDiskForPacksIsTheFaultOfNoIssue(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []error{syscall.EROFS, syscall.EACCES, syscall.ENOSPC} {
+		f := newPreparedFixture(t, "", "true")
+		f.job.Test = func(context.Context, schedule.Cause) error { return nil }
+		var got schedule.Outcome
+		newAttempt(f.job, func(Update) {}).judge(t.Context(), &got, setupFailed(fmt.Errorf("%w: mkdir /packs: %w", setup.ErrFolder, cause)))
+		if got.Class != schedule.Systemic || got.Cause != schedule.CauseSetup || got.Fault != "" || !strings.Contains(got.Why, folderAdvice) {
+			t.Errorf("%v: %+v", cause, got)
+		}
+	}
+}
+
+// TestAPackThatIsRemovedWhileASessionRunsIsNotMissed has the agent's own command stand for another
+// run that removes it, before the work is checked.
+func TestAPackThatIsRemovedWhileASessionRunsIsNotMissed(t *testing.T) {
+	t.Parallel()
+	f := newPreparedFixture(t, "- [ ] Run `cat cache/x > a.txt`\n", "mkdir cache && echo one > cache/x")
+	f.onUpdate = func(u Update) {
+		if u.Turns > 0 {
+			for _, pack := range f.packs() {
+				_ = os.Remove(pack)
+			}
+		}
+	}
+	f.job.Repository.Verify = "test $(cat cache/x) = one"
+	got := f.session(t.Context())
+	if got.Class != schedule.Done || len(got.Warnings) > 0 || len(f.packs()) > 0 || len(f.deliveries) != 1 || f.deliveries[0].Unproven {
+		t.Errorf("%+v, packs %q, deliveries %+v", got, f.packs(), f.deliveries)
+	}
+}
+
+// TestTwoRunsPrepareAtOnce has the same folder of packs for two runs, which know nothing of each other.
+func TestTwoRunsPrepareAtOnce(t *testing.T) {
+	t.Parallel()
+	const agent = "- [ ] Run `cat cache/x > a.txt`\n"
+	one, two := newPreparedFixture(t, agent, "mkdir cache && echo one > cache/x"), newPreparedFixture(t, agent, "mkdir cache && echo one > cache/x")
+	two.job.Repository.Setup.Preparations = NewPreparations(one.path("packs"))
+	var runs sync.WaitGroup
+	for _, f := range []*repositoryFixture{one, two} {
+		runs.Go(func() {
+			if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	runs.Wait()
+	for _, pack := range one.packs() {
+		key := setup.Key(strings.TrimSuffix(filepath.Base(pack), ".pack"))
+		if _, err := one.job.Repository.Setup.Preparations.Folder.Find(key); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLockFilesThatGitIgnoresDoNotCount has the script make its own: the preparation depends on what
+// git has, and the file is in each workspace.
+func TestLockFilesThatGitIgnoresDoNotCount(t *testing.T) {
+	t.Parallel()
+	f := newPreparedFixture(t, "- [ ] Run `cat cache/package-lock.json > a.txt`\n", "mkdir cache && echo {} > cache/package-lock.json")
+	for range 2 {
+		if got := f.session(t.Context()); got.Class != schedule.Done || len(got.Warnings) > 0 || len(f.packs()) != 1 {
+			t.Errorf("%+v %q", got, f.packs())
+		}
+		if err := os.RemoveAll(f.path("root", issueName)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAnotherToolchainPreparesAgain changes a program of the PATH between two runs.
+func TestAnotherToolchainPreparesAgain(t *testing.T) {
+	t.Parallel()
+	f := newPreparedFixture(t, "- [ ] Run `cat cache/x > a.txt`\n", "mkdir cache && echo one > cache/x")
+	node := f.path("tools", "node")
+	f.job.Lookup = func(name string) (string, bool) { return f.path("tools"), name == "PATH" }
+	for i := range 2 {
+		writeFile(t, node, strings.Repeat("#", i+1))
+		if err := os.Chmod(node, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.session(t.Context()); got.Class != schedule.Done || len(f.packs()) != i+1 {
+			t.Errorf("%+v %q", got, f.packs())
+		}
+	}
+}
+
+// TestWhatARegistryAnswersIsRead has a script that fails as clients do when a registry is down, is
+// slow, redirects to a host that is not allowed, or answers HTML. A person reads the words of the client.
+func TestWhatARegistryAnswersIsRead(t *testing.T) {
+	t.Parallel()
+	for _, said := range []string{
+		"npm error code ECONNREFUSED", "npm error network request to https://registry.example/x failed, reason: Socket timeout",
+		"npm error 403 Forbidden - GET https://elsewhere.example/x", "npm error Unexpected token '<', \"<html>...\" is not valid JSON",
+	} {
+		f := newPreparedFixture(t, "- [ ] Say `hello`\n", "echo "+quote(said)+" >&2; exit 1")
+		got := f.session(t.Context())
+		if got.Class != schedule.Systemic || got.Fault != "" || !strings.Contains(got.Why, strings.Fields(said)[3]) || !strings.Contains(got.Why, "symphony setup --again") {
+			t.Errorf("%s: %+v", said, got)
+		}
+	}
+	f := newPreparedFixture(t, "- [ ] Say `hello`\n", "echo fetching; exec sleep 1000")
+	f.job.Repository.Setup.Timeout = time.Second / 2
+	if got := f.session(t.Context()); got.Class != schedule.Systemic || got.Fault != "" || !strings.Contains(got.Why, "setup.timeout_ms") {
+		t.Errorf("a slow one: %+v", got)
+	}
+}
