@@ -12,7 +12,6 @@ import (
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
-	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 // collectCommand performs the last part of a fleet's tick: it settles the results of the
@@ -48,20 +47,23 @@ func (c *collectCommand) Run(ctx context.Context, args []string) error {
 		return err
 	}
 	c.once = true
-	c.part = part{
-		needsNoLogin: true,
-		readsOnly:    true,
-		prepare: func(r *runner.Runner, _ workflow.Workflow) error {
-			r.Login, r.Test = nil, nil // only shards have the login of the agent
-			return nil
-		},
-		run: c.collect,
-		outputs: func(report.Tick, workflow.Workflow) [][2]string {
-			return [][2]string{{"settled", strconv.FormatBool(c.settled)}} // then nobody needs the results any more
-		},
-		located: c.actions.InActions(), // elsewhere the logs may be on this machine
+	path, err := c.check(args)
+	if err != nil {
+		return err
 	}
-	return c.tickCommand.Run(ctx, args)
+	run, err := c.open(path, opening{noLogin: true, readsOnly: true})
+	if err != nil {
+		return err
+	}
+	defer run.close()
+	run.Login, run.Test = nil, nil // only shards have the login of the agent
+	tick, err := run.perform(ctx, func(ctx context.Context) (report.Tick, error) { return c.collect(ctx, run.Runner) })
+	if c.nothingDone(tick, &err) {
+		return err
+	}
+	tick = c.complete(tick, run.wf, err, c.actions.InActions())                                     // outside the logs may be on this machine
+	outputs := append(c.outputs(tick, run.wf), [2]string{"settled", strconv.FormatBool(c.settled)}) // then nobody needs the results any more
+	return c.conclude(tick, err, errors.Join(c.printReport(tick), c.writeReport(tick), c.publish(tick, true, outputs)))
 }
 
 // collect reads the results, settles them, and keeps the threads of the issues that continue,

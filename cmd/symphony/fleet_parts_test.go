@@ -54,9 +54,7 @@ func TestAnAgentOfAShardCannotReadTheExchange(t *testing.T) {
 			plan := plannedAt(time.Now(), time.Hour, "Look")
 			work := &workCommand{tickCommand: tickCommand{app: a}, exchange: test.exchange, plan: plan, slice: plan.Shards[0]}
 			r := &runner.Runner{}
-			if err := work.prepare(r, workflow.Workflow{Path: beside}); err != nil {
-				t.Fatal(err)
-			}
+			work.prepare(r, workflow.Workflow{Path: beside})
 			var want []string
 			for _, name := range test.want {
 				want = append(want, filepath.Join(test.exchange, name))
@@ -94,13 +92,13 @@ func TestAPlanHoldsNoSecret(t *testing.T) {
 func TestAPlanThatFailedDoesNotSayThatThereIsNoWork(t *testing.T) {
 	t.Parallel()
 	plan := &planCommand{tickCommand: tickCommand{app: fleetApp(nil)}, runsOn: "one"}
-	for _, output := range plan.outputs(report.Tick{}, workflow.Workflow{}) {
+	for _, output := range plan.shardOutputs(workflow.Workflow{}) {
 		if output[1] != "" {
 			t.Errorf("%s is %q", output[0], output[1])
 		}
 	}
 	plan.made = fleet.Plan{Owner: schedule.Owner{Run: "77", Attempt: 2}}
-	if got := plan.outputs(report.Tick{}, workflow.Workflow{}); !slices.Contains(got, [2]string{"work", "false"}) || !slices.Contains(got, [2]string{"attempt", "2"}) {
+	if got := plan.shardOutputs(workflow.Workflow{}); !slices.Contains(got, [2]string{"work", "false"}) || !slices.Contains(got, [2]string{"attempt", "2"}) {
 		t.Errorf("a plan without work: %q", got)
 	}
 }
@@ -118,9 +116,7 @@ func TestALargeFleetWithTheTokenOfTheJobGetsAWarning(t *testing.T) {
 		{256, "", false}, // no job
 	} {
 		plan := &planCommand{tickCommand: tickCommand{app: fleetApp(nil, test.env)}, shards: test.shards, slots: 2, limit: time.Hour}
-		if err := plan.prepare(&runner.Runner{}, workflow.Workflow{}); err != nil {
-			t.Fatal(err)
-		}
+		plan.prepare(&runner.Runner{}, workflow.Workflow{})
 		if warns := strings.Contains(strings.Join(plan.warnings, "\n"), "SYMPHONY_GITHUB_TOKEN"); warns != test.warns {
 			t.Errorf("%d shards with %q: warnings %q", test.shards, test.env, plan.warnings)
 		}
@@ -141,9 +137,7 @@ func TestGitHubIsNotAskedAboutTheRunsOfOtherEngines(t *testing.T) {
 	a := fleetApp(nil, hub.Env()...)
 	plan := &planCommand{tickCommand: tickCommand{app: a}, id: "4711", attempt: 1, limit: time.Hour}
 	r := &runner.Runner{Self: schedule.Owner{Host: "host", Started: 1}}
-	if err := plan.prepare(r, workflow.Workflow{}); err != nil {
-		t.Fatal(err)
-	}
+	plan.prepare(r, workflow.Workflow{})
 	shard := r.Fleet.Owner
 	shard.Shard = 3
 	got := a.ownerStatuses(workflow.Workflow{}, a.owner(), &stateStore{})(context.Background(), []schedule.Owner{shard})

@@ -490,7 +490,7 @@ func TestEveryOutputThatTheFleetReadsIsWritten(t *testing.T) {
 	written["savedstate"], written["savedthreads"] = []string{"cache-hit"}, []string{"cache-hit"} // of actions/cache/restore
 	ofTick := (&tickCommand{app: &app{}}).outputs(report.Tick{}, workflow.Workflow{})
 	for step, outputs := range map[string][][2]string{
-		"plan":    (&planCommand{tickCommand: tickCommand{app: &app{}}, made: fleet.Plan{Owner: schedule.Owner{Run: "1"}}}).outputs(report.Tick{}, workflow.Workflow{}),
+		"plan":    (&planCommand{tickCommand: tickCommand{app: &app{}}, made: fleet.Plan{Owner: schedule.Owner{Run: "1"}}}).shardOutputs(workflow.Workflow{}),
 		"collect": ofTick,
 	} {
 		for _, output := range outputs {

@@ -15,10 +15,10 @@ const minJobReserve, maxJobReserve = 30 * time.Second, 5 * time.Minute
 // useJob takes the default deadline from timeout-minutes of the job we run in,
 // and warns where the state needs a concurrency group that is missing. A
 // workflow file that cannot be read changes neither.
-func (t *tickCommand) useJob(event action.Event) error {
+func (t *tickCommand) useJob(event action.Event, o opening) error {
 	job, err := t.actions.Job(event)
 	if err != nil {
-		if t.deadline == 0 && !t.part.needsNoLogin { // a part without sessions needs none
+		if t.deadline == 0 && !o.noLogin { // a part without sessions needs none
 			t.warnings = append(t.warnings, fmt.Sprintf("no deadline, because the job's timeout-minutes is not known: set %s to less than it: %v", t.option("deadline"), err))
 		}
 		return nil

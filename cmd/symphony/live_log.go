@@ -7,10 +7,10 @@ import (
 
 // showSessions makes r show in the log what its sessions do, or inside Actions each session
 // after its end where the log is not text for people. The caller has to call end after the
-// run.
-func (t *tickCommand) showSessions(r *runner.Runner, console *console, workflow string) (end func()) {
+// run. live says that the log shows what they do while they do it.
+func (t *tickCommand) showSessions(r *runner.Runner, console *console, workflow string, live bool) (end func()) {
 	switch {
-	case t.part.live && t.logFormat == "text" && !console.isLive():
+	case live && t.logFormat == "text" && !console.isLive():
 		// Everybody can read the log of a job in a public repository, so inside Actions the
 		// step says whether it shows texts.
 		texts, _ := t.getenv("SYMPHONY_LOG_TEXTS")

@@ -109,7 +109,7 @@ func TestNothingInASessionIsAWorkflowCommandOrASecret(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := &runner.Runner{}
-			end := (&tickCommand{app: a, part: part{live: true}}).showSessions(r, &console{out: a.stdout}, "WORKFLOW.md")
+			end := (&tickCommand{app: a}).showSessions(r, &console{out: a.stdout}, "WORKFLOW.md", true)
 			claim := schedule.Claim{ID: "1", Identifier: identifier, Title: hostile, Attempt: 1, Sessions: 3}
 			onEnd := r.OnSession(runner.SessionStart{Claim: claim, Branch: hostile, File: filepath.Join(folder, name)})
 			time.Sleep(time.Minute) // of the bubble: the log says what the agent is doing
@@ -150,7 +150,7 @@ func TestOnlyAShardShowsItsSessionsInTheLogWhileTheyRun(t *testing.T) {
 		a.logFormat = c.format
 		r := &runner.Runner{}
 		out := &strings.Builder{}
-		end := (&tickCommand{app: a, part: part{live: c.live}}).showSessions(r, &console{out: out}, "WORKFLOW.md")
+		end := (&tickCommand{app: a}).showSessions(r, &console{out: out}, "WORKFLOW.md", c.live)
 		if r.OnSession != nil {
 			r.OnSession(runner.SessionStart{Claim: schedule.Claim{Identifier: "A-1"}})
 		}

@@ -16,7 +16,7 @@ import (
 // checkPlaces returns an error for a flag or a setting that names a place where this run
 // cannot write. Otherwise that would be found when sessions have ended, or one by one by
 // them. It creates nothing.
-func (t *tickCommand) checkPlaces(wf workflow.Workflow) error {
+func (t *tickCommand) checkPlaces(wf workflow.Workflow, o opening) error {
 	if err := checkFile(t.reportFile); err != nil {
 		return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, t.option("report"), err)
 	}
@@ -26,12 +26,12 @@ func (t *tickCommand) checkPlaces(wf workflow.Workflow) error {
 	if t.dryRun {
 		return nil
 	}
-	if t.part.open == nil {
+	if o.store == nil {
 		if err := checkReplaced(t.statePath()); err != nil {
 			return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, t.stateOption(), err)
 		}
 	}
-	if t.part.readsOnly {
+	if o.readsOnly {
 		return nil
 	}
 	s := wf.Settings

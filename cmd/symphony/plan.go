@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -73,27 +74,34 @@ symphony plan --exchange exchange --shards 4 --shard-slots 1`,
 // Run checks the flags and performs the plan of the workflow that args name.
 func (c *planCommand) Run(ctx context.Context, args []string) error {
 	c.once, c.failOn = true, failNever
-	if err := c.check(); err != nil {
+	if err := c.checkFlags(); err != nil {
 		return err
 	}
-	c.part = part{
-		needsNoLogin: true,
-		bind:         schedule.Fleet{Shards: c.shards, Slots: c.slots}.Bind,
-		prepare:      c.prepare,
-		run: func(ctx context.Context, r *runner.Runner) (tick report.Tick, err error) {
-			c.made, tick, err = r.Assign(ctx)
-			return tick, err
-		},
-		report:    c.write,
-		quiet:     true,
-		noSummary: func(t report.Tick) bool { return t.Assigned.Issues > 0 },
-		outputs:   c.outputs,
+	path, err := c.tickCommand.check(args)
+	if err != nil {
+		return err
 	}
-	return c.tickCommand.Run(ctx, args)
+	run, err := c.open(path, opening{noLogin: true, bind: schedule.Fleet{Shards: c.shards, Slots: c.slots}.Bind})
+	if err != nil {
+		return err
+	}
+	defer run.close()
+	c.prepare(run.Runner, run.wf)
+	tick, err := run.perform(ctx, func(ctx context.Context) (tick report.Tick, err error) {
+		c.made, tick, err = run.Assign(ctx)
+		return tick, err
+	})
+	if c.nothingDone(tick, &err) {
+		return err
+	}
+	tick = c.complete(tick, run.wf, err, false)
+	outputs := append(c.outputs(tick, run.wf), c.shardOutputs(run.wf)...)
+	return c.conclude(tick, err, errors.Join(
+		c.write(tick), c.writeReport(tick), c.publish(tick, err != nil || tick.Assigned.Issues == 0, outputs)))
 }
 
-// check returns an error for flags out of range. It makes the exchange folder absolute.
-func (c *planCommand) check() error {
+// checkFlags returns an error for flags out of range. It makes the exchange folder absolute.
+func (c *planCommand) checkFlags() error {
 	switch {
 	case c.shards < 1 || c.shards > schedule.MaxShards:
 		return fmt.Errorf("%w: %s is %d: want 1 to %d", errUsage, c.option("shards"), c.shards, schedule.MaxShards)
@@ -120,7 +128,7 @@ func (c *planCommand) check() error {
 }
 
 // prepare makes r the runner of a plan.
-func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
+func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) {
 	owner := schedule.Owner{Run: r.Self.Run, Attempt: r.Self.Attempt, Started: r.Self.Started, Limit: int64(c.limit.Seconds())}
 	if owner.Run == "" { // the host name marks the run as one that GitHub does not know
 		owner.Run, owner.Attempt, owner.Host = c.id, c.attempt, r.Self.Host
@@ -132,7 +140,6 @@ func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
 		c.warnings = append(c.warnings, fmt.Sprintf("%s is %d: such a fleet can need more than the 1,000 requests an hour of the job's own token: "+
 			"set SYMPHONY_GITHUB_TOKEN, the input github-token, to that of a GitHub App", c.option("shards"), c.shards))
 	}
-	return nil
 }
 
 // needToken is the number of shards from which on the requests of one fleet can be more
@@ -181,9 +188,9 @@ func (c *planCommand) matrix() string {
 	return string(text)
 }
 
-// outputs returns what the jobs of the shards need to know. After a plan that failed, they
+// shardOutputs returns what the jobs of the shards need to know. After a plan that failed, they
 // say nothing: it may have claimed issues, and then collect gives them back.
-func (c *planCommand) outputs(_ report.Tick, wf workflow.Workflow) [][2]string {
+func (c *planCommand) shardOutputs(wf workflow.Workflow) [][2]string {
 	if c.made.Owner == (schedule.Owner{}) {
 		return [][2]string{{"codex", ""}, {"sandbox", ""}, {"private", ""}, {"prepares", ""}, {"work", ""}, {"matrix", ""}, {"attempt", ""}}
 	}

@@ -17,13 +17,13 @@ import (
 // checkPreconditions returns an error for a tick that must not run, or whose settings
 // contradict each other, before anything is touched. Inside Actions it also applies
 // what the job's own workflow file says.
-func (t *tickCommand) checkPreconditions(wf workflow.Workflow) error {
+func (t *tickCommand) checkPreconditions(wf workflow.Workflow, o opening) error {
 	if err := prompt.Check(wf.Prompt, wf.PromptLine); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
 	}
 	policy, allows := wf.Settings.Policy, "agent.max_issues_per_tick of "+filepath.Base(wf.Path)+" allows"
-	if t.part.bind != nil {
-		policy = t.part.bind(policy)
+	if o.bind != nil {
+		policy = o.bind(policy)
 		if policy.MaxPerTick == 0 {
 			allows = t.option("shards") + " and " + t.option("shard-slots") + " allow"
 		}
@@ -32,7 +32,7 @@ func (t *tickCommand) checkPreconditions(wf workflow.Workflow) error {
 		return fmt.Errorf("%w: %s %d is more than the %d that %s: lower the one or raise the other",
 			errUsage, t.option("max-issues"), t.maxIssues, most, allows)
 	}
-	if err := t.checkPlaces(wf); err != nil {
+	if err := t.checkPlaces(wf, o); err != nil {
 		return err
 	}
 	if err := t.checkApp(wf); err != nil {
@@ -53,13 +53,13 @@ func (t *tickCommand) checkPreconditions(wf workflow.Workflow) error {
 			return check
 		}
 	}
-	if !t.part.needsNoLogin {
+	if !o.noLogin {
 		if err := t.checkLogin(wf); err != nil {
 			return err
 		}
 	}
 	t.event = event
-	return t.useJob(event)
+	return t.useJob(event, o)
 }
 
 // checkStateBranch returns an error for a state branch that holds the code.

@@ -24,31 +24,22 @@ func (t *tickCommand) runFollows() bool {
 	return t.actions.InActions() && t.dryRun && dryRun == "false"
 }
 
-// publish writes the annotations, the summary and the outputs of a tick, inside
-// Actions only. The tick holds no secrets any more; failed says that it ended with
-// an error.
-func (t *tickCommand) publish(tick report.Tick, wf workflow.Workflow, failed bool) error {
+// publish writes the outputs of a tick, and its annotations and summary unless a later step or
+// job does, inside Actions only. The tick holds no secrets any more.
+func (t *tickCommand) publish(tick report.Tick, summarizes bool, outputs [][2]string) error {
 	if !t.actions.InActions() {
 		return nil
 	}
 	var errs []error
-	if failed || !t.summaryFollows(tick) {
+	if summarizes {
 		r := report.Of(tick)
 		t.annotate(r)
 		errs = append(errs, t.actions.Summary(r.Markdown(t.links())))
 	}
-	for _, output := range t.outputs(tick, wf) {
+	for _, output := range outputs { // the last one of a name counts
 		errs = append(errs, t.actions.Output(output[0], output[1]))
 	}
 	return errors.Join(errs...)
-}
-
-// summaryFollows reports whether the summary of the tick is left to a later step or job.
-func (t *tickCommand) summaryFollows(tick report.Tick) bool {
-	if t.part.noSummary != nil {
-		return t.part.noSummary(tick)
-	}
-	return tick.Work() && t.runFollows()
 }
 
 // links returns where the summary of a step leads.
@@ -189,9 +180,6 @@ func (t *tickCommand) outputs(tick report.Tick, wf workflow.Workflow) [][2]strin
 	if t.dryRun {
 		all = append(all, t.needs(wf, tick.Work() && t.runFollows())...)
 	}
-	if t.part.outputs != nil {
-		all = append(all, t.part.outputs(tick, wf)...) // the last one of a name counts
-	}
 	return all
 }
 
@@ -223,11 +211,11 @@ func firstWord(command string) string {
 }
 
 // writeReport writes the report to the file that --report names.
-func (t *tickCommand) writeReport(r report.Report) error {
+func (t *tickCommand) writeReport(tick report.Tick) error {
 	if t.reportFile == "" {
 		return nil
 	}
-	s, err := json.MarshalIndent(r, "", "  ")
+	s, err := json.MarshalIndent(report.Of(tick), "", "  ")
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(t.reportFile), 0o700)
 	}

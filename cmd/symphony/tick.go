@@ -15,15 +15,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
-	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/report"
-	"github.com/symphony-runner/symphony/runner/runlog"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
-	"github.com/symphony-runner/symphony/tracker"
 )
 
 // tickCommand is the main command: one tick, or ticks until it is stopped.
@@ -39,24 +35,6 @@ type tickCommand struct {
 	failOn     string
 	order      order
 	event      action.Event // what started the job; zero outside Actions
-	part       part
-}
-
-// part describes which part of a tick a command performs. The zero value is the whole tick.
-// The parts of a fleet's tick are in plan.go, work.go and collect.go.
-type part struct {
-	needsNoLogin bool                                                       // the part runs no session, so it needs no login of the agent
-	readsOnly    bool                                                       // it creates no folder and changes no workspace
-	open         func(workflow.Workflow) (*stateStore, error)               // opens the store; nil for the one that --state names
-	bind         func(schedule.Policy) schedule.Policy                      // replaces limits of the policy by those of a fleet; nil for none
-	prepare      func(*runner.Runner, workflow.Workflow) error              // sets what only this part sets in the runner; nil for nothing
-	run          func(context.Context, *runner.Runner) (report.Tick, error) // performs the part; nil for Run or Plan of the runner
-	live         bool                                                       // where there is no terminal display, the log shows what sessions do while they do it
-	located      bool                                                       // the rows of the report already say where logs and kept work are
-	report       func(report.Tick) error                                    // hands the report to another part; nil for no other part
-	quiet        bool                                                       // it prints no report
-	noSummary    func(report.Tick) bool                                     // reports whether another part writes the summary; nil for the rule of a whole tick
-	outputs      func(report.Tick, workflow.Workflow) [][2]string           // returns more outputs, which replace those of the same name; nil for none
 }
 
 // The values of --fail-on.
@@ -130,119 +108,68 @@ func mayBeFile(arg string) bool {
 
 // Run checks the flags and performs the tick of the workflow that args name.
 func (t *tickCommand) Run(ctx context.Context, args []string) error {
-	if err := t.checkPort(); err != nil {
-		return err
-	}
-	if t.deadline < 0 || t.maxIssues < 0 {
-		return fmt.Errorf("%w: %s and %s cannot be negative", errUsage, t.option("deadline"), t.option("max-issues"))
-	}
-	if !slices.Contains([]string{failNever, failFailed, failParked}, t.failOn) {
-		return fmt.Errorf("%w: %s is %q: want never, failed or parked", errUsage, t.option("fail-on"), t.failOn)
-	}
-	if err := t.checkOrder(); err != nil {
-		return err
-	}
-	path, err := workflowPath(args)
-	if err == nil && t.reportFile != "" {
-		t.reportFile, err = filepath.Abs(t.reportFile)
-	}
-	if err == nil && t.logs != "" {
-		t.logs, err = filepath.Abs(t.logs)
-	}
+	path, err := t.check(args)
 	if err != nil {
 		return err
 	}
 	return t.perform(ctx, path)
 }
 
-// perform runs the tick of a workflow and prints its report.
+// check returns the path of the workflow that args name, or an error for flags that are not
+// valid. It makes paths absolute.
+func (t *tickCommand) check(args []string) (path string, err error) {
+	if err := t.checkPort(); err != nil {
+		return "", err
+	}
+	if t.deadline < 0 || t.maxIssues < 0 {
+		return "", fmt.Errorf("%w: %s and %s cannot be negative", errUsage, t.option("deadline"), t.option("max-issues"))
+	}
+	if !slices.Contains([]string{failNever, failFailed, failParked}, t.failOn) {
+		return "", fmt.Errorf("%w: %s is %q: want never, failed or parked", errUsage, t.option("fail-on"), t.failOn)
+	}
+	if err := t.checkOrder(); err != nil {
+		return "", err
+	}
+	path, err = workflowPath(args)
+	if err == nil && t.reportFile != "" {
+		t.reportFile, err = filepath.Abs(t.reportFile)
+	}
+	if err == nil && t.logs != "" {
+		t.logs, err = filepath.Abs(t.logs)
+	}
+	return path, err
+}
+
+// perform performs a whole tick of a workflow, or ticks until the command is stopped.
 func (t *tickCommand) perform(ctx context.Context, path string) error {
-	source := t.workflows(path)
-	wf, err := source.Current()
-	if err != nil {
-		return err // before anything is touched
-	}
-	if err := t.checkPreconditions(wf); err != nil {
-		return err
-	}
-	t.surviveBrokenPipes()
-	console := t.console(t.logFormat == "text" && !t.dryRun, wf.Path)
-	defer console.close()
-	state, err := t.openStore(wf)
+	run, err := t.open(path, opening{})
 	if err != nil {
 		return err
 	}
-	defer state.Close()
-	r, err := t.runner(source, wf, state, console, t.dryRun || t.part.readsOnly)
-	if err != nil {
-		return err
-	}
-	if cause := t.event.Cause(); cause != "" {
-		r.Log.Info("started by an event", "event", cause)
-	}
-	r.Once = t.once || t.actions.InActions()
-	r.MaxIssues, r.Deadline, r.Logs = t.maxIssues, t.deadline, t.logs
-	r.Pages = t.actions.InActions()
-	r.OrderOnly = t.order.stops()
-	if t.order != (order{}) {
-		r.Order = func(s *schedule.State) (tracker.ID, schedule.Order, error) { return t.orderIn(s, wf) }
-	}
-	if console.isLive() {
-		r.Progress = func(p progress.Progress) { console.show(t.placed(p, wf)) }
-	}
-	stopServing, err := t.serve(r, wf, console)
-	if err != nil {
-		return err
-	}
-	defer stopServing()
-
-	if t.part.prepare != nil {
-		if err := t.part.prepare(r, wf); err != nil {
-			return err
+	defer run.close()
+	tick, err := run.perform(ctx, func(ctx context.Context) (report.Tick, error) {
+		if !t.dryRun {
+			return run.Run(ctx)
 		}
-	}
-	endSessions := t.showSessions(r, console, wf.Path)
-	tick, err := t.run(ctx, r)
-	endSessions()
-	if err == nil && tick.Work() && t.runFollows() {
-		err = state.CheckWrite(ctx)
-	}
-	console.close()
-	if failed := console.failure(); failed != nil {
-		t.warnings = append(t.warnings, fmt.Sprintf("the log cannot be written, and some of its lines are lost: %v", failed))
-	}
-	if stuck := console.file.StuckAt(); stuck != nil {
-		t.warnings = append(t.warnings, fmt.Sprintf("%s: %v", runlog.Unbounded, stuck))
-	}
-	return t.finish(tick, wf, err)
+		tick, err := run.Plan(ctx)
+		if err == nil && tick.Work() && t.runFollows() {
+			err = run.state.CheckWrite(ctx)
+		}
+		return tick, err
+	})
+	return t.finish(tick, run.wf, err)
 }
 
-// placed returns a progress that says how people reach this program and its state.
-func (t *tickCommand) placed(p progress.Progress, wf workflow.Workflow) progress.Progress {
-	p.Program, p.State = t.ownCommand(), t.stateFor(wf.Path)
-	return p
-}
-
-// openStore opens the store of the part.
-func (t *tickCommand) openStore(wf workflow.Workflow) (*stateStore, error) {
-	switch {
-	case t.part.open != nil:
-		return t.part.open(wf)
-	case t.dryRun:
-		return t.openState(wf, stateReadOnly)
+// finish prints and publishes the report of a whole tick. It returns the error that the command
+// fails with, or nil.
+func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) error {
+	if t.nothingDone(tick, &err) {
+		return err
 	}
-	return t.openState(wf, stateOfRun)
-}
-
-// run performs the command's part of a tick.
-func (t *tickCommand) run(ctx context.Context, r *runner.Runner) (report.Tick, error) {
-	switch {
-	case t.part.run != nil:
-		return t.part.run(ctx, r)
-	case t.dryRun:
-		return r.Plan(ctx)
-	}
-	return r.Run(ctx)
+	tick = t.complete(tick, wf, err, false)
+	follows := tick.Work() && t.runFollows()
+	return t.conclude(tick, err, errors.Join(
+		t.printReport(tick), t.writeReport(tick), t.publish(tick, err != nil || !follows, t.outputs(tick, wf))))
 }
 
 // surviveBrokenPipes keeps the process alive when the reader of its output is gone:
@@ -255,15 +182,18 @@ func (t *tickCommand) surviveBrokenPipes() {
 	t.endSurvival = func() { signal.Stop(broken) }
 }
 
-// finish prints and publishes the report of a tick. It returns the error that the command
-// fails with, or nil.
-func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) error {
-	if errors.Is(err, store.ErrRefused) && tick.Acted == 0 {
-		err = fmt.Errorf("%w: %w", errUsage, err) // --state is wrong
+// nothingDone reports whether a tick ended before it did anything, so that there is nothing to
+// report. A state that its place refuses is an error of usage then.
+func (t *tickCommand) nothingDone(tick report.Tick, err *error) bool {
+	if errors.Is(*err, store.ErrRefused) && tick.Acted == 0 {
+		*err = fmt.Errorf("%w: %w", errUsage, *err) // --state is wrong
 	}
-	if isUsage := exitStatus(err) == exitUsage; isUsage || errors.Is(err, store.ErrLocked) && tick.Acted == 0 {
-		return err // nothing was done: there is nothing to report
-	}
+	return exitStatus(*err) == exitUsage || errors.Is(*err, store.ErrLocked) && tick.Acted == 0
+}
+
+// complete returns the tick with all that a report says besides what the runner knows, and
+// without secrets. located tells that its rows say already where logs and kept work are.
+func (t *tickCommand) complete(tick report.Tick, wf workflow.Workflow, err error, located bool) report.Tick {
 	if err != nil && !errors.Is(err, schedule.ErrInterrupted) && !slices.Contains(tick.Errors, err.Error()) {
 		tick.Errors = append(tick.Errors, err.Error())
 	}
@@ -272,23 +202,19 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 	tick.Scheduled, tick.State, tick.Program = t.actions.InActions(), t.stateFor(wf.Path), t.ownCommand()
 	t.answerOrder(&tick, wf)
 	t.locateJobs(&tick, wf)
-	if !t.part.located {
+	if !located {
 		t.locateKept(&tick)
 		t.locateLogs(&tick)
 	}
 	if t.openedAsJob(tick, wf) {
 		tick.Notices = append(tick.Notices, checksWait)
 	}
-	tick = redacted(tick, t.redactor)
-	all := report.Of(tick)
-	var failures error
-	if t.part.report != nil {
-		failures = t.part.report(tick)
-	}
-	if !t.part.quiet {
-		failures = errors.Join(failures, t.printReport(all))
-	}
-	failures = errors.Join(failures, t.writeReport(all), t.publish(tick, wf, err != nil))
+	return redacted(tick, t.redactor)
+}
+
+// conclude returns the error that the command fails with, or nil, and prints it. err is that of
+// the tick, and failures are those of its report.
+func (t *tickCommand) conclude(tick report.Tick, err, failures error) error {
 	if err == nil && failures == nil {
 		failures = t.failOnError(tick)
 	}
@@ -304,7 +230,8 @@ func (t *tickCommand) finish(tick report.Tick, wf workflow.Workflow, err error) 
 
 // printReport prints the report of a tick. It goes to standard error if the reader of standard
 // output is gone: Ctrl-C also ends the tee of a pipeline.
-func (t *tickCommand) printReport(all report.Report) error {
+func (t *tickCommand) printReport(tick report.Tick) error {
+	all := report.Of(tick)
 	out, isOutput := t.stdout.(*output)
 	before := isOutput && out.err == nil
 	if err := t.print(all); err != nil || !before || !errors.Is(out.err, syscall.EPIPE) {

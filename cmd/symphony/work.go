@@ -85,18 +85,29 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 	if err := c.endBeforeLease(time.Now()); err != nil {
 		return err
 	}
-	c.part = part{
-		open:      c.open,
-		prepare:   c.prepare,
-		live:      true,
-		run:       c.work,
-		report:    c.addReport,
-		noSummary: func(report.Tick) bool { return true },
+	path, err := c.check(args)
+	if err != nil {
+		return err
 	}
-	if c.giveBack {
-		c.part.needsNoLogin, c.part.readsOnly, c.part.run = true, true, c.returnIssues
+	run, err := c.open(path, opening{store: c.openSlice, live: true, noLogin: c.giveBack, readsOnly: c.giveBack})
+	if err != nil {
+		return err
 	}
-	return c.tickCommand.Run(ctx, args)
+	defer run.close()
+	c.prepare(run.Runner, run.wf)
+	tick, err := run.perform(ctx, func(ctx context.Context) (report.Tick, error) {
+		if c.giveBack {
+			return c.returnIssues(ctx, run.Runner)
+		}
+		return c.work(ctx, run.Runner)
+	})
+	if c.nothingDone(tick, &err) {
+		return err
+	}
+	tick = c.complete(tick, run.wf, err, false)
+	// Collect writes the summary of all shards.
+	return c.conclude(tick, err, errors.Join(
+		c.addReport(tick), c.printReport(tick), c.writeReport(tick), c.publish(tick, err != nil, c.outputs(tick, run.wf))))
 }
 
 // shardNumber returns the number of a shard from the text of a flag.
@@ -160,8 +171,8 @@ func (c *workCommand) endBeforeLease(now time.Time) error {
 	return nil
 }
 
-// open returns a store that opens the slice of the shard in place of the state.
-func (c *workCommand) open(workflow.Workflow) (*stateStore, error) {
+// openSlice returns a store that opens the slice of the shard in place of the state.
+func (c *workCommand) openSlice() *stateStore {
 	return &stateStore{redactor: c.redactor, exclusive: true, open: func(context.Context) (backend, error) {
 		slice, err := fleet.OpenSlice(c.exchange, c.plan, c.slice.Number, c.job)
 		if err != nil {
@@ -169,15 +180,14 @@ func (c *workCommand) open(workflow.Workflow) (*stateStore, error) {
 		}
 		c.store = slice
 		return backend{Store: slice, close: slice.Close}, nil
-	}}, nil
+	}}
 }
 
 // prepare makes r the runner of a shard.
-func (c *workCommand) prepare(r *runner.Runner, wf workflow.Workflow) error {
+func (c *workCommand) prepare(r *runner.Runner, wf workflow.Workflow) {
 	r.Self, r.Shards = c.slice.State.Self, len(c.plan.Shards)
 	r.Deadline = min(r.Deadline, timeLeft(c.limit(), c.event.Began, time.Now()))
 	r.Denied.Paths = append(r.Denied.Paths, c.ownPaths(wf.Path, c.exchange, fleet.Names()...)...)
-	return nil
 }
 
 // work runs the sessions of the shard, which resume the threads of earlier sessions.
