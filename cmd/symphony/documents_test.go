@@ -316,6 +316,25 @@ func TestEveryLinkOfTheDocumentsLeadsSomewhere(t *testing.T) {
 	}
 }
 
+// TestTheWayInLeadsToFunctions holds the tables of CONTRIBUTING.md to the code: a link whose text
+// is a function leads to the file that declares it.
+func TestTheWayInLeadsToFunctions(t *testing.T) {
+	t.Parallel()
+	named := regexp.MustCompile("\\[`([A-Za-z.]+)`\\]\\(\\.\\./([^)#]+\\.go)\\)").FindAllStringSubmatch(readText(t, filepath.Join(root, ".github", "CONTRIBUTING.md")), -1)
+	for _, link := range named {
+		declared := `(?m)^(func|type) ` + link[1] + `\b`
+		if receiver, method, isMethod := strings.Cut(link[1], "."); isMethod {
+			declared = `(?m)^func \(\w+ \*?` + receiver + `\) ` + method + `\(`
+		}
+		if !regexp.MustCompile(declared).MatchString(readText(t, filepath.Join(root, link[2]))) {
+			t.Errorf("%s does not declare %s", link[2], link[1])
+		}
+	}
+	if len(named) < 30 {
+		t.Errorf("only %d links lead to functions", len(named))
+	}
+}
+
 // TestEveryDocumentIsReachedFromTheReadme follows the links from README.md.
 func TestEveryDocumentIsReachedFromTheReadme(t *testing.T) {
 	t.Parallel()
@@ -337,7 +356,7 @@ func TestEveryDocumentIsReachedFromTheReadme(t *testing.T) {
 	}
 	follow("README.md")
 	for document := range all {
-		if !reached[document] && !strings.HasPrefix(document, "runner/demo/files/") {
+		if !reached[document] && !strings.HasPrefix(document, "runner/demo/files/") && document != ".github/pull_request_template.md" {
 			t.Errorf("no link leads from README.md to %s", document)
 		}
 	}
