@@ -34,6 +34,7 @@ func generated(t *testing.T) map[string]map[string]string {
 	parts := map[string]map[string]string{
 		"README.md": {
 			"first-run": firstRun(t),
+			"setup-npm": setupExample(t),
 		},
 		".github/action/README.md": {
 			"inputs":          action.inputTable(),
@@ -119,6 +120,16 @@ func setupTable() string {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", files, code(script), kind.Hosts, code(strings.Join(kind.Makes, "`, `")))
 	}
 	return b.String()
+}
+
+// setupExample returns the section that init writes for a lock file of npm.
+func setupExample(t *testing.T) string {
+	t.Helper()
+	suggested, ok := setup.Detect([]string{"package.json", "package-lock.json", ".gitignore"})
+	if !ok {
+		t.Fatal("nothing is suggested for npm")
+	}
+	return "```yaml\n" + suggested.Section() + "```\n"
 }
 
 // settingTable returns the table of the settings of a kind of tracker.

@@ -76,7 +76,10 @@ func TestHooksHaveTheVariablesOfTheirNetwork(t *testing.T) {
 // testHost is a server of the test that stands in for a host with a private address.
 type testHost struct {
 	name string
+	url  string
 	ask  string // shell code of a function that makes a request: METHOD PATH
+
+	files map[string]string // what it serves, by path; other paths say hello
 
 	mu   sync.Mutex
 	seen []string // requests
@@ -100,16 +103,21 @@ func newTestHost(t *testing.T) *testHost {
 	if err != nil {
 		t.Skipf("the name of this machine is not its own: %v", err)
 	}
-	h := &testHost{name: name}
+	h := &testHost{name: name, url: "http://" + net.JoinHostPort(name, portOf(listener))}
 	server := httptest.NewUnstartedServer(h)
 	server.Listener.Close()
 	server.Listener = listener
 	server.Start()
 	t.Cleanup(server.Close)
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	h.ask = strings.ReplaceAll(`ask() { p=${http_proxy#http://127.0.0.1:}; exec 3<>"/dev/tcp/127.0.0.1/${p:-1}" && printf '%s http://HOST/%s HTTP/1.1\r\nHost: HOST\r\nContent-Length: 0\r\nConnection: close\r\n\r\n' "$1" "$2" >&3 && grep -q '^HTTP/1.1 200' <&3; }
-`, "HOST", name+":"+port)
+`, "HOST", strings.TrimPrefix(h.url, "http://"))
 	return h
+}
+
+// portOf returns the port of a listener.
+func portOf(l net.Listener) string {
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
 }
 
 // ServeHTTP answers each request.
@@ -117,6 +125,10 @@ func (h *testHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.seen = append(h.seen, r.Method+" "+r.URL.Path)
+	if body, known := h.files[r.URL.Path]; known {
+		fmt.Fprint(w, body)
+		return
+	}
 	fmt.Fprint(w, "hello")
 }
 

@@ -1,6 +1,11 @@
 package attempt
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -10,6 +15,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/internal/codextest"
+	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/setup"
 )
@@ -161,4 +167,114 @@ func TestAnAgentWorksByTheTestsOfItsProject(t *testing.T) {
 	if log := f.readLog(); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 || !strings.Contains(log, "at first 1") || !strings.Contains(log, "repaired 0") {
 		t.Fatalf("%+v\n%.4000s", got, log)
 	}
+}
+
+// serveNPM has a host serve version 1.0.0 of a package with one file.
+func serveNPM(t *testing.T, host *testHost, name, code string) {
+	t.Helper()
+	var packed bytes.Buffer
+	zipped := gzip.NewWriter(&packed)
+	archive := tar.NewWriter(zipped)
+	for path, text := range map[string]string{"package/package.json": `{"name": "` + name + `", "version": "1.0.0"}`, "package/index.js": code} {
+		if err := archive.WriteHeader(&tar.Header{Name: path, Mode: 0o644, Size: int64(len(text))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(archive.Close(), zipped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	host.files = map[string]string{
+		"/" + name + ".tgz": packed.String(),
+		"/" + name: fmt.Sprintf(`{"name": %q, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {"name": %[1]q, "version": "1.0.0", "dist": {"tarball": "%s/%[1]s.tgz"}}}}`,
+			name, host.url),
+	}
+}
+
+// TestAnIssueAddsALibrary has the agent name a new package in the manifest. With the network of
+// setup the package comes, the test passes, and so does the check of the work, which has the lock
+// file. Without it the answer names what is missing, and that a person can allow more.
+func TestAnIssueAddsALibrary(t *testing.T) {
+	t.Parallel()
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		t.Skip(err)
+	}
+	for name, online := range map[string]bool{"offline": false, "network": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			host := newTestHost(t)
+			serveNPM(t, host, "farewell", "module.exports = () => 'bye'\n")
+			f := newSetupFixtureWith(t, map[string]string{
+				"package.json":      `{"name": "p", "scripts": {"test": "node --test"}}`,
+				"package-lock.json": "{\n  \"name\": \"p\",\n  \"lockfileVersion\": 3,\n  \"requires\": true,\n  \"packages\": {\n    \"\": {\n      \"name\": \"p\"\n    }\n  }\n}\n",
+				"app.test.js":       "require('node:test')('it says something', () => require('assert').equal(require('./app')(), 'bye'))\n",
+				"app.js":            "module.exports = () => 'hello'\n",
+				".gitignore":        "node_modules/\n",
+			}, "npm install --no-audit --no-fund --fetch-retries=0 --registry "+host.url,
+				calls(t, "exec_command", map[string]any{"cmd": `npm pkg set dependencies.farewell=1.0.0 && echo "module.exports = require('farewell')" > app.js; npm test; echo at first $?`, "yield_time_ms": 30000}),
+				calls(t, "setup", map[string]string{}),
+				calls(t, "exec_command", map[string]any{"cmd": "npm test; echo with it $?", "yield_time_ms": 30000}))
+			f.tools = filepath.Dir(npm)
+			s := f.job.Repository.Setup
+			s.Keep, s.Network, s.Online = []string{"node_modules"}, codex.Network{Hosts: []string{host.name}, Private: true}, online
+			f.job.Repository.Verify = "npm test"
+			got, log := f.session(t.Context()), f.readLog()
+			if !strings.Contains(log, "at first 1") || got.Class != schedule.Done || len(f.deliveries) != 1 {
+				t.Fatalf("%+v, deliveries %+v\n%.6000s", got, f.deliveries, log)
+			}
+			if !online {
+				if !strings.Contains(log, "with it 1") || !f.deliveries[0].Unproven || !strings.Contains(log, "setup.for_agent: network") || !strings.Contains(log, "farewell") {
+					t.Errorf("%+v\n%.6000s", f.deliveries, log)
+				}
+				return
+			}
+			if !strings.Contains(log, "with it 0") || f.deliveries[0].Unproven || !got.Delivered {
+				t.Errorf("%+v, deliveries %+v\n%.6000s", got, f.deliveries, log)
+			}
+			f.assertPublished("1", "app.js", "app.test.js", "package-lock.json", "package.json")
+		})
+	}
+}
+
+// TestARedCheckIsReproducedAndRepaired has a second session get a check of GitHub that failed on
+// the work of the first. The agent sees the same test fail in its room, repairs the work, and the
+// check of the work passes.
+func TestARedCheckIsReproducedAndRepaired(t *testing.T) {
+	t.Parallel()
+	npm, err := exec.LookPath("npm")
+	if err != nil || runtime.GOOS != "linux" {
+		t.Skip("no npm, or no loopback of a command's own")
+	}
+	done := codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}}
+	f := newSetupFixtureWith(t, map[string]string{
+		"package.json": `{"scripts": {"test": "node --test"}}`,
+		"app.test.js": `require('node:test')('it serves', async () => {
+	const s = require('./app'); await new Promise(r => s.listen(0, '127.0.0.1', r))
+	const text = await (await fetch('http://127.0.0.1:' + s.address().port)).text(); s.close()
+	require('assert').equal(text, 'hello')
+})
+`,
+	}, "mkdir -p cache",
+		calls(t, "exec_command", map[string]any{"cmd": `echo "module.exports = require('http').createServer((q, a) => a.end('helo'))" > app.js; echo written $?`}), done,
+		calls(t, "exec_command", map[string]any{"cmd": "npm test; echo reproduced $?", "yield_time_ms": 30000}),
+		calls(t, "exec_command", map[string]any{"cmd": "sed -i s/helo/hello/ app.js && npm test; echo repaired $?", "yield_time_ms": 30000}))
+	f.tools = filepath.Dir(npm)
+	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
+		t.Fatalf("the first session: %+v", got)
+	}
+	f.job.Feedback = []prompt.Feedback{{Kind: prompt.FeedbackCheck, Author: "unit", Text: "AssertionError: 'helo' == 'hello'"}}
+	f.job.Repository.Verify = "npm test"
+	got, log := f.session(t.Context()), f.readLog()
+	if got.Class != schedule.Done || !got.Delivered || f.deliveries[len(f.deliveries)-1].Unproven {
+		t.Fatalf("%+v, deliveries %+v\n%.4000s", got, f.deliveries, log)
+	}
+	for _, want := range []string{"AssertionError: 'helo' == 'hello'", "reproduced 1", "repaired 0"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %q\n%.4000s", want, log)
+		}
+	}
+	f.assertPublished("2", "app.js", "app.test.js", "package-lock.json", "package.json")
 }
