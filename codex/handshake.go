@@ -25,17 +25,13 @@ type serverInfo struct {
 func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
 	var about serverInfo
 	wait := s.o.Config.ReadTimeout
-	begin := func(experimental bool) error {
-		return s.conn.call(ctx, max(wait, initializeTimeout), "initialize", initialize(s.o.Version, experimental), func(result json.RawMessage) error {
-			answer := members(result)
-			about.version, about.home = parseVersion(answer.text("useragent")), answer.text("codexhome")
-			return nil
-		})
-	}
-	err := begin(true)
-	if refused, ok := errors.AsType[*ResponseError](err); ok && namesCapability(refused.Message) && begin(false) == nil {
-		s.warn(fmt.Sprintf("this Codex is too old: continuing without its experimental API: %v", err))
-		err = nil
+	err := s.conn.call(ctx, max(wait, initializeTimeout), "initialize", initialize(s.o.Version), func(result json.RawMessage) error {
+		answer := members(result)
+		about.version, about.home = parseVersion(answer.text("useragent")), answer.text("codexhome")
+		return nil
+	})
+	if refused, ok := errors.AsType[*ResponseError](err); ok && namesCapability(refused.Message) {
+		err = tooOld("the experimental API", err)
 	}
 	if errors.Is(err, ErrResponseTimeout) {
 		err = fmt.Errorf("%w: %w; what the login shell does comes first: `time bash -lc true` shows its part", ErrSlowStart, err)

@@ -29,7 +29,7 @@ func TestAKeyIsSentOnceAndNeverShown(t *testing.T) {
 		}
 		p.reply(m, `{"type":"apiKey","echo":"sk-\"odd\"/key"}`)
 		p.unknown("config/read")
-		p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"}}`)
+		p.reply(p.expect("thread/start"), `{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}`)
 		p.drain()
 	})
 	s.Close()
@@ -136,38 +136,14 @@ func TestDeniedPathsAreNotInsideEachOther(t *testing.T) {
 	}
 }
 
-// TestAServerWithoutTheExperimentalAPIIsAskedForLess refuses the capability, as a server does
-// that does not know it, and then a client that it does not know at all.
-func TestAServerWithoutTheExperimentalAPIIsAskedForLess(t *testing.T) {
+// TestAServerWithoutTheExperimentalAPIIsRefused refuses the capability, as a server does that does
+// not know it.
+func TestAServerWithoutTheExperimentalAPIIsRefused(t *testing.T) {
 	t.Parallel()
-	refuse := func(p *fakeServer, experimental bool) {
-		m := p.expect("initialize")
-		if got := strings.Contains(string(m.Params), `"experimentalApi":true`); got != experimental {
-			t.Errorf("asked with %s", m.Params)
-		}
-		p.refuse(m, -32600, "Invalid request: unknown field `capabilities`")
-	}
-	j := &eventLog{}
-	s, err := Connect(t.Context(), dial(t, func(p *fakeServer) {
-		refuse(p, true)
-		m := p.expect("initialize")
-		if strings.Contains(string(m.Params), "capabilities") {
-			t.Errorf("asked again with %s", m.Params)
-		}
-		p.reply(m, `{}`)
-		p.expect("initialized")
-		p.unknown("config/read")
-	}), Options{Events: j.add})
-	if err != nil || j.count(Warning) != 1 {
-		t.Errorf("%v: %+v", err, j.all())
-	} else {
-		s.Close()
-	}
-	_, err = Connect(t.Context(), dial(t, func(p *fakeServer) {
-		refuse(p, true)
-		refuse(p, false)
+	_, err := Connect(t.Context(), dial(t, func(p *fakeServer) {
+		p.refuse(p.expect("initialize"), -32600, "Invalid request: unknown field `capabilities`")
 	}), Options{})
-	if !errors.Is(err, ErrResponse) {
-		t.Errorf("a server that refuses both: %v", err)
+	if !errors.Is(err, ErrTooOld) || !strings.Contains(err.Error(), "this one does not know the experimental API") {
+		t.Error(err)
 	}
 }

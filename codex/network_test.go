@@ -78,7 +78,7 @@ func TestANetworkThatCannotBeHeldIsRefused(t *testing.T) {
 		}, "sandbox.loopback: true", ErrNoSandbox},
 		"a name":          {func(o *Options) { o.Networks = map[string]Network{"a.b": {}} }, `the network "a.b"`, ErrSettings},
 		"a name of ours":  {func(o *Options) { o.Networks = map[string]Network{"": {}} }, `the network ""`, ErrSettings},
-		"an older server": {func(*Options) {}, "no permission profiles", ErrNoSandbox},
+		"an older server": {func(*Options) {}, "permission profiles", ErrTooOld},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

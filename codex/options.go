@@ -89,9 +89,8 @@ type Options struct {
 	// ProfileGiven reports that the app-server was started by the command of
 	// [CommandWithProfile].
 	ProfileGiven bool
-	// NoExec is called by Check if Exec will not work, with the [ErrNoExec] that says why.
-	// Its error is that of Check. nil checks nothing of the kind.
-	NoExec func(err error) error
+	// NeedsExec has Check fail with [ErrNoExec] if Exec will not work.
+	NeedsExec bool
 
 	// Events is called for every event, one call at a time. Calls for what the server
 	// sends come from the read loop. Events must return at once.

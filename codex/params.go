@@ -20,11 +20,9 @@ type capabilities struct {
 // initialize returns the parameters of initialize. They may ask for the experimental
 // part of the protocol, to which the tools, the granular approval policy and the
 // permission profile belong.
-func initialize(version string, experimental bool) (p initializeParams) {
+func initialize(version string) (p initializeParams) {
 	p.ClientInfo.Name, p.ClientInfo.Title, p.ClientInfo.Version = "symphony", "Symphony", version
-	if experimental {
-		p.Capabilities = &capabilities{ExperimentalAPI: true}
-	}
+	p.Capabilities = &capabilities{ExperimentalAPI: true}
 	return p
 }
 

@@ -18,10 +18,6 @@ import (
 // §10.5).
 const guardedApproval = `{"granular":{"sandbox_approval":false,"rules":false,"skill_approval":false,"request_permissions":false,"mcp_elicitations":false}}`
 
-// olderApproval replaces guardedApproval for servers without granular policies. With
-// it they ask for nothing.
-const olderApproval = `"never"`
-
 // profile is the name of the permission profile of each turn.
 const profile = "symphony"
 
@@ -146,8 +142,8 @@ func idleTimeout(stall time.Duration) time.Duration {
 	return min(maxIdleTimeout, stall/3)
 }
 
-// guardedSandbox returns the sandbox policy for servers without permission profiles:
-// the part of the profile that they can enforce.
+// guardedSandbox returns the sandbox policy with which a server tries its sandbox before it has the
+// permission profile: the part of the profile that a policy can say.
 func guardedSandbox(o Options) json.RawMessage {
 	roots := []string{}
 	if o.Temp != "" {
@@ -250,40 +246,23 @@ func turnSandbox(thread json.RawMessage) (json.RawMessage, error) {
 	return nil, fmt.Errorf("codex.thread_sandbox: %w: unknown value %q: use read-only, workspace-write or danger-full-access", ErrSettings, mode)
 }
 
-// downgradeFor drops the parts of the posture that an older server's refusal names.
-// It returns a description of what is lost, or "" if there is nothing to drop. It
-// looks for the protocol's names in the message because the error code is always the
-// same. It never drops what the workflow itself asks for.
-func (p *posture) downgradeFor(o Options, refused *ResponseError) string {
+// lacking returns what a refusal says that the server does not know of the posture, and "" for
+// another refusal. It looks for the protocol's names in the message because the error code is
+// always the same. What the workflow itself asks for is not the posture's.
+func (p *posture) lacking(refused *ResponseError) string {
 	names := func(name string) bool { return strings.Contains(refused.Message, name) }
-	var lost []string
-	if len(p.tools) > 0 && (names("dynamicTools") || names("experimentalApi")) {
-		p.tools = nil
-		lost = append(lost, "the tools of the host (dynamicTools): the agent has to do without")
-	}
-	if p.guarded && (names("granular") || names("approvalPolicy") || names("experimentalApi")) {
-		p.approval, p.guarded = json.RawMessage(olderApproval), false
-		lost = append(lost, "the granular approval policy: `never` is used, which refuses some commands")
-	}
-	if p.sandbox == nil && names("permissions") {
-		lost = append(lost, p.dropProfile(o))
+	switch {
+	case len(p.tools) > 0 && (names("dynamicTools") || names("experimentalApi")):
+		return "tools of the host (dynamicTools)"
+	case p.guarded && (names("granular") || names("approvalPolicy") || names("experimentalApi")):
+		return "granular approval policies"
+	case p.sandbox == nil && names("permissions"):
+		return "permission profiles"
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.settings)) {
 		if names(key) {
-			delete(p.settings, key)
-			lost = append(lost, "the setting "+key)
+			return "the setting " + key
 		}
 	}
-	return strings.Join(lost, "; ")
-}
-
-// dropProfile replaces the permission profile by guardedSandbox, and returns a
-// description of what is lost.
-func (p *posture) dropProfile(o Options) (lost string) {
-	p.sandbox = guardedSandbox(o)
-	delete(p.settings, "shell_environment_policy.set.BASH_ENV") // older sandboxes close the network by other means
-	maps.DeleteFunc(p.settings, func(key string, _ any) bool {
-		return ofProfile(key)
-	})
-	return "the permission profile: logins, keys and other issues' workspaces can be read, and nothing committed"
+	return ""
 }

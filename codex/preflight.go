@@ -47,7 +47,7 @@ func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version 
 // kind [Warning].
 //
 // The errors are [ErrNotLoggedIn], [ErrNoModel], [ErrSettings], [ErrNoSandbox], those of
-// [Session.CanExec], if Options.NoExec is set and returns them, and those of a call.
+// [Session.CanExec] if Options.NeedsExec is set, and those of a call.
 // After an error the session has failed to start.
 func (s *Session) Check(ctx context.Context) error {
 	if err := s.check(ctx); err != nil {
@@ -71,14 +71,10 @@ func (s *Session) check(ctx context.Context) error {
 	if err := s.checkSkills(ctx); err != nil {
 		return err
 	}
-	if err := s.checkSandbox(ctx); err != nil || s.o.NoExec == nil {
+	if err := s.checkSandbox(ctx); err != nil || !s.o.NeedsExec {
 		return err
 	}
-	err = s.CanExec(ctx)
-	if errors.Is(err, ErrNoExec) {
-		return s.o.NoExec(err)
-	}
-	return err
+	return s.CanExec(ctx)
 }
 
 // checkLogin fails if a login is missing. It reports whether the model's provider
@@ -205,7 +201,7 @@ func (s *Session) checkSandbox(ctx context.Context) error {
 	switch err := s.CanExec(ctx); {
 	case err == nil:
 		return s.tryProfile(ctx)
-	case errors.Is(err, ErrNoExec), errors.Is(err, ErrPosture) && s.o.NoExec == nil: // the thread brings its own rules
+	case errors.Is(err, ErrNoExec), errors.Is(err, ErrPosture) && !s.o.NeedsExec: // the thread brings its own rules
 		return s.trySandbox(ctx, guardedSandbox(s.o))
 	default:
 		return err

@@ -39,7 +39,7 @@ type Session struct {
 	eventsMu sync.Mutex // held while Options.Events runs
 
 	mu      sync.Mutex
-	posture posture // downgraded for an older server, only while Open or Turn waits for it
+	posture posture
 	thread  string
 	turn    *turn // in progress; nil between turns
 	meter   usageMeter
@@ -167,36 +167,34 @@ func (s *Session) resumeOrStart(ctx context.Context, wait time.Duration) error {
 			s.resumed = true
 			return nil
 		}
-		if ctx.Err() != nil || s.conn.failure() != nil || errors.Is(err, ErrPosture) {
-			if ctx.Err() == nil && !errors.Is(err, ErrPosture) {
+		if lacks := errors.Is(err, ErrPosture) || errors.Is(err, ErrTooOld); ctx.Err() != nil || s.conn.failure() != nil || lacks {
+			if ctx.Err() == nil && !lacks {
 				err = fmt.Errorf("%w: %w", ErrNotResumed, err)
 			}
 			return err
 		}
 		s.warn(fmt.Sprintf("starting a new thread: %v", err))
 	}
-	for {
-		err := s.conn.call(ctx, wait, "thread/start", s.posture.start(s.o), s.threadOpened)
-		if err == nil || !s.retryDowngraded(err) {
-			return err
-		}
-	}
+	return s.checkAge(s.conn.call(ctx, wait, "thread/start", s.posture.start(s.o), s.threadOpened))
 }
 
-// retryDowngraded removes from the posture what a refusal of an older server names. It
-// reports whether it removed anything, so that the request is worth another attempt.
-func (s *Session) retryDowngraded(err error) bool {
+// checkAge returns the error of a request as [ErrTooOld] if the server refused a part of the posture
+// that it does not know. A session never begins with less: without the permission profile the
+// agent could read logins and keys.
+func (s *Session) checkAge(err error) error {
 	refused, ok := errors.AsType[*ResponseError](err)
 	if !ok {
-		return false
+		return err
 	}
-	s.mu.Lock()
-	lost := s.posture.downgradeFor(s.o, refused)
-	s.mu.Unlock()
-	if lost != "" {
-		s.warn("this Codex is too old: continuing without " + lost)
+	if what := s.posture.lacking(refused); what != "" {
+		return tooOld(what, err)
 	}
-	return lost != ""
+	return err
+}
+
+// tooOld returns the error for a server that does not know something which sessions need.
+func tooOld(what string, err error) error {
+	return fmt.Errorf("%w: install Codex 0.169 or later: this one does not know %s: %w", ErrTooOld, what, err)
 }
 
 // threadOpened records the thread's id from result.thread.id or, from older servers,
@@ -209,16 +207,11 @@ func (s *Session) threadOpened(result json.RawMessage) error {
 	}
 	s.mu.Lock()
 	s.thread = id
-	lost := ""
-	if s.posture.sandbox == nil && activeProfile(answer) == "" {
-		lost = s.posture.dropProfile(s.o)
-	}
-	err = s.posture.verifyThread(s.o, answer)
 	s.mu.Unlock()
-	if lost != "" {
-		s.warn("this Codex is too old: continuing without " + lost)
+	if s.posture.sandbox == nil && activeProfile(answer) == "" {
+		return tooOld("permission profiles", errors.New("it opened a thread without one"))
 	}
-	return err
+	return s.posture.verifyThread(s.o, answer)
 }
 
 // resultID returns the id of a thread or a turn from the answer that starts it.

@@ -88,7 +88,7 @@ func TestIDsOfOlderServersAreUnderstood(t *testing.T) {
 		p.reply(p.expect("initialize"), `{"serverInfo":{"name":"codex"}}`)
 		p.expect("initialized")
 		p.unknown("config/read")
-		p.reply(p.expect("thread/start"), `{"id":"old-thread"}`)
+		p.reply(p.expect("thread/start"), `{"id":"old-thread","activePermissionProfile":{"id":":read-only"}}`)
 		p.reply(p.expect("turn/start"), `{"id":"old-turn"}`)
 		p.send(`{"method":"turn/completed"}`)
 		p.drain()
@@ -158,7 +158,7 @@ func TestAThreadIsResumed(t *testing.T) {
 		if diff := cmp.Diff(want, compact(t, m.Params)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		p.reply(m, `{"thread":{"id":"thread-1"}}`)
+		p.reply(m, `{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}`)
 		p.drain()
 	})
 	if !s.Resumed() || s.ThreadID() != "thread-1" {
@@ -192,58 +192,36 @@ func TestAThreadThatCannotBeResumedIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAnOlderServerGetsWhatItUnderstands(t *testing.T) {
+// TestAnOlderServerIsRefused has servers that do not know a part of the posture. No session begins
+// with less of it.
+func TestAnOlderServerIsRefused(t *testing.T) {
 	t.Parallel()
-	const granular, never = guardedApproval, olderApproval
 	for name, test := range map[string]struct {
-		refusals []string
-		policy   json.RawMessage // of the workflow
-		approval string          // in the thread and the turn in the end
-		tools    bool
-		lost     int // warnings
+		refusal, want string
 	}{
-		"tools":             {[]string{"thread/start.dynamicTools requires experimentalApi capability"}, nil, never, false, 1},
-		"tools alone":       {[]string{"unknown field `dynamicTools`"}, nil, granular, false, 1},
-		"policy":            {[]string{"Invalid request: unknown variant `granular`, expected one of `untrusted`"}, nil, never, true, 1},
-		"one by one":        {[]string{"unknown field `dynamicTools`", "unknown variant `granular`"}, nil, never, false, 2},
-		"the workflow's":    {[]string{"dynamicTools requires experimentalApi"}, json.RawMessage(`"on-request"`), `"on-request"`, false, 1},
-		"nothing to refuse": {nil, nil, granular, true, 0},
+		"tools":    {"thread/start.dynamicTools requires experimentalApi capability", "tools of the host (dynamicTools)"},
+		"policy":   {"Invalid request: unknown variant `granular`, expected one of `untrusted`", "granular approval policies"},
+		"profiles": {"failed to load configuration: unknown field `permissions`", "permission profiles"},
+		"settings": {"unknown field `features.goals`", "the setting features.goals"},
 	} {
-		s, j := begin(t, Options{Tools: []Tool{echoTool}, Config: Config{ApprovalPolicy: test.policy}}, func(p *fakeServer) {
+		j := &eventLog{}
+		_, err := Open(t.Context(), dial(t, func(p *fakeServer) {
 			p.hello()
-			for _, text := range test.refusals {
-				p.refuse(p.expect("thread/start"), -32600, text)
+			p.refuse(p.expect("thread/start"), -32600, test.refusal)
+			if m, ok := p.next(); ok {
+				t.Errorf("%s: then %s", name, m.Method)
 			}
-			m := p.expect("thread/start")
-			var thread struct {
-				ApprovalPolicy json.RawMessage
-				DynamicTools   []json.RawMessage
-			}
-			_ = json.Unmarshal(m.Params, &thread)
-			if string(thread.ApprovalPolicy) != test.approval || (thread.DynamicTools != nil) != test.tools {
-				t.Errorf("%s: %s", name, m.Params)
-			}
-			p.reply(m, `{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}`)
-			m = p.expect("turn/start")
-			_ = json.Unmarshal(m.Params, &thread)
-			if string(thread.ApprovalPolicy) != test.approval {
-				t.Errorf("%s: %s", name, m.Params)
-			}
-			p.reply(m, `{"turn":{"id":"turn-1"}}`)
-			p.send(completed)
-			p.drain()
-		})
-		if _, err := s.Turn(t.Context(), "go"); err != nil {
+		}), Options{Events: j.add, Tools: []Tool{echoTool}})
+		if !errors.Is(err, ErrTooOld) || !strings.Contains(err.Error(), "install Codex 0.169 or later: this one does not know "+test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
-		s.Close()
-		if n := j.count(Warning); n != test.lost {
+		if j.count(StartupFailed) != 1 || j.count(Warning) != 0 {
 			t.Errorf("%s: %+v", name, j.all())
 		}
 	}
 }
 
-func TestARefusalWithoutADowngradeFailsTheOpening(t *testing.T) {
+func TestAnotherRefusalFailsTheOpening(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		policy  json.RawMessage

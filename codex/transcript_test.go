@@ -49,7 +49,7 @@ func transcripts() map[string]recorded {
 		"dynamic_tool_failure":                   {Turns: ok, Usage: spent(2), Tools: `{"body":"hi"}`},
 		"dynamic_tool_success":                   {Turns: ok, Usage: spent(2), Tools: `{"body":"hi"}`},
 		"dynamic_tool_unknown":                   {Turns: ok, Usage: spent(2)},
-		"dynamic_tool_without_experimental_api":  {Turns: []string{"port_exit"}, Warnings: 1},
+		"dynamic_tool_without_experimental_api":  {Turns: []string{"response_error"}},
 		"exec_command_turn":                      {Turns: ok, Usage: Usage{Input: 400, Output: 30}},
 		"file_change_approval_accept":            {Turns: ok, Usage: spent(2), Approvals: 1},
 		"file_change_approval_decline":           {Turns: ok, Usage: spent(2), Approvals: 1},

@@ -18,34 +18,23 @@ const nobody = "00000000-0000-7000-8000-000000000000"
 // one than a turn without settings gets, the settings are the cause. The error is
 // [ErrSettings], or one of a connection which ends.
 func (s *Session) trySettings(ctx context.Context) error {
-	for {
-		params := s.posture.start(s.o)
-		params.Ephemeral = true
-		err := s.conn.call(ctx, s.o.Config.ReadTimeout, "thread/start", params, s.threadOpened)
-		if err == nil {
-			break
-		}
-		if !s.retryDowngraded(err) {
-			return s.settingsError(err)
-		}
+	params := s.posture.start(s.o)
+	params.Ephemeral = true
+	if err := s.conn.call(ctx, s.o.Config.ReadTimeout, "thread/start", params, s.threadOpened); err != nil {
+		return s.settingsError(err)
 	}
 	if err := s.verifyLoopback(ctx); err != nil {
 		return err
 	}
-	for {
-		refused, err := s.refusalOf(ctx, s.posture.turn(s.o, nobody, "."))
-		if refused == nil {
-			return err // nil: a server that judges nothing before the turn
-		}
-		if s.retryDowngraded(refused) {
-			continue
-		}
-		plain, err := s.refusalOf(ctx, turnParams{ThreadID: nobody, Input: []turnInput{{Type: "text", Text: "."}}, Cwd: s.o.Cwd})
-		if plain == nil || plain.Code == refused.Code && plain.Message == refused.Message {
-			return err
-		}
-		return s.settingsError(refused)
+	refused, err := s.refusalOf(ctx, s.posture.turn(s.o, nobody, "."))
+	if refused == nil {
+		return err // nil: a server that judges nothing before the turn
 	}
+	plain, err := s.refusalOf(ctx, turnParams{ThreadID: nobody, Input: []turnInput{{Type: "text", Text: "."}}, Cwd: s.o.Cwd})
+	if plain == nil || plain.Code == refused.Code && plain.Message == refused.Message {
+		return err
+	}
+	return s.settingsError(refused)
 }
 
 // refusalOf returns the refusal of a turn; nil if the server does not refuse it. The error is
@@ -64,6 +53,9 @@ func (s *Session) refusalOf(ctx context.Context, params turnParams) (*ResponseEr
 // settingsError returns the error for settings that Codex refuses, with the keys of the
 // workflow that may be the cause. It returns other errors as they are.
 func (s *Session) settingsError(err error) error {
+	if old := s.checkAge(err); errors.Is(old, ErrTooOld) {
+		return old
+	}
 	refused, isRefusal := errors.AsType[*ResponseError](err)
 	if !isRefusal {
 		return err

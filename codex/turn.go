@@ -104,24 +104,18 @@ func (s *Session) runTurn(ctx context.Context, t *turn, input string) error {
 	}
 }
 
-// startTurn sends turn/start. It repeats the request without what an older server
-// refuses.
+// startTurn sends turn/start.
 func (s *Session) startTurn(ctx context.Context, t *turn, input string) error {
-	for {
-		wait := s.o.Config.ReadTimeout
-		s.mu.Lock()
-		params := s.posture.turn(s.o, s.thread, input)
-		if s.posture.sandbox == nil {
-			wait = max(wait, turnStartTimeout)
-		}
-		s.mu.Unlock()
-		err := s.conn.call(ctx, wait, "turn/start", params, func(result json.RawMessage) error {
-			return s.turnStarted(t, result)
-		})
-		if err == nil || !s.retryDowngraded(err) {
-			return err
-		}
+	wait := s.o.Config.ReadTimeout
+	s.mu.Lock()
+	params := s.posture.turn(s.o, s.thread, input)
+	if s.posture.sandbox == nil {
+		wait = max(wait, turnStartTimeout)
 	}
+	s.mu.Unlock()
+	return s.checkAge(s.conn.call(ctx, wait, "turn/start", params, func(result json.RawMessage) error {
+		return s.turnStarted(t, result)
+	}))
 }
 
 // interruptedError returns the error of a turn that ctx ended. It includes questions

@@ -80,7 +80,7 @@ func TestAResumedThreadStartsFromItsOldTotal(t *testing.T) {
 	} {
 		s, _ := begin(t, Options{Resume: "thread-1"}, func(p *fakeServer) {
 			p.hello()
-			p.reply(p.expect("thread/resume"), `{"thread":{"id":"thread-1"}}`)
+			p.reply(p.expect("thread/resume"), `{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}`)
 			p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
 			p.send(stream...)
 			p.send(completed)
@@ -110,7 +110,7 @@ func TestAResumedThreadOfAServerThatNamesNoTurnStartsFromItsOldTotal(t *testing.
 	} {
 		s, _ := begin(t, Options{Resume: "thread-1"}, func(p *fakeServer) {
 			p.hello()
-			p.reply(p.expect("thread/resume"), `{"thread":{"id":"thread-1"}}`)
+			p.reply(p.expect("thread/resume"), `{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}`)
 			p.send(test.before)
 			p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
 			p.send(test.during, completed)

@@ -271,7 +271,6 @@ func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err 
 	}
 	if repo := a.Repository; repo != nil {
 		run.Branch, run.Base = repo.Checkout.Branch.String(), repo.Checkout.Base.String()
-		run.Uncommitted = a.work.byHost && kept
 		run.Submodules = len(a.work.submodules) > 0
 		for i := range a.work.aside {
 			run.Aside = append(run.Aside, git.AsideBranch(i))
@@ -334,9 +333,7 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 		room := a.roomIn(a.temp, a.Network)
 		options.ShellStart, options.Certificates = room.ShellStart(), room.Certificates()
 	}
-	if a.Repository != nil { // programs of the host run inside the agent's sandbox, if they can
-		options.NoExec = a.noExec
-	}
+	options.NeedsExec = a.Repository != nil // programs of the host run inside the agent's sandbox
 	command := a.Codex.Command
 	switch {
 	case a.Repository == nil && !a.Codex.UsesProfile():

@@ -15,9 +15,6 @@ import (
 func (a *attempt) finish(ctx context.Context, session *codex.Session) (settled bool, err error) {
 	for round := 0; ; round++ {
 		a.enter(schedule.StatusFinishing)
-		if a.work.byHost {
-			return ctx.Err() == nil, nil // as in abandon
-		}
 		if err := session.CleanTerminals(ctx); err != nil {
 			return false, err
 		}

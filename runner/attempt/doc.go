@@ -31,10 +31,8 @@
 // With Repository.Setup the project is prepared first (setup.go): a script runs in a checkout of
 // its own, and each workspace and each check of work gets a copy of what it made.
 //
-// Where the server cannot run programs of the host in the sandbox, only sessions whose work
-// stays in the workspace can work (host_checkout.go): a new workspace gets the files of the
-// base from a checkout in a folder of the host, a kept one keeps its files and gets a new
-// .git, and hooks run outside the sandbox or not at all.
+// A server that cannot run programs of the host in the sandbox, such as an older Codex, is refused
+// before anything starts: without them nothing fills a workspace and nothing takes the work out.
 //
 // The work comes out as a stream of bytes over the connection of the session (harvest.go),
 // is checked in a clean checkout beside the workspace (verify.go), and goes to

@@ -29,7 +29,6 @@ type work struct {
 	ws       workspace.Workspace
 	began    time.Time
 	unfilled bool        // the workspace is of no use for another session
-	byHost   bool        // no program of the host can run in the sandbox
 	kept     bool        // the workspace has what the last session left
 	head     savedWork   // of an earlier session, with which the branch begins; zero for none
 	aside    []savedWork // of earlier sessions, each on a branch of its own

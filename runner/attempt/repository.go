@@ -254,12 +254,6 @@ func (a *attempt) runThread(ctx context.Context, session *codex.Session, ws work
 func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace.Workspace) error {
 	a.work.session = session
 	err := session.CanExec(ctx)
-	if errors.Is(err, codex.ErrNoExec) {
-		if err := a.noExec(err); err != nil {
-			return err
-		}
-		return a.fillByHost(ctx, ws)
-	}
 	var checkout git.Checkout
 	if err == nil {
 		checkout, err = a.renewGit(ctx, ws)
@@ -393,9 +387,6 @@ var errCheckout = errors.New("checkout_failed")
 // warnings. It reports whether nothing is left to publish.
 func (a *attempt) abandon(ctx context.Context, session *codex.Session) (taken bool) {
 	a.enter(schedule.StatusFinishing)
-	if a.work.byHost {
-		return false // the agent's commands end with its process, and nothing is published
-	}
 	rest, cancel := a.restOf(ctx)
 	defer cancel()
 	if err := session.CleanTerminals(rest); err != nil {

@@ -191,30 +191,3 @@ func calls[V any](t *testing.T, tool string, arguments map[string]V) codextest.R
 	}
 	return codextest.Reply{Items: []codextest.Item{codextest.Call{Name: tool, Arguments: string(text)}}}
 }
-
-// The real Codex is started by a command that takes no options, so it does not have the
-// profile for programs of the host. It has settings of Codex in the repository.
-func TestCodexLeavesItsWorkInAWorkspaceThatTheHostHasFilled(t *testing.T) {
-	t.Parallel()
-	done := codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}}
-	of, m := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{
-		calls(t, "exec_command", map[string]string{"cmd": "cat README.md .codex/x && test -z \"$(git status --porcelain)\" && echo one > a.txt && git add a.txt && git commit -qm one && echo the first $((41+1)) worked"}), done,
-		calls(t, "exec_command", map[string]string{"cmd": "test \"$(git status --porcelain)\" = '?? a.txt' && git add a.txt && git commit -qm again && echo the second $((41+1)) worked"}), done,
-	}})
-	f := &repositoryFixture{fixture: of}
-	f.dir = realPath(t, f.dir)
-	writeFile(t, f.path("seed", ".codex", "x"), "")
-	f.inRepository()
-	f.job.Account = Account{}
-	f.check(codextest.Home{URL: m.URL()}.Write(f.path("home/.codex")))
-	f.job.Codex.Command += "; true"
-	f.job.Repository.Deliver = nil
-	for _, want := range []string{"the first 42 worked", "the second 42 worked"} {
-		if got := f.session(t.Context()); got.Class != schedule.Done || len(got.Warnings) > 0 {
-			t.Fatalf("%+v", got)
-		}
-		if !strings.Contains(f.readLog(), want) {
-			t.Errorf("the log does not say %q", want)
-		}
-	}
-}

@@ -87,17 +87,42 @@ func TestASessionThatFailsPublishesItsWorkAsUnproven(t *testing.T) {
 	}
 }
 
+// TestWithoutProgramsOfTheHostNothingBegins has servers that cannot run them, also for a session
+// whose work would stay in the workspace: nothing could bring its files.
 func TestWithoutProgramsOfTheHostNothingBegins(t *testing.T) {
 	t.Parallel()
-	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
-	f.job.Account = Account{} // so the profile would be given by the command, which is not a simple one
-	f.job.Codex.Command = f.agent()
-	got := f.session(t.Context())
-	if got.Class != schedule.Systemic || got.Turns != 0 || !strings.Contains(got.Why, "exec_unavailable") {
-		t.Errorf("%+v", got)
-	}
-	if _, err := os.Lstat(f.inWorkspace("")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the workspace: %v", err)
+	for name, test := range map[string]struct {
+		change func(f *repositoryFixture)
+		want   string
+	}{
+		"a command that is not one simple command": {func(f *repositoryFixture) {
+			f.job.Account = Account{} // so the profile would be given by the command
+			f.job.Codex.Command = f.agent()
+		}, "make codex.command one simple command like `codex app-server`"},
+		"an older Codex": {func(f *repositoryFixture) {
+			f.job.Codex.Command += " permissionProfile/list command/exec command/exec/terminate thread/backgroundTerminals/clean"
+		}, "install Codex 0.169 or later"},
+	} {
+		for _, delivers := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, delivers), func(t *testing.T) {
+				t.Parallel()
+				f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
+				test.change(f)
+				if !delivers {
+					f.job.Repository.Deliver = nil
+				}
+				if got := f.session(t.Context()); got.Class != schedule.Systemic || got.Turns != 0 || !strings.Contains(got.Why, "exec_unavailable: ") || !strings.Contains(got.Why, test.want) {
+					t.Errorf("%+v", got)
+				}
+				if _, err := os.Lstat(f.inWorkspace("")); !errors.Is(err, os.ErrNotExist) {
+					t.Errorf("the workspace: %v", err)
+				}
+				f.job.Issue.ID, f.job.Issue.Identifier = "preflight", "preflight"
+				if _, err := Preflight(t.Context(), f.job); err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("the check says %v", err)
+				}
+			})
+		}
 	}
 }
 

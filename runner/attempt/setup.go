@@ -263,9 +263,6 @@ func (a *attempt) preparer() *attempt {
 func (a *attempt) prepareIn(ctx context.Context, folder workspace.Workspace) error {
 	session, s := a.work.session, a.setup()
 	err := session.CanExec(ctx)
-	if errors.Is(err, codex.ErrNoExec) {
-		err = a.noExec(err)
-	}
 	if err == nil {
 		err = a.awaitPreflight(ctx, session)
 	}

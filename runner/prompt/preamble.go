@@ -64,8 +64,6 @@ func resumption(issue tracker.Issue, run Run) string {
 	switch {
 	case !run.WorkspaceKept:
 		workspace = "The workspace is new. Files and commits that you made and that were not published are gone from it: check what is there before you build on what you remember, and make again what is missing."
-	case run.Uncommitted:
-		workspace = "The workspace was kept: it has the files that the earlier session left. The commits that you made there are gone, and what they changed is not committed: check before you build on what you remember."
 	case run.Branch != "":
 		workspace = "The workspace was kept: it has what the earlier session left, and what others have pushed to the branch. Several commits may have become one, and files that were not committed may be committed: check before you build on what you remember."
 	}

@@ -64,16 +64,6 @@ func TestAPromptSaysHowTheWorkOfAWorkspaceOfTheHostIsTaken(t *testing.T) {
 	}
 }
 
-func TestAPromptSaysThatCommitsHaveBecomeChanges(t *testing.T) {
-	t.Parallel()
-	for _, uncommitted := range []bool{false, true} {
-		got := mustRender(t, Run{Branch: "symphony/GH-7", Base: "main", Resumed: true, WorkspaceKept: true, Uncommitted: uncommitted})
-		if says := strings.Contains(got, "what they changed is not committed"); says != uncommitted || says == strings.Contains(got, "may be committed") {
-			t.Errorf("uncommitted %v: %s", uncommitted, got)
-		}
-	}
-}
-
 func TestAPromptSaysThatChangesInsideSubmodulesAreNotTaken(t *testing.T) {
 	t.Parallel()
 	for _, submodules := range []bool{false, true} {

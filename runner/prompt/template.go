@@ -136,7 +136,6 @@ type Run struct {
 	// Branch is the branch of a workspace that the host fills, and Base the one that its
 	// work is for; empty if hooks fill it.
 	Branch, Base string
-	Uncommitted  bool     // what the last session committed in a kept workspace is there as changes
 	Aside        []string // branches with work of earlier sessions that Branch does not have
 	Submodules   bool     // there are submodules in such a workspace
 	Delivers     bool     // the work is taken from such a workspace, and there is the tool deliver

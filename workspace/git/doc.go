@@ -24,8 +24,6 @@
 // It starts no process: it copies packs and writes a few small files, for the submodules
 // too. The workspace package moves the folder into the workspace ([workspace.Root.ReplaceGit]), and
 // [Host.CheckoutCommands] returns the commands that fill the work tree inside the sandbox.
-// Where no command of the host can run there, [Store.CheckOut] fills a folder of the host,
-// from which the files are copied.
 //
 // When the agent has ended, [Host.Harvest] returns the command that packs its work,
 // again inside the sandbox. [Store.Receive] reads what that command prints and returns

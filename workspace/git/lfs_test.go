@@ -285,50 +285,6 @@ func TestAServerOfGitLFSThatCannotBeUsedIsOneSentenceAndACategory(t *testing.T) 
 	}
 }
 
-// Where no command of the host can run in the sandbox, the files come from a folder of the
-// host, which has no filter.
-func TestACheckoutOfTheHostHasTheContentsOfFilesInGitLFS(t *testing.T) {
-	t.Parallel()
-	d := newLFS(t)
-	d.fetch(t)
-	c := Checkout{Base: d.from.Base, BaseHead: d.from.Start, Branch: target, Head: d.from.Start, User: person, Objects: d.objects}
-	made, err := d.store.CheckOut(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer made.Close()
-	if err := made.AddObjects(t.Context(), d.objects); err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join(d.workspaces, "GH-1")
-	if err := os.MkdirAll(filepath.Join(folder, ".git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, fill := range map[string]func(*os.Root) error{
-		"": func(into *os.Root) error { return made.CopyTo(t.Context(), into) },
-		".git": func(into *os.Root) error {
-			return errors.Join(d.store.Populate(t.Context(), into, c), made.CopyIndex(t.Context(), into))
-		},
-	} {
-		into, err := os.OpenRoot(filepath.Join(folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer into.Close()
-		if err := fill(into); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, want := range map[string]string{"big.bin": big, "sub/same.bin": big, "text.txt": lfstest.Pointer("nobody has this")} {
-		if got := read(t, filepath.Join(folder, name)); got != want {
-			t.Errorf("%s is %.200q", name, got)
-		}
-	}
-	if status := git(t, folder, "status", "--porcelain"); strings.TrimSpace(status) != "M raw.bin" && status != "" {
-		t.Errorf("git status says %q", status)
-	}
-}
-
 // What git-lfs keeps and what this program keeps is the same, whichever of the two the
 // agent's git runs.
 func TestTheProgramOfGitLFSWorksInAWorkspace(t *testing.T) {
