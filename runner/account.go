@@ -25,7 +25,7 @@ func (a *account) reportExcused(id tracker.ID) {
 	a.tick.Parked = slices.DeleteFunc(a.tick.Parked, func(parked tracker.ID) bool { return parked == id })
 }
 
-// spent returns what the run has used; for a service, in all its ticks.
+// spent returns the spending of the run; for a service, of all its ticks.
 func (a *account) spent() schedule.Spent { return a.before.Plus(a.state.Tick) }
 
 // remember adds a tick that did something to the history. A tick that did nothing

@@ -49,7 +49,7 @@ const listenPerShard = 7200 * time.Millisecond
 func (c *conversations) listen(ctx context.Context) {
 	d := c.conn.Discussion
 	c.news, c.pulls, c.failed = map[tracker.ID]feedback.News{}, map[tracker.ID]*feedback.Pull{}, map[string]bool{}
-	topics := c.topics()
+	topics := c.toRead()
 	if d == nil || len(topics) == 0 || c.issues.unread != nil {
 		return
 	}
@@ -126,7 +126,7 @@ func (c *conversations) readsNow(now time.Time, shards int) bool {
 	return true
 }
 
-// updates returns when the issues with a claim changed last, as they were read last.
+// updates returns the times of the last changes of the claimed issues, as they were read last.
 func (c *conversations) updates() map[tracker.ID]time.Time {
 	updates := make(map[tracker.ID]time.Time, len(c.state.Claims))
 	for id := range c.state.Claims {
@@ -137,8 +137,8 @@ func (c *conversations) updates() map[tracker.ID]time.Time {
 	return updates
 }
 
-// topics returns what may have been talked about.
-func (c *conversations) topics() []discussion.Topic {
+// toRead returns the issues whose comments to read.
+func (c *conversations) toRead() []discussion.Topic {
 	var topics []discussion.Topic
 	add := func(id tracker.ID) {
 		delivery := c.state.Deliveries[id]

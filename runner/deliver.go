@@ -122,10 +122,10 @@ func (d *deliverer) settle(ctx context.Context, tested string) (attempt.Delivere
 	return d.finish(ctx, result, err)
 }
 
-// work returns what is known of the work on the issue before the session.
+// work returns the work on the issue as it was before the session.
 func (d *deliverer) work() publish.Work {
 	w := publish.Work{
-		Issue: d.issue.Identifier, Branch: d.branch, There: d.there, Store: d.store, Base: d.base,
+		Issue: d.issue.Identifier, Branch: d.branch, RemoteHead: d.there, Store: d.store, Base: d.base,
 		Default: d.issue.Identifier + ": " + d.issue.Title, Last: d.last,
 		Save: d.save,
 	}
@@ -261,7 +261,7 @@ func objectID(id git.ObjectID) string {
 	return id.String()
 }
 
-// recordOf returns what the state keeps as a record. A state that was loaded has valid
+// recordOf returns the record of a delivery in the state. A state that was loaded has valid
 // ids and branches.
 func recordOf(d schedule.Delivery) publish.Record {
 	r := publish.Record{Number: d.Number, URL: d.URL, At: d.At}

@@ -7,7 +7,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/report"
 )
 
-// Plan returns what a tick would do now, and why not more. It changes nothing:
+// Plan returns the report of a tick that only plans, with the reasons for not doing more. It changes nothing:
 // neither the state, nor a workspace, nor an issue.
 func (r *Runner) Plan(ctx context.Context) (report.Tick, error) {
 	l, err := r.plan(ctx)

@@ -35,7 +35,7 @@ func (e *eventLogs) sessionOf(issue tracker.Issue, began time.Time) transcript.S
 	}
 }
 
-// options returns where and how the event log that begins with s is written; without a
+// options returns the place and the form of the event log that begins with s; without a
 // folder if there is none.
 func (e *eventLogs) options(s transcript.Session, log *slog.Logger) attempt.LogOptions {
 	o := attempt.LogOptions{

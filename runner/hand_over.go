@@ -57,7 +57,7 @@ func handOver(ctx context.Context, job attempt.Job, to workflow.HandOver, o sche
 	return o
 }
 
-// classOfHandOver returns what a hand-over that failed means for its issue, and the fault
+// classOfHandOver returns the class of a hand-over that failed, and the fault
 // of the workflow if it may be one. Each further try costs a session, so a failure that
 // would repeat itself is left to a person.
 func classOfHandOver(err error) (class schedule.Class, fault string) {

@@ -25,7 +25,7 @@ func (f *inForce) branchOf(identifier string) git.Branch {
 	return branch
 }
 
-// comments returns where people write the comments that the run reads.
+// comments returns the places of the comments that the run reads.
 func (f *inForce) comments() schedule.Comments {
 	if f.conn.Discussion == nil {
 		return schedule.Comments{}

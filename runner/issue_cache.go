@@ -118,7 +118,7 @@ func (v *issueCache) stale(ids []tracker.ID, maxAge time.Duration, now time.Time
 	return old
 }
 
-// snapshot returns what a plan needs: the candidates and the claimed issues,
+// snapshot returns the input of a plan: the candidates and the claimed issues,
 // without those that are unavailable.
 func (v *issueCache) snapshot(s *schedule.State, unavailable map[tracker.ID]bool, hold schedule.Why) schedule.Snapshot {
 	snap := schedule.Snapshot{Candidates: v.candidates, Claimed: map[tracker.ID]*tracker.Issue{}, Malformed: v.malformed, Hold: hold}

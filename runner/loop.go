@@ -417,7 +417,7 @@ func (l *loop) currentPolicy() schedule.Policy {
 	return p
 }
 
-// snapshot returns what a plan made at now may use.
+// snapshot returns the input of a plan at this time.
 func (l *loop) snapshot(now time.Time) schedule.Snapshot {
 	snap := l.issues.snapshot(l.state, l.unavailable(), l.hold(now))
 	unavailable := l.unavailable()
@@ -426,7 +426,7 @@ func (l *loop) snapshot(now time.Time) schedule.Snapshot {
 	return snap
 }
 
-// hold returns why nothing at all may be started now; zero if there is no reason.
+// hold returns the reason for which nothing may be started now; zero if there is none.
 func (l *loop) hold(now time.Time) schedule.Why {
 	switch {
 	case !l.bad.None():

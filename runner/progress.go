@@ -86,7 +86,7 @@ func (l *loop) progress() {
 	}
 }
 
-// view returns what is going on.
+// view returns the run as a display shows it.
 func (l *loop) view(now time.Time) progress.Progress {
 	policy := l.policy()
 	p := progress.Progress{

@@ -170,7 +170,7 @@ func (l *loop) connect(ctx context.Context, wf workflow.Workflow) error {
 	return nil
 }
 
-// plan returns what to do. If it would start sessions on old knowledge it reads
+// plan returns the decisions of a round. If it would start sessions on old knowledge it reads
 // those issues and plans again. One read serves all issues that start in the
 // round, and those that will start before the knowledge is old again. If that fails it
 // lists the candidates again, and leaves out what it still does not know.

@@ -57,7 +57,7 @@ type opened struct {
 	began   time.Time               // of the latest fetch
 }
 
-// hold returns why no session can start with the files that there are.
+// hold returns the reason for which no session can start with the files that there are.
 func (f *files) hold() schedule.Why {
 	switch {
 	case f.conn.Repository == nil:

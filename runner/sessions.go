@@ -103,7 +103,7 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	l.wg.Go(func() { l.work(ctx, w, job, logs, handOver) })
 }
 
-// jobFor returns what a session on an issue needs, whose claim this is.
+// jobFor returns the job of a session on an issue, whose claim this is.
 func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
 	issue := d.Issue
 	job := attempt.Job{

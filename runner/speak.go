@@ -132,7 +132,7 @@ func (c *conversations) answerOrders(ctx context.Context) {
 	}
 }
 
-// statusOf returns how an issue stands, for its people.
+// statusOf returns the status of an issue, in words for its people.
 func (c *conversations) statusOf(id tracker.ID) string {
 	s := feedback.Standing{Why: "no session works on it, and nothing is due", GoOn: c.comments().GoOn()}
 	if claim, claimed := c.state.Claims[id]; claimed {
@@ -204,7 +204,7 @@ func (c *conversations) tellNext() {
 			c.untold = nil
 			return
 		case len(c.failed) >= maxPosts:
-			c.warn(fmt.Sprintf("other issues are not told in this tick that they wait or go on, because this failed for %d: the next tick tries again", maxPosts))
+			c.warn(fmt.Sprintf("could not comment on %d issues; the rest wait for the next tick", maxPosts))
 			c.untold = nil
 			return
 		}

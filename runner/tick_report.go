@@ -44,7 +44,7 @@ func (l *loop) finish(now time.Time) {
 		t.Ignored[id] = n.Ignored
 	}
 	t.Pause, t.Spent, t.Today, t.Reserved = l.state.Pause, l.spent(), l.state.SpentToday(now), l.state.Reserved()
-	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), finishedWith)
+	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), isDone)
 	for i, row := range t.Rows {
 		if c := l.state.Claims[row.ID]; c.Phase == schedule.Parked && row.Next.Phase != schedule.Parked {
 			t.Rows[i].Next = c.Next() // parked by a later plan
@@ -53,9 +53,9 @@ func (l *loop) finish(now time.Time) {
 	t.NextDue, _ = l.state.NextRetry(l.policy(), now)
 }
 
-// finishedWith reports whether an issue is no longer a candidate: then it is not
-// reported as left alone.
-func finishedWith(v schedule.Verdict) bool {
+// isDone reports whether an issue is no longer a candidate: then it is not reported as left
+// alone.
+func isDone(v schedule.Verdict) bool {
 	return v.Phase == "" && isOver(v.Why.Reason)
 }
 

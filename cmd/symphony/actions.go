@@ -150,13 +150,13 @@ func (t *tickCommand) printSession(s runner.SessionLog) {
 	t.actions.Group(t.redactor.String(text.Lines(title)), t.redactor.String(strings.Join(lines, "\n")))
 }
 
-// sessionResult returns how a session ended and what it took, in one line.
+// sessionResult returns the result and the cost of a session, in one line.
 func sessionResult(s runner.SessionLog) string {
 	return fmt.Sprintf("%s · turns: %d · tokens: %s · %s", report.Outcome(s.Outcome, s.Next, s.Delivers),
 		s.Outcome.Turns, text.Number(s.Outcome.Usage.Total()), text.Duration(s.Took))
 }
 
-// sessionDetails returns why a session ended so, its warnings, and where the job's artifact
+// sessionDetails returns the reason for the result of a session, its warnings, and where the job's artifact
 // has its log.
 func (t *tickCommand) sessionDetails(s runner.SessionLog) (lines []string) {
 	if s.Outcome.Why != "" {

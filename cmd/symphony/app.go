@@ -145,5 +145,5 @@ func argumentsUpTo(most int) cobra.PositionalArgs {
 	}
 }
 
-// issueOf returns what to write where the command at a path needs an issue.
+// issueOf returns the advice for a command that needs an issue and has none.
 func issueOf(path string) string { return "write the issue, as in: symphony " + path + " GH-7" }

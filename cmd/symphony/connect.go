@@ -105,7 +105,7 @@ func missingInHooks(env workspace.Env, s workflow.Settings) []string {
 	return env.Missing("hooks.env", s.Workspace.Hooks.Env)
 }
 
-// childEnv returns what the children of a workflow may see of the environment.
+// childEnv returns the part of the environment that the children of a workflow may see.
 func (a *app) childEnv(wf workflow.Workflow) workspace.Env {
 	return workspace.Env{Parent: a.environ, Deny: slices.Concat(wf.Settings.SecretEnv(), keyNames)}
 }
@@ -141,7 +141,7 @@ func projectOf(wf workflow.Workflow) string {
 	return ""
 }
 
-// discussion returns what reaches the people of a workflow's issues and pull requests;
+// discussion returns the discussion with the people of a workflow's issues and pull requests;
 // nil if nobody can be reached.
 func (a *app) discussion(wf workflow.Workflow, adapter tracker.Adapter, publisher *publish.Publisher) *discussion.Discussion {
 	d := &discussion.Discussion{Issues: adapter.Conversation, Writer: adapter.Writer, Redact: a.redactor.String, Where: commentsOf(wf)}
@@ -158,7 +158,7 @@ func (a *app) discussion(wf workflow.Workflow, adapter tracker.Adapter, publishe
 	return d
 }
 
-// commentsOf returns where people write the comments that a run of a workflow reads; zero for
+// commentsOf returns the places of the comments that a run of a workflow reads; zero for
 // a workflow that is not valid.
 func commentsOf(wf workflow.Workflow) schedule.Comments {
 	c := schedule.Comments{Issues: schedule.OnTheIssue, Pulls: wf.Settings.Delivery.Kind == workflow.KindPullRequest}

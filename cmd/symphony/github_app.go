@@ -49,7 +49,7 @@ type githubApp struct {
 	kind   workflow.DeliveryKind
 }
 
-// repositoryToken returns what gives the token for the repository of a workflow, for
+// repositoryToken returns the source of the token for the repository of a workflow, for
 // pushes and pull requests, when a GitHub App acts there; nil when repository.token does.
 // It sends no request.
 func (a *app) repositoryToken(wf workflow.Workflow, log *slog.Logger) (tokenFunc, error) {
@@ -107,7 +107,7 @@ func (a *app) hasApp() bool {
 	return strings.TrimSpace(id+key) != ""
 }
 
-// appSetting returns what a user calls a setting of the App.
+// appSetting returns the name by which a user knows a setting of the App.
 func (a *app) appSetting(variable string) string {
 	if !a.actions.InActions() {
 		return variable

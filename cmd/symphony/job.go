@@ -38,7 +38,7 @@ func (t *tickCommand) useJob(event action.Event, o opening) error {
 	return nil
 }
 
-// defaultDeadline returns what is left of the job's time. The runner's clock started
+// defaultDeadline returns the rest of the job's time. The runner's clock started
 // with the job, some time before ours.
 func defaultDeadline(timeout time.Duration, began, now time.Time) time.Duration {
 	left := timeout - min(max(timeout/10, minJobReserve), maxJobReserve)

@@ -147,7 +147,7 @@ const maxSummarized = 1 << 30
 // maxEnd bounds how much of an end of a log is read for its summary, in bytes.
 const maxEnd = 64 << 10
 
-// summary returns what a log says of its session. If the log cannot be read, the summary
+// summary returns the summary of the session of a log. If the log cannot be read, the summary
 // has only what its name says.
 func (s *logSource) summary(ctx context.Context, f transcript.File) logSummary {
 	sum := logSummary{identifier: f.Key, names: lookup.Issue{ID: tracker.ID(f.Key), Identifier: f.Key}}

@@ -12,7 +12,7 @@ import (
 // be guessed from its digest.
 const minGuessproof = 16
 
-// login returns what sessions log in with, to see whether it has changed: the
+// login returns the login of sessions, to see whether it has changed: the
 // key, its address, the variables that codex.env names, and the files of the
 // user's own Codex home. A value too short to withstand guessing is left out.
 func (a *app) login(c codex.Config) []string {

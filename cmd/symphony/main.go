@@ -7,9 +7,8 @@ import (
 	"runtime/debug"
 )
 
-// gcPercent is GOGC unless the environment sets it. What the program holds is a few
-// megabytes, which the default would collect at every four: with this, garbage grows
-// to 16 MB.
+// gcPercent is GOGC unless the environment sets it. The live heap has a few megabytes; 400 lets it
+// reach 16 MB before a collection.
 const gcPercent = 400
 
 // wantsDumps reports whether a developer asks for the goroutines when Ctrl-\ ends the program.

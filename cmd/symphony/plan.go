@@ -188,7 +188,7 @@ func (c *planCommand) matrix() string {
 	return string(text)
 }
 
-// shardOutputs returns what the jobs of the shards need to know. After a plan that failed, they
+// shardOutputs returns the outputs for the jobs of the shards. After a plan that failed, they
 // say nothing: it may have claimed issues, and then collect gives them back.
 func (c *planCommand) shardOutputs(wf workflow.Workflow) [][2]string {
 	if c.made.Owner == (schedule.Owner{}) {

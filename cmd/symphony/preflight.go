@@ -23,7 +23,7 @@ import (
 // codex.env names them. Sessions get the API key over their connection.
 var keyNames = []string{"OPENAI_API_KEY", "CODEX_API_KEY", appKeyVariable}
 
-// account returns how sessions log in. CODEX_API_KEY takes precedence over
+// account returns the login of sessions. CODEX_API_KEY takes precedence over
 // OPENAI_API_KEY, as for `codex exec`: users who set both mean the first for Codex and
 // the second for other programs.
 func (a *app) account() attempt.Account {

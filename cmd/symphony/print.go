@@ -99,7 +99,7 @@ func terminalWidth(w io.Writer) (columns int, ok bool) {
 	return columns, columns > 0
 }
 
-// underlying returns what a writer of standard output writes to.
+// underlying returns the writer below a writer of standard output.
 func underlying(w io.Writer) io.Writer {
 	if o, ok := w.(*output); ok {
 		return o.w

@@ -42,7 +42,7 @@ func (t *tickCommand) publish(tick report.Tick, summarizes bool, outputs [][2]st
 	return errors.Join(errs...)
 }
 
-// links returns where the summary of a step leads.
+// links returns the links of the summary of a step.
 func (t *tickCommand) links() report.Links {
 	l := t.repositoryLinks(workflow.Workflow{}, t.event.Repository)
 	branch, isBranch := strings.CutPrefix(t.state, "branch:")
@@ -118,7 +118,7 @@ func (t *tickCommand) locateLogs(tick *report.Tick) {
 	}
 }
 
-// logInArtifact returns where the artifact of the job has an event log. It is zero in a job
+// logInArtifact returns the place of an event log in the artifact of the job. It is zero in a job
 // that uploads none, because the log is lost with the runner.
 func (t *tickCommand) logInArtifact(file string) report.Log {
 	artifact, _ := t.getenv("SYMPHONY_ARTIFACT")

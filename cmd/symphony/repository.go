@@ -18,7 +18,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// openRepository returns where the sessions of a workflow get their files from and where
+// openRepository returns the repository from which the sessions of a workflow get their files and to which
 // their work goes; nil when its hooks do both.
 func (a *app) openRepository(ctx context.Context, wf workflow.Workflow, log *slog.Logger) (*runner.Repository, error) {
 	if wf.Settings.Repository == nil {
@@ -65,7 +65,7 @@ func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Wor
 			Base: s.Repository.Base, Prefix: s.Repository.BranchPrefix,
 			Submodules: s.Repository.Submodules, Paths: s.Repository.Paths, LFS: s.Repository.LFS,
 		},
-		User: a.author(), Closing: closing(wf), Kept: filepath.Join(data, "refused"),
+		User: a.author(), Closing: closingLine(wf), Kept: filepath.Join(data, "refused"),
 		Preparations: attempt.NewPreparations(filepath.Join(data, "setup")),
 	}
 	if folder, ok := a.getenv("GITHUB_WORKSPACE"); ok && a.actions.InActions() && s.Repository.Remote == a.ownURL() {
@@ -74,7 +74,7 @@ func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Wor
 	return r, nil
 }
 
-// publisher returns what publishes the work of a workflow; nil when nothing does.
+// publisher returns the publisher of the work of a workflow; nil for none.
 func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publisher, error) {
 	s, d := wf.Settings, wf.Settings.Delivery
 	d.Policy.Workflow = a.pathsInCheckout(wf.Path)
@@ -163,9 +163,9 @@ func (a *app) author() git.Person {
 	return git.Person{Name: "symphony", Email: "symphony@localhost"}
 }
 
-// closing returns the function that makes the line that closes an issue of the tracker
+// closingLine returns the function that makes the line that closes an issue of the tracker
 // when the work is merged; nil for a tracker that has no such line.
-func closing(wf workflow.Workflow) func(tracker.Issue) string {
+func closingLine(wf workflow.Workflow) func(tracker.Issue) string {
 	switch wf.Settings.Tracker.Kind {
 	case "github":
 		in := trackerRepository(wf)

@@ -84,7 +84,7 @@ func (a *app) tokenVariables(host string) (names []string) {
 	return names
 }
 
-// loginAdvice returns which variables to set for a token of a host.
+// loginAdvice returns the variables to set for a token of a host.
 func loginAdvice(host string) string {
 	if client.IsCloud(host) {
 		return "GH_TOKEN, as with GH_TOKEN=" + tokenOfGH(host)

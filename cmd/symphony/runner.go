@@ -102,7 +102,7 @@ func (a *app) wrongLogFormat() error {
 	return fmt.Errorf("%w: --log-format %q: want text or json", errUsage, a.logFormat)
 }
 
-// denied returns what agents may not read of the user's keys and of what this
+// denied returns the paths that agents may not read: the user's keys and what this
 // program keeps.
 func (a *app) denied(workflowPath string) attempt.Denied {
 	d := attempt.DenyCredentials(a.getenv)

@@ -156,7 +156,7 @@ func (s *shellCommand) unknown(wf workflow.Workflow, name string, known []lookup
 // warn prints a warning.
 func (s *shellCommand) warn(text string) { printItem(s.stderr, "", s.redactor.String(text)) }
 
-// job returns what a session on an issue gets, as far as its room needs it.
+// job returns the job of a session on an issue, as far as its room needs it.
 func (s *shellCommand) job(ctx context.Context, wf workflow.Workflow, root *workspace.Root, issue tracker.Issue) (attempt.Job, error) {
 	set, data := wf.Settings, dataFolder(wf.Path)
 	job := attempt.Job{

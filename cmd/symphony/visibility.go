@@ -9,7 +9,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// repositoryIsPrivate returns whether reading the repository of this job, and so its
+// repositoryIsPrivate returns true if reading the repository of this job, and so its
 // caches and artifacts, needs a permission: true, false, or unknown. The event has
 // this for most triggers; for the others the API of the job's server is asked. If it
 // cannot be asked, the Action warns.

@@ -128,7 +128,7 @@ func planHasNo(p fleet.Plan, shard int) string {
 // limit returns the time in which the plan says that the shard has to end its sessions.
 func (c *workCommand) limit() time.Duration { return time.Duration(c.plan.Owner.Limit) * time.Second }
 
-// timeLeft returns what is left of a limit that counts from the beginning of a job, at least
+// timeLeft returns the rest of a limit that counts from the beginning of a job, at least
 // a second. The next plan assumes that the job works no longer than its limit.
 func timeLeft(limit time.Duration, began, now time.Time) time.Duration {
 	if gone := now.Sub(began); !began.IsZero() && gone > 0 {

@@ -41,7 +41,7 @@ type Work struct {
 	Links   []Link // of the base
 	// Twins holds pairs of names, as paths, that stand in one folder of the new tree and
 	// have the same fold, if one of them is new.
-	Twins [][2]string
+	CaseCollisions [][2]string
 }
 
 // Verdict describes what the settings allow of a work.
@@ -120,7 +120,7 @@ func (s Settings) Check(w Work) Verdict {
 			v.review(change.Path)
 		}
 	}
-	for _, twins := range w.Twins {
+	for _, twins := range w.CaseCollisions {
 		v.refuse(twins[0], fmt.Sprintf("on some file systems it is the same file as %s; rename or remove one", quotePath(twins[1])))
 	}
 	return v
@@ -170,7 +170,7 @@ func (s Settings) checkObjects(w Work, v *Verdict) {
 	}
 }
 
-// changeProblem returns why a change may not be delivered; empty when it may.
+// changeProblem returns the reason for which a change may not be delivered; empty when it may.
 func (s Settings) changeProblem(c Change) string {
 	if c.New == (Entry{}) {
 		// A path with an unusual name may be removed.
@@ -206,7 +206,7 @@ func (s Settings) changeProblem(c Change) string {
 	return ""
 }
 
-// removalProblem returns why a path may not be removed; empty when it may.
+// removalProblem returns the reason for which a path may not be removed; empty when it may.
 func (s Settings) removalProblem(c Change) string {
 	switch {
 	case c.Old.Mode == git.ModeSubmodule:

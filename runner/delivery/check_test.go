@@ -51,7 +51,7 @@ func TestEachReasonRefusesTheDelivery(t *testing.T) {
 		"content in place of LFS":       {Work{Changes: []Change{{Path: "a", Old: file, New: file, LFS: true}}}, "a: it is a pointer of Git LFS"},
 		"an odd name":                   {Work{Changes: []Change{added("a/.GIT/config")}}, `"a/.GIT/config": a name in the path is a spelling of .git`},
 		"a name of several lines":       {Work{Changes: []Change{added("a\n::error::b")}}, `"a\n::error::b": a name in the path has`},
-		"one file by two names":         {Work{Twins: [][2]string{{"a/B", "a/b"}}}, "a/B: on some file systems it is the same file as a/b"},
+		"one file by two names":         {Work{CaseCollisions: [][2]string{{"a/B", "a/b"}}}, "a/B: on some file systems it is the same file as a/b"},
 		"a workflow":                    {Work{Changes: []Change{added(".github/workflows/x.yml")}}, "protected (.github/**)"},
 		"a workflow by other letters":   {Work{Changes: []Change{added(".GitHub/Workflows/x.yml")}}, "protected (.github/**)"},
 		"a workflow that is removed":    {Work{Changes: []Change{{Path: ".github/workflows/x.yml", Old: file}}}, "protected (.github/**)"},

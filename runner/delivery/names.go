@@ -56,7 +56,7 @@ func withoutDotOfI(text string) string {
 	}, text)
 }
 
-// nameProblem returns why no system should be asked to store a path; empty when it is
+// nameProblem returns the reason for which no system should be asked to store a path; empty when it is
 // an ordinary one.
 func nameProblem(path string) string {
 	if len(path) > maxPath {
@@ -77,7 +77,7 @@ func nameProblem(path string) string {
 	return ""
 }
 
-// partProblem returns what is wrong with one name of a path; empty when nothing is.
+// partProblem returns the fault of one name of a path; empty for none.
 func partProblem(name string) string {
 	folded := fold(name)
 	switch {
@@ -137,7 +137,7 @@ func isDeviceName(folded string) bool {
 	return ok && len(number) == 1 && number >= "0" && number <= "9"
 }
 
-// linkProblem returns why a symbolic link may leave the repository or hide where it
+// linkProblem returns the reason for which a symbolic link may leave the repository or hide where it
 // leads; empty when it stays inside. The path is that of the link.
 //
 // A target climbs first and then descends. Each ".." at its beginning is one folder

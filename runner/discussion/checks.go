@@ -9,7 +9,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// nameOf returns what people call a check.
+// nameOf returns the name by which people know a check.
 func nameOf(c client.FailedCheck) string {
 	if c.Workflow != "" {
 		return c.Workflow + " / " + c.Name
@@ -24,7 +24,7 @@ const (
 	logTitle   = "\n\nThe end of the log:\n\n"
 )
 
-// outputOf returns what a check says of its failure. It begins with what is short and says
+// outputOf returns the output of a check that failed. It begins with what is short and says
 // most; the end of a log has all the room that this leaves. Secrets are hidden before
 // anything is cut.
 func outputOf(c client.FailedCheck, redact func(string) string) string {

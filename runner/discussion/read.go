@@ -158,7 +158,7 @@ func (d *Discussion) readPulls(ctx context.Context, topics []Topic, heard map[tr
 	return warnings, nil
 }
 
-// pullOf returns what the status of a pull request says.
+// pullOf returns the pull request that a status describes.
 func pullOf(s client.PullStatus, t Topic) *feedback.Pull {
 	state := schedule.PullOpen
 	switch s.State {

@@ -23,7 +23,7 @@ type reading struct {
 	checks client.Checks
 }
 
-// reading returns what is said about a pull request, and how the checks stand of the
+// reading returns the comments on a pull request, and the results of the checks of the
 // commit that the program published, if one failed. After a change of the status of the pull
 // request only what is new is read. As long as it is the same, only what may change without
 // it is read again: checks while some run, and logs that could not be read.

@@ -34,7 +34,7 @@ type News struct {
 	Ignored  []string // what does not count, and why; one sentence each
 	Changes  []string // what people edited or deleted since an earlier run read it; one sentence each
 	Read     []string // [schedule.Conversation.Read] after this
-	Settled  bool     // nothing is unanswered, and nothing more is expected without a change of the pull request
+	Settled  bool     // the pull request need not be read again until it changes
 }
 
 // Item is one item of feedback, and where an answer to it goes.
@@ -53,10 +53,11 @@ type remark struct {
 	item   Item
 	onPull bool
 	order  bool // it may begin with a command
-	quiet  bool // it is not a reason for a session by itself, such as an approval
+	quiet  bool // does not start a session on its own, such as an approval
 }
 
-// Read returns what is unanswered on an issue at a time. c is what earlier runs left.
+// Read returns the unanswered feedback on an issue at a time. c is the conversation as earlier
+// runs left it.
 func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 	var n News
 	if w.isUnread() { // one mark covers everything that was said
@@ -176,7 +177,7 @@ func remarksOf(w World, asked bool) []remark {
 	return all
 }
 
-// readOrders notes the latest order that changes the plan, and the mark after all orders.
+// readOrders sets Command to the last order that changes the plan, and Obeyed to the mark after all orders.
 // Of people who contradict each other the last one counts.
 func (n *News) readOrders(obeyed schedule.Mark, comments []tracker.Comment, now time.Time) {
 	if len(n.Orders) == 0 {

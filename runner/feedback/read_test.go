@@ -122,7 +122,7 @@ func TestNothingCountsAsReadWhileAPartOfItIsRead(t *testing.T) {
 		if diff := cmp.Diff(want, n.Feedback); diff != "" || len(n.Items)+len(n.Orders) > 0 || n.Settled {
 			t.Errorf("%s: %+v\n%s", name, n, diff)
 		}
-		if len(n.Ignored) != 1 || !strings.Contains(n.Ignored[0], "it is read another time") {
+		if len(n.Ignored) != 1 || !strings.Contains(n.Ignored[0], "They will be read next time") {
 			t.Errorf("%s: it says %q", name, n.Ignored)
 		}
 	}

@@ -115,7 +115,7 @@ func (d distrusted) add(c tracker.Comment) {
 	d[c.Distrust].add(c.Author)
 }
 
-// sentences returns which comments were neither shown to the agent nor counted.
+// sentences returns a sentence for each reason for which comments do not count.
 func (d distrusted) sentences() []string {
 	var lines []string
 	for _, why := range slices.Sorted(maps.Keys(d)) {
@@ -124,10 +124,10 @@ func (d distrusted) sentences() []string {
 	return lines
 }
 
-// unread returns which comments were not read.
+// unread returns sentences about comments that were not read.
 func unread(w World) (sentences []string) {
 	if w.isUnread() {
-		sentences = append(sentences, "not all that was said could be read now, since it is too much or for the reason of another warning: it is read another time, and nothing of it is lost")
+		sentences = append(sentences, "Some comments could not be read now (too many, or see the other warning). They will be read next time")
 	}
 	if w.Comments.Omitted || w.Pull != nil && w.Pull.Omitted {
 		sentences = append(sentences, fmt.Sprintf("the newest %d comments were read, and what was said before was not", tracker.MaxComments))

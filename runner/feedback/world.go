@@ -30,8 +30,8 @@ type Pull struct {
 	For       string // branch that the work was published for; somebody retargeted it if Base differs
 	Conflicts bool   // it cannot be merged because of its base
 	Complete  bool   // what follows was read; otherwise it is as it was when it was read last
-	Unread    bool   // not all that was said could be read, and it is read another time: nothing of it is here
-	Omitted   bool   // of one of the lists, there are more than [tracker.MaxComments]: the older ones are left out
+	Unread    bool   // too large to be read this time; a later run reads it
+	Omitted   bool   // the oldest comments of a list with more than [tracker.MaxComments] are left out
 	Comments  []tracker.Comment
 	Reviews   []Review
 	Threads   []Thread

@@ -66,10 +66,10 @@ func (p *Publisher) deliverLocal(ctx context.Context, w Work, r Record, commit g
 			if err != nil {
 				return r, fmt.Errorf("publish %s: %w", w.Issue, err)
 			}
-			w.Branch, w.There = branch, git.ObjectID{}
+			w.Branch, w.RemoteHead = branch, git.ObjectID{}
 		}
 		record, err := p.move(ctx, w, r, commit, now, func() error {
-			return w.Incoming.DeliverLocal(ctx, w.Incoming.Remote().Folder(), w.Branch, commit, w.There)
+			return w.Incoming.DeliverLocal(ctx, w.Incoming.Remote().Folder(), w.Branch, commit, w.RemoteHead)
 		})
 		if !errors.Is(err, git.ErrMoved) && !errors.Is(err, git.ErrRejected) {
 			return record, err

@@ -29,7 +29,7 @@ func (f verified) nothingNew(last Record) Work {
 	f.t.Helper()
 	fetched, err := f.store.Fetch(f.t.Context(), git.Source{Prefix: "symphony/"})
 	f.check(err)
-	return Work{Issue: "GH-7", Store: f.store, Base: fetched.Base, Branch: f.branch, There: fetched.Branches[f.branch], Default: "GH-7: A cart", Last: last, Save: f.save, Proven: true}
+	return Work{Issue: "GH-7", Store: f.store, Base: fetched.Base, Branch: f.branch, RemoteHead: fetched.Branches[f.branch], Default: "GH-7: A cart", Last: last, Save: f.save, Proven: true}
 }
 
 func TestADraftEndsWhenTheWorkIsDone(t *testing.T) {

@@ -152,7 +152,7 @@ func (f *fixture) session(agent func(folder string)) Work {
 	f.check(err)
 	f.t.Cleanup(func() { in.Close() })
 	return Work{
-		Incoming: in, Issue: "GH-7", Branch: f.branch, There: there, Title: "Add a cart", Text: "It has wheels.",
+		Incoming: in, Issue: "GH-7", Branch: f.branch, RemoteHead: there, Title: "Add a cart", Text: "It has wheels.",
 		Default: "GH-7: A cart", Closing: "Fixes #7",
 		Save: f.save,
 	}

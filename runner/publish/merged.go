@@ -42,8 +42,8 @@ func (p *Publisher) continueAfterMerge(ctx context.Context, w Work, r *Result, m
 	if err == nil && len(r.Verdict.Refusals) == 0 && (len(since) == 0 || len(changes) == 0) {
 		r.report(PullUnchanged, merged)
 		r.Record.Pushing = git.ObjectID{}
-		if !w.There.IsZero() {
-			r.Record.Head = w.There
+		if !w.RemoteHead.IsZero() {
+			r.Record.Head = w.RemoteHead
 		}
 	}
 	return changes, err

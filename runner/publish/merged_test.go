@@ -87,7 +87,7 @@ func TestAfterAMergeANewPullRequestShowsWhatIsNew(t *testing.T) {
 					if _, err := f.Publish(t.Context(), w, now); !errors.Is(err, git.ErrMoved) {
 						t.Errorf("a push to a branch that is gone: %v", err)
 					}
-					w.There = git.ObjectID{} // as the next session finds it
+					w.RemoteHead = git.ObjectID{} // as the next session finds it
 				}
 				second := f.publish(w)
 				if second.State != PullOpened || second.Record.Number != 2 || !second.Pushed {

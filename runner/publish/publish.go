@@ -53,18 +53,18 @@ type PullRequests struct {
 
 // Work holds an agent's work on an issue, and what is known of it.
 type Work struct {
-	Incoming *git.Incoming
-	Issue    string       // identifier
-	Branch   git.Branch   // the issue's, as [Locate] returns it
-	There    git.ObjectID // where the remote has the branch, as fetched last; zero if it has none
-	Title    string       // of the pull request, by the agent; may be empty
-	Text     string       // of the pull request, by the agent; may be empty
-	Default  string       // the title if the agent gave none
-	Closing  string       // a line that closes the issue when the work is merged; empty for none
-	Tested   string       // what is known of tests, a paragraph by the host; empty for nothing
-	Blocked  string       // paragraph on the hosts that the agent's commands were refused, by the host; empty for none
-	Unproven bool         // a draft, because the tests failed
-	Last     Record       // what earlier runs and calls left
+	Incoming   *git.Incoming
+	Issue      string       // identifier
+	Branch     git.Branch   // the issue's, as [Locate] returns it
+	RemoteHead git.ObjectID // where the remote has the branch, as fetched last; zero if it has none
+	Title      string       // of the pull request, by the agent; may be empty
+	Text       string       // of the pull request, by the agent; may be empty
+	Default    string       // the title if the agent gave none
+	Closing    string       // a line that closes the issue when the work is merged; empty for none
+	Tested     string       // what is known of tests, a paragraph by the host; empty for nothing
+	Blocked    string       // paragraph on the hosts that the agent's commands were refused, by the host; empty for none
+	Unproven   bool         // a draft, because the tests failed
+	Last       Record       // what earlier runs and calls left
 
 	// Proven says that the work is done and needs no check, so a pull request that was a
 	// draft because of it is marked as ready; only for Settle.
@@ -135,11 +135,11 @@ func (p *Publisher) saveResult(ctx context.Context, w Work, r Result, err error)
 // publish does the work of Publish, except for the save of its result.
 func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result, error) {
 	if p.Folder != "" {
-		w.There = git.ObjectID{} // a patch has all the work
+		w.RemoteHead = git.ObjectID{} // a patch has all the work
 	}
 	r := Result{Record: w.Last}
 	r.Record.Branch, r.Record.Base = w.Branch, w.Incoming.Base
-	if there := w.There; there != w.Last.Head && there != w.Last.Pushing && there != w.Incoming.Start && !there.IsZero() {
+	if there := w.RemoteHead; there != w.Last.Head && there != w.Last.Pushing && there != w.Incoming.Start && !there.IsZero() {
 		return r, fmt.Errorf("publish %s: %w: the branch %s has commits that this session does not have; the next one begins with them", w.Issue, git.ErrMoved, w.Branch)
 	}
 	changes, err := p.check(ctx, w, &r)
@@ -162,12 +162,12 @@ func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result,
 	title := p.title(w)
 	commit, err := p.commit(ctx, w, changes, title, now)
 	switch {
-	case errors.Is(err, git.ErrNothingNew) && !w.There.IsZero():
-		commit = w.There
+	case errors.Is(err, git.ErrNothingNew) && !w.RemoteHead.IsZero():
+		commit = w.RemoteHead
 	case err != nil:
 		return r, err
 	}
-	if commit != w.There {
+	if commit != w.RemoteHead {
 		if err := p.push(ctx, w, &r, commit, title, now); err != nil {
 			return r, err
 		}
@@ -192,7 +192,7 @@ func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result,
 
 // check returns the changes of the work, and sets what the Result says of them.
 func (p *Publisher) check(ctx context.Context, w Work, r *Result) ([]git.Change, error) {
-	changes, verdict, err := p.judge(ctx, w.Incoming, w.There)
+	changes, verdict, err := p.judge(ctx, w.Incoming, w.RemoteHead)
 	r.Verdict = verdict
 	for _, warning := range verdict.Warnings {
 		if !slices.Contains(r.Warnings, warning) { // after a merge the work is checked again
@@ -214,7 +214,7 @@ func (p *Publisher) commit(ctx context.Context, w Work, changes []git.Change, ti
 func (p *Publisher) squash(ctx context.Context, w Work, changes []git.Change, title string, now time.Time) (git.ObjectID, error) {
 	author := p.Author
 	author.When = now
-	return w.Incoming.Squash(ctx, changes, w.There, git.Commit{Author: author, Committer: author, Message: p.message(w, title)})
+	return w.Incoming.Squash(ctx, changes, w.RemoteHead, git.Commit{Author: author, Committer: author, Message: p.message(w, title)})
 }
 
 // title returns the title of the pull request and of the commit. Secrets are hidden before
@@ -244,14 +244,14 @@ func (p *Publisher) push(ctx context.Context, w Work, r *Result, commit git.Obje
 	case p.Verified:
 		err = p.pushVerified(ctx, w, r, commit, p.message(w, title), now)
 	default:
-		r.Record, err = p.move(ctx, w, r.Record, commit, now, func() error { return w.Incoming.Push(ctx, w.Branch, commit, w.There) })
+		r.Record, err = p.move(ctx, w, r.Record, commit, now, func() error { return w.Incoming.Push(ctx, w.Branch, commit, w.RemoteHead) })
 	}
 	return err
 }
 
 // move saves what is about to happen, and moves the branch.
 func (p *Publisher) move(ctx context.Context, w Work, r Record, commit git.ObjectID, now time.Time, move func() error) (Record, error) {
-	r.Branch, r.Head, r.Pushing = w.Branch, w.There, commit
+	r.Branch, r.Head, r.Pushing = w.Branch, w.RemoteHead, commit
 	if err := w.Save(ctx, r); err != nil {
 		return r, fmt.Errorf("publish %s: nothing was pushed: %w", w.Issue, err)
 	}

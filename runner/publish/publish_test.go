@@ -265,7 +265,7 @@ func TestWorkUnderWhichTheBranchMovedSaysWhetherItHoldsASecret(t *testing.T) {
 				w := f.session(func(folder string) { agent(f, folder) })
 				f.git(f.origin, "branch", "symphony/GH-7", "main")
 				if when == "before the fetch" {
-					w.There = git.ObjectID{1}
+					w.RemoteHead = git.ObjectID{1}
 				}
 				r, err := f.Publish(t.Context(), w, now)
 				if refused := len(r.Verdict.Refusals) > 0; !refused && !errors.Is(err, git.ErrMoved) || !r.Secret {
@@ -330,7 +330,7 @@ func TestThePullRequestKeepsTheAgentsTitleUntilThereIsAnother(t *testing.T) {
 		if step.byPerson != "" {
 			f.hub.pulls[0].Title = step.byPerson
 		}
-		w.Last, w.There, w.Title, w.Text = last, last.Head, step.title, step.text
+		w.Last, w.RemoteHead, w.Title, w.Text = last, last.Head, step.title, step.text
 		r := f.publish(w)
 		last = r.Record
 		if pull := f.hub.pulls[0]; pull.Title != step.want || r.State != step.state || !strings.Contains(pull.Body, step.text) {

@@ -256,7 +256,7 @@ func inMarker(body, part string) string {
 	return m[marker().SubexpIndex(part)]
 }
 
-// agentText returns what the agent says in a body that the host wrote; empty if it says
+// agentText returns the agent's part of a body that the host wrote; empty if it says
 // nothing. A session without a text of its own keeps it.
 func agentText(body string) string {
 	body = withoutReturns(body)

@@ -34,10 +34,10 @@ func (p *Publisher) settle(ctx context.Context, w Work, now time.Time) (Result, 
 		return r, nil
 	}
 	switch {
-	case w.There.IsZero():
+	case w.RemoteHead.IsZero():
 		return Result{}, nil
-	case w.There == w.Last.Pushing:
-		r.Record.Head, r.Record.Pushing, r.Record.At = w.There, git.ObjectID{}, now
+	case w.RemoteHead == w.Last.Pushing:
+		r.Record.Head, r.Record.Pushing, r.Record.At = w.RemoteHead, git.ObjectID{}, now
 		if p.Verified {
 			if err := w.Store.DeleteTemporary(ctx, w.Branch); err != nil {
 				r.Warnings = append(r.Warnings, err.Error())
@@ -53,19 +53,19 @@ func (p *Publisher) settle(ctx context.Context, w Work, now time.Time) (Result, 
 	switch {
 	case err != nil:
 		return r, err
-	case pulls.open != nil && isKnown(w, pulls.open) && w.There != w.Last.Pushing && !(w.Proven && hasDraftMark(pulls.open.GetBody())):
+	case pulls.open != nil && isKnown(w, pulls.open) && w.RemoteHead != w.Last.Pushing && !(w.Proven && hasDraftMark(pulls.open.GetBody())):
 		r.report(PullUnchanged, pulls.open)
 		return r, nil
-	case isMerged(pulls.merged, w.There):
+	case isMerged(pulls.merged, w.RemoteHead):
 		r.report(PullUnchanged, pulls.merged)
 		return r, nil
 	}
-	in, err := w.Store.Published(ctx, w.Base, w.There)
+	in, err := w.Store.Published(ctx, w.Base, w.RemoteHead)
 	if err != nil {
 		return r, fmt.Errorf("publish %s: %w", w.Issue, err)
 	}
 	defer in.Close()
-	if in.MergeBase == w.There { // somebody merged the branch
+	if in.MergeBase == w.RemoteHead { // somebody merged the branch
 		return r, nil
 	}
 	w.Incoming = in
@@ -84,7 +84,7 @@ func (p *Publisher) readMessage(ctx context.Context, w Work) (title, text string
 	if p.KeepHistory {
 		return "", "", nil
 	}
-	err = w.Incoming.ReadObjects(ctx, []git.ObjectID{w.There}, func(_ git.Object, r io.Reader) error {
+	err = w.Incoming.ReadObjects(ctx, []git.ObjectID{w.RemoteHead}, func(_ git.Object, r io.Reader) error {
 		commit, err := io.ReadAll(r)
 		_, message, _ := strings.Cut(string(commit), "\n\n")
 		title, text, _ = strings.Cut(message, "\n")
@@ -94,7 +94,7 @@ func (p *Publisher) readMessage(ctx context.Context, w Work) (title, text string
 	return title, text, err
 }
 
-// review returns what a pull request says of work that is published already. The
+// review returns the text of a pull request about work that is published already. The
 // verdict refuses nothing: work that would be refused today is shown as a draft.
 func (p *Publisher) review(ctx context.Context, in *git.Incoming) (delivery.Verdict, error) {
 	_, v, err := p.judge(ctx, in, git.ObjectID{})

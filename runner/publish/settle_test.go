@@ -33,7 +33,7 @@ func (f *fixture) idle(last Record) Work {
 	fetched, err := f.store.Fetch(f.t.Context(), git.Source{Prefix: "symphony/"})
 	f.check(err)
 	w := Work{Issue: "GH-7", Store: f.store, Base: fetched.Base, Default: "GH-7: A cart", Closing: "Fixes #7", Last: last, Save: f.save}
-	w.Branch, w.There = Locate(f.branch, last, fetched)
+	w.Branch, w.RemoteHead = Locate(f.branch, last, fetched)
 	return w
 }
 
@@ -50,12 +50,12 @@ func TestWorkThatIsHalfPublishedIsSettled(t *testing.T) {
 	if len(f.saved) != 1 || f.saved[0] != r.Record {
 		t.Errorf("saved %+v", f.saved)
 	}
-	if r.State != PullOpened || r.Record.Number != 1 || r.Record.Head != w.There || !r.Record.Pushing.IsZero() || r.Record.At.IsZero() || r.Pushed {
+	if r.State != PullOpened || r.Record.Number != 1 || r.Record.Head != w.RemoteHead || !r.Record.Pushing.IsZero() || r.Record.At.IsZero() || r.Pushed {
 		t.Errorf("got %+v", r)
 	}
 	pull := f.hub.pulls[0]
 	if pull.Title != "Add a cart" || pull.Draft || strings.Count(pull.Body, "Fixes #7") != 1 || !strings.Contains(pull.Body, "It has wheels.") || !strings.Contains(pull.Body, "- `go.mod`") ||
-		!strings.Contains(pull.Body, "head="+w.There.String()) || pull.Base["ref"] != "main" {
+		!strings.Contains(pull.Body, "head="+w.RemoteHead.String()) || pull.Base["ref"] != "main" {
 		t.Errorf("the pull request is %+v", pull)
 	}
 	if got, want := f.hub.took(), "GET /repos/acme/shop/pulls\nPOST /repos/acme/shop/pulls"; got != want {
@@ -86,11 +86,11 @@ func TestAPullRequestThatDoesNotKnowOfAPushIsSettled(t *testing.T) {
 	w = f.idle(f.saved[0])
 	r, err := f.Settle(t.Context(), w, now)
 	f.check(err)
-	if r.State != PullUpdated || r.Record.Number != 1 || r.Record.Head != w.There {
+	if r.State != PullUpdated || r.Record.Number != 1 || r.Record.Head != w.RemoteHead {
 		t.Errorf("got %+v", r)
 	}
-	first.Record.Head, first.Record.At = w.There, now
-	if body := f.hub.pulls[0].Body; r.Record != first.Record || !strings.Contains(body, "head="+w.There.String()) || !strings.Contains(body, "It has brakes.") {
+	first.Record.Head, first.Record.At = w.RemoteHead, now
+	if body := f.hub.pulls[0].Body; r.Record != first.Record || !strings.Contains(body, "head="+w.RemoteHead.String()) || !strings.Contains(body, "It has brakes.") {
 		t.Errorf("the record is %+v, the body\n%s", r.Record, body)
 	}
 }
@@ -141,7 +141,7 @@ func TestSettlingFailsAsPublishingDoes(t *testing.T) {
 	f := newFixture(t)
 	w := f.halfPublished(f.adds("a", "1\n"))
 	f.hub.refuse(http.MethodPost, "/pulls", http.StatusForbidden, 1, `{"message":"GitHub Actions is not permitted to create or approve pull requests."}`)
-	if r, err := f.Settle(t.Context(), w, now); !errors.Is(err, ErrNotPermitted) || r.Record.Head != w.There {
+	if r, err := f.Settle(t.Context(), w, now); !errors.Is(err, ErrNotPermitted) || r.Record.Head != w.RemoteHead {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	if r, err := f.Settle(t.Context(), w, now); err != nil || r.State != PullOpened {
@@ -154,7 +154,7 @@ func TestALocalBranchIsSettled(t *testing.T) {
 	f := newFixture(t)
 	f.inUserRepository()
 	w := f.halfPublished(f.adds("a", "1\n"))
-	if r, err := f.Settle(t.Context(), w, now); err != nil || r.Record.Head != w.There || !r.Record.Pushing.IsZero() || r.Record.Branch != f.branch {
+	if r, err := f.Settle(t.Context(), w, now); err != nil || r.Record.Head != w.RemoteHead || !r.Record.Pushing.IsZero() || r.Record.Branch != f.branch {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }

@@ -22,7 +22,7 @@ const (
 // lfsPointer begins every pointer of Git LFS.
 var lfsPointer = []byte("version https://git-lfs.github.com/spec/")
 
-// judge returns what differs between the base and the work, and the verdict on it. What
+// judge returns the differences between the base and the work, and the verdict on them. What
 // the branch has on the remote already, onto, is not judged again: we or a person put
 // it there.
 func (p *Publisher) judge(ctx context.Context, in *git.Incoming, onto git.ObjectID) ([]git.Change, delivery.Verdict, error) {
@@ -109,7 +109,7 @@ func workAt(ctx context.Context, in *git.Incoming, commit git.ObjectID, changed 
 		d.Object = newObject(in, c, contents[c.New])
 		work.Changes = append(work.Changes, d)
 	}
-	work.Twins, err = findTwins(ctx, in, commit, changed)
+	work.CaseCollisions, err = findTwins(ctx, in, commit, changed)
 	return work, contents, err
 }
 

@@ -24,7 +24,7 @@ var cleanupTime = 2 * time.Second
 // record announces it, when no branch leads to it. So the branch of a killed run is at
 // Head or at Pushing, as with any other push.
 func (p *Publisher) pushVerified(ctx context.Context, w Work, r *Result, commit git.ObjectID, message string, now time.Time) error {
-	temporary, err := w.Incoming.PushTemporary(ctx, w.Branch, commit, w.There)
+	temporary, err := w.Incoming.PushTemporary(ctx, w.Branch, commit, w.RemoteHead)
 	if err != nil {
 		return fmt.Errorf("publish %s: %w", w.Issue, err)
 	}
@@ -85,7 +85,7 @@ func isUnknown(err error) bool {
 func (p *Publisher) moveBranch(ctx context.Context, w Work, commit git.ObjectID) error {
 	name := "refs/heads/" + w.Branch.String()
 	move := p.GitHub.CreateRef
-	if !w.There.IsZero() {
+	if !w.RemoteHead.IsZero() {
 		move = p.GitHub.UpdateRef
 	}
 	for try := 1; ; try++ {
@@ -108,7 +108,7 @@ func (p *Publisher) moveBranch(ctx context.Context, w Work, commit git.ObjectID)
 			return fmt.Errorf("move the branch %s: whether it happened is not known: %w", w.Branch, hubError(lookErr))
 		}
 		if try == lookTries {
-			if lookErr != nil && !w.There.IsZero() {
+			if lookErr != nil && !w.RemoteHead.IsZero() {
 				return fmt.Errorf("move the branch %s: %w: somebody deleted it: %w", w.Branch, git.ErrMoved, err)
 			}
 			return fmt.Errorf("move the branch %s: %w", w.Branch, hubError(err))

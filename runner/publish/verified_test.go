@@ -145,8 +145,8 @@ func TestASignedCommitFollowsTheOneBefore(t *testing.T) {
 	f := newVerified(t)
 	first := f.publish(f.session(f.adds("a", "1\n")))
 	w := f.session(f.adds("b", "2\n"))
-	if w.There != first.Record.Head {
-		t.Fatalf("the next session begins at %s", w.There)
+	if w.RemoteHead != first.Record.Head {
+		t.Fatalf("the next session begins at %s", w.RemoteHead)
 	}
 	w.Last = first.Record
 	mark := len(f.github.Log())
@@ -166,7 +166,7 @@ func TestASignedCommitFollowsTheOneBefore(t *testing.T) {
 		f.git(folder, "revert", "--no-edit", "HEAD")
 	})
 	same.Last = second.Record
-	if r := f.publish(same); r.Pushed || r.Record.Head != same.There {
+	if r := f.publish(same); r.Pushed || r.Record.Head != same.RemoteHead {
 		t.Errorf("the same tree: %+v", r)
 	}
 }
@@ -201,7 +201,7 @@ func killedAt(f verified, n int, last bool) {
 	}
 	r := f.publish(next)
 	files := "b" // if the work of the killed run is lost
-	if !next.There.IsZero() {
+	if !next.RemoteHead.IsZero() {
 		files = "a\nb"
 	}
 	f.wantSigned(r, files)
@@ -226,7 +226,7 @@ func TestWhatAKilledRunSignedIsSettled(t *testing.T) {
 		t.Fatalf("the branch is at %s, the record is %+v", there, last)
 	}
 	r, err := f.Settle(t.Context(), Work{
-		Issue: "GH-7", Branch: f.branch, There: last.Pushing, Default: "GH-7: A cart", Last: last, Store: f.store, Base: fetched.Base, Save: w.Save,
+		Issue: "GH-7", Branch: f.branch, RemoteHead: last.Pushing, Default: "GH-7: A cart", Last: last, Store: f.store, Base: fetched.Base, Save: w.Save,
 	}, now)
 	if err != nil || r.State != PullOpened || r.Record.Head != last.Pushing || len(f.github.Pulls()) != 1 || len(r.Warnings) > 0 {
 		t.Errorf("got %+v, %v", r, err)

@@ -38,7 +38,7 @@ type Entry struct {
 	Failed  bool // it did not do what it was to do
 }
 
-// Details returns what the title does not say: the exit status and the time it took.
+// Details returns the exit status and the duration.
 // It is empty for most entries.
 func (e Entry) Details() string {
 	var parts []string
@@ -54,7 +54,7 @@ func (e Entry) Details() string {
 	return strings.Join(parts, ", ")
 }
 
-// Clock returns when it happened: the time of day in UTC, or else the time since the
+// Clock returns the time of the entry: the time of day in UTC, or else the time since the
 // session began.
 func (e Entry) Clock() string {
 	if e.At.IsZero() {

@@ -37,9 +37,9 @@ type File struct {
 	Size   int64
 }
 
-// fileOf returns the log that a name is of. Of a folder that somebody else wrote also the
+// parseName returns the log with a name. Of a folder that somebody else wrote also the
 // key is checked: people read it on a terminal.
-func fileOf(key, name string) (File, bool) {
+func parseName(key, name string) (File, bool) {
 	if strings.Trim(key, keyLetters) != "" {
 		return File{}, false
 	}
@@ -96,7 +96,7 @@ func listUnsorted(folder fs.FS, key string) ([]File, error) {
 	}
 	var files []File
 	for _, entry := range entries {
-		f, ok := fileOf(key, entry.Name())
+		f, ok := parseName(key, entry.Name())
 		if !ok || !entry.Type().IsRegular() {
 			continue
 		}

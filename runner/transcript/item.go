@@ -169,7 +169,7 @@ func (r *Reader) filesEntry(e *Entry, i item) {
 	e.Text, e.Omitted = r.bounded(diff.String())
 }
 
-// kind returns what a change does, such as add, and for a file that was moved its new path.
+// kind returns the kind of a change, such as add, and for a file that was moved its new path.
 func (c change) kind() (kind, moved string) {
 	var k struct {
 		Type     string

@@ -58,10 +58,10 @@ func (t tokens) total() int64 { return t.Input + t.Output }
 // Session returns whose log it is, with clean texts; the zero value before its first line.
 func (r *Reader) Session() Session { return r.session }
 
-// Outcome returns how the session ended, nil if the log does not say it yet.
+// Outcome returns the outcome of the session, nil if the log has none yet.
 func (r *Reader) Outcome() *Outcome { return r.outcome }
 
-// Doing returns what the agent does now, in one line: its latest command, change or call
+// Doing returns the present work of the agent in one line: its latest command, change or call
 // that has not ended. It is empty if there is none.
 func (r *Reader) Doing() string {
 	if len(r.begun) == 0 {

@@ -89,7 +89,7 @@ func Text(e Entry, s Style) string {
 	return b.String()
 }
 
-// linesOf returns how many lines of the text of an entry are shown; 0 is all of them.
+// linesOf returns the number of lines that are shown of the text of an entry; 0 is all.
 func linesOf(k Kind) int {
 	switch k {
 	case KindPrompt, KindFiles:

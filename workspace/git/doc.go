@@ -17,8 +17,8 @@
 // [Open] finds git and makes the folder of the stores. [Host.Store] opens the store
 // of a remote: it repairs what a killed run left there, or makes the store again.
 // [Store.Fetch] reads the base branch and our own branches from the remote, once per
-// tick. The first fetch brings the whole history, less what the job's checkout has of it;
-// nothing is left of one that fails.
+// tick. The first fetch is a full clone, seeded from the job's checkout; a failed one
+// is removed.
 //
 // [Store.Populate] writes a new .git into a folder that the agent has not seen yet.
 // It starts no process: it copies packs and writes a few small files, for the submodules

@@ -117,7 +117,7 @@ func (l *lfsServer) batch(ctx context.Context, operation, ref string, wants []Po
 	req.Header.Set("Content-Type", lfsType)
 	answer, err := l.transport.Do(req)
 	if err != nil {
-		return nil, l.explain(ctx, operation, err)
+		return nil, l.batchError(ctx, operation, err)
 	}
 	var got lfsBatch
 	if err := answer.Decode(&got); err != nil {
@@ -142,8 +142,8 @@ func (l *lfsServer) batch(ctx context.Context, operation, ref string, wants []Po
 	return got.Objects, nil
 }
 
-// explain returns the error of a list that was refused, with its category.
-func (l *lfsServer) explain(ctx context.Context, operation string, err error) error {
+// batchError returns the error of a batch request that was refused, with its category.
+func (l *lfsServer) batchError(ctx context.Context, operation string, err error) error {
 	failed, ok := errors.AsType[*transport.Error](err)
 	switch {
 	case ctx.Err() != nil:
