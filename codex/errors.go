@@ -114,7 +114,7 @@ func (e *TurnError) Error() string {
 	return s + ": " + e.advice()
 }
 
-// advice returns what a person can do next.
+// advice returns the next step for a person.
 func (e *TurnError) advice() string {
 	switch {
 	case !e.ResetsAt.IsZero():

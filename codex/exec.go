@@ -198,7 +198,7 @@ func (s *Session) execParams(x Exec, id string) execParams {
 	return p
 }
 
-// execEnv returns what changes in the environment of the app-server, all of which a
+// execEnv returns the changes of the environment of the app-server, all of which a
 // program inherits. nil unsets a variable.
 func (s *Session) execEnv(x Exec) map[string]*string {
 	env := map[string]*string{}

@@ -118,7 +118,7 @@ func (o *execOutput) refuseLocked(category error, reason string, cause error) {
 	}
 }
 
-// failure returns why the output was refused, or nil.
+// failure returns the error of refused output, or nil.
 func (o *execOutput) failure() *ExecError {
 	o.mu.Lock()
 	defer o.mu.Unlock()

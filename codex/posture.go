@@ -134,7 +134,7 @@ func hardenedSettings() map[string]any {
 // time to retry.
 const maxIdleTimeout = 90 * time.Second
 
-// idleTimeout returns how long the model may be silent before Codex retries.
+// idleTimeout returns the time for which the model may be silent before Codex retries.
 func idleTimeout(stall time.Duration) time.Duration {
 	if stall <= 0 {
 		return maxIdleTimeout
@@ -246,7 +246,7 @@ func turnSandbox(thread json.RawMessage) (json.RawMessage, error) {
 	return nil, fmt.Errorf("codex.thread_sandbox: %w: unknown value %q: use read-only, workspace-write or danger-full-access", ErrSettings, mode)
 }
 
-// lacking returns what a refusal says that the server does not know of the posture, and "" for
+// lacking returns the part of the posture that the server does not know, as a refusal says, and "" for
 // another refusal. It looks for the protocol's names in the message because the error code is
 // always the same. What the workflow itself asks for is not the posture's.
 func (p *posture) lacking(refused *ResponseError) string {

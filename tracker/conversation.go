@@ -47,7 +47,7 @@ const (
 // Conversation reads what is said about issues. What the program says itself goes
 // through [Writer.Comment].
 type Conversation interface {
-	// CommentsSince returns what was published or edited at or after a time in the
+	// CommentsSince returns the comments that were published or edited at or after a time in the
 	// conversation of each issue; no entry for an issue without any. It asks for all
 	// issues together, with at most one request for each 100 of them as long as nothing
 	// is new. It leaves out an issue that is not visible any more. Text is as written:

@@ -72,7 +72,7 @@ func (e *RetryLaterError) Error() string {
 }
 func (e *RetryLaterError) Unwrap() error { return e.Err }
 
-// RetryAfter returns how long the tracker asks to wait, 0 when it does not say how
+// RetryAfter returns the time that the tracker asks to wait, 0 when it does not say how
 // long. It returns false when the tracker does not ask.
 func RetryAfter(err error) (time.Duration, bool) {
 	if limit, ok := errors.AsType[*RateLimitError](err); ok {

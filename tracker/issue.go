@@ -45,7 +45,7 @@ type Blocker struct {
 	State      string
 }
 
-// Name returns what people call the blocker.
+// Name returns the name by which people know the blocker.
 func (b Blocker) Name() string {
 	if b.Identifier != "" {
 		return b.Identifier

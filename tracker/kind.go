@@ -24,7 +24,7 @@ type Kind struct {
 type Config interface {
 	// Settings describes every setting of the kind, bound to a field of the Config.
 	Settings() []Setting
-	// Scope returns what issues are read from, as people name it: a repository, a project or
+	// Scope returns the place that issues are read from, as people name it: a repository, a project or
 	// a folder.
 	Scope() string
 	// States returns the states that issues can have with the decoded settings.
@@ -135,7 +135,7 @@ func (k Kind) Decode(written map[string]any, resolve func(s Setting, value any) 
 	return cfg, problems
 }
 
-// explainUnknown returns what to write in place of a name that no setting has.
+// explainUnknown returns the advice for a name that no setting has.
 func (k Kind) explainUnknown(name string, settings []Setting) string {
 	var names []string
 	for _, s := range settings {

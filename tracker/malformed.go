@@ -15,7 +15,7 @@ type Malformed struct {
 	Reason     string // one line: what is wrong with it, and what to do
 }
 
-// Name returns what to call the record: its identifier, or else its id.
+// Name returns the name of the record: its identifier, or else its id.
 func (m Malformed) Name() string {
 	name := m.Identifier
 	if name == "" {

@@ -20,7 +20,7 @@ func CompareNaturally(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), whole)
 }
 
-// cutNumber returns what comes before the first number of s, its digits, and the rest.
+// cutNumber returns the part before the first number of s, its digits, and the rest.
 func cutNumber(s string) (word, digits, rest string) {
 	const decimal = "0123456789"
 	begin := strings.IndexAny(s, decimal)

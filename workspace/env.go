@@ -67,7 +67,7 @@ func (e Env) MissingInSandbox(hooks, agent []string) []string {
 	return warnings
 }
 
-// missing returns why no child will see a variable that WORKFLOW.md lists under key, and
+// missing returns the reason why no child will see a variable that WORKFLOW.md lists under key, and
 // what to do; "" if children will see it.
 func (e Env) missing(key, name string) string {
 	switch {

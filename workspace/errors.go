@@ -49,7 +49,7 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return e.status() + "; " + outputClause(e.Output) }
 
-// status returns how the process ended, without its output.
+// status returns the end of the process, without its output.
 func (e *ExitError) status() string {
 	if e.Signal != 0 {
 		return fmt.Sprintf("killed by signal %q", e.Signal)

@@ -43,7 +43,7 @@ func (e *HookError) Error() string {
 	return text
 }
 
-// Kind returns how the hook failed, without its output, so that the text is the same
+// Kind returns the failure of the hook, without its output, so that the text is the same
 // for all issues for which the hook fails in the same way.
 func (e *HookError) Kind() string {
 	if exit, ok := errors.AsType[*ExitError](e.Err); ok {

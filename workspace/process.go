@@ -102,7 +102,7 @@ func (p *Process) Done() <-chan struct{} { return p.session.done }
 // notFound matches the name of a program in what a shell says when it does not find it.
 var notFound = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\S+): (?:command )?not found`) })
 
-// missingProgram returns which program of a command the shell did not find or may not run.
+// missingProgram returns the program of a command that the shell did not find or may not run.
 // Of a command whose shell does not say so, it is the first word of the last line.
 func missingProgram(command, output string) string {
 	program, verb := "the command", "cannot be run"

@@ -307,7 +307,7 @@ func swapCase(s string) string {
 	}, s)
 }
 
-// describeMode returns what kind of file this is, with an article.
+// describeMode returns the kind of a file, with an article.
 func describeMode(mode fs.FileMode) string {
 	switch mode.Type() {
 	case fs.ModeSymlink:

@@ -287,7 +287,7 @@ func (p *Page) note(m message) {
 	}
 }
 
-// Problems returns what the browser has complained about so far: errors of scripts,
+// Problems returns the complaints of the browser so far: errors of scripts,
 // violations of the Content-Security-Policy, dialogs, anything that was logged.
 func (p *Page) Problems() []string {
 	p.mu.Lock()
@@ -348,7 +348,7 @@ func (p *Page) Eval(expression string, value any) {
 	}
 }
 
-// Until returns when a condition in JavaScript holds.
+// Until waits until a condition in JavaScript holds.
 func (p *Page) Until(condition string) {
 	p.t.Helper()
 	var held bool

@@ -93,7 +93,7 @@ func revealInfo(line string) string {
 	return m[1] + m[2] + name + "\n" + continued(m[1]) + strings.TrimSpace(rest)
 }
 
-// continued returns what stands before the next line of the same block: the signs of lists
+// continued returns the part before the next line of the same block: the signs of lists
 // become blanks.
 func continued(prefix string) string {
 	return strings.Map(func(r rune) rune {

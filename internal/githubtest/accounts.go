@@ -56,7 +56,7 @@ func (g *GitHub) ShowMembership(login string) {
 	g.public[login] = true
 }
 
-// association returns what the author of something is to the repository. As at GitHub, it
+// association returns the association of an author with the repository. As at GitHub, it
 // hides the membership of those who have not made it public, so that they look like strangers,
 // and like those whose pull request was merged once.
 func (g *GitHub) association(login string) string {

@@ -191,7 +191,7 @@ func (g *GitHub) rollup(commit string) any {
 	}
 }
 
-// countStates returns how many check runs, or commit statuses, are in each state.
+// countStates returns the numbers of check runs, or commit statuses, by their state.
 func countStates(list []*check, statuses bool) []trackertest.Object {
 	counts := map[string]int{}
 	for _, c := range list {

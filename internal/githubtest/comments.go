@@ -30,7 +30,7 @@ type comment struct {
 
 func (c *comment) node() string { return fmt.Sprintf("%s_%d", c.kind, c.id) }
 
-// updated returns when a comment changed last.
+// updated returns the time when a comment changed last.
 func (c *comment) updated() time.Time {
 	if c.edited.IsZero() {
 		return c.published

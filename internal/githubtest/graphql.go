@@ -79,7 +79,7 @@ func (g *GitHub) addGraphQL(root string) {
 	g.HandleFor("issues: read", GraphQL, "POST "+strings.TrimSuffix(root, "/v3")+"/graphql", http.HandlerFunc(answer))
 }
 
-// graph returns what queries and mutations begin with. g.mu must be held while it is
+// graph returns the root of queries and mutations. g.mu must be held while it is
 // used.
 func (g *GitHub) graph() trackertest.Object {
 	graph := g.mutations()
@@ -108,7 +108,7 @@ func unknown(text string) trackertest.Failure {
 	return trackertest.Failure{Type: "NOT_FOUND", Text: text}
 }
 
-// node returns what has an id, an error if nothing has.
+// node returns the object with an id, an error for none.
 func (g *GitHub) node(id any) any {
 	for _, t := range g.threads {
 		switch {

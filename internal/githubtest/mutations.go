@@ -7,7 +7,7 @@ import (
 	"github.com/symphony-runner/symphony/internal/trackertest"
 )
 
-// mutations returns what mutations begin with. g.mu must be held while it is used.
+// mutations returns the root of mutations. g.mu must be held while it is used.
 func (g *GitHub) mutations() trackertest.Object {
 	mutation := func(permission string, do func(input map[string]any) any) trackertest.Resolver {
 		return func(arguments map[string]any) any {

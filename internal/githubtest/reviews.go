@@ -213,7 +213,7 @@ type hunk struct {
 	text                         []string // the first is that with the numbers
 }
 
-// aboutCommits returns what git says of commits. It asks git once, since commits do not
+// aboutCommits returns the facts about commits that git has. It asks git once, since commits do not
 // change and a flood of reviews is about the same lines. g.mu must be held.
 func (g *GitHub) aboutCommits(args ...string) string {
 	key := strings.Join(args, "\x00")
@@ -291,7 +291,7 @@ func (g *GitHub) discussionNode(t *thread, d *discussion) trackertest.Object {
 	}
 }
 
-// closedAt returns when something was closed last.
+// closedAt returns the time when something was closed last.
 func (t *thread) closedAt() time.Time {
 	if len(t.closings) == 0 || t.State != "closed" {
 		return time.Time{}

@@ -48,7 +48,7 @@ func newGitRepo(t testing.TB) *gitRepo {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = r.in.Close() // Wait returns how it ended
+		_ = r.in.Close() // Wait returns the result
 		if err := cat.Wait(); err != nil {
 			t.Error(err)
 		}

@@ -113,7 +113,7 @@ func (h *Hub) HandleFor(permission string, op Op, pattern string, handler http.H
 	})
 }
 
-// Asked returns how many requests of each kind there were since the last call of
+// Asked returns the number of requests of each kind since the last call of
 // Asked. The kind of a request that the server does not know is "METHOD /path".
 func (h *Hub) Asked() map[Op]int {
 	h.mu.Lock()

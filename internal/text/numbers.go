@@ -27,7 +27,7 @@ func Number(n int64) string {
 	}
 }
 
-// decimals returns how many digits follow the point: three digits in all, but at
+// decimals returns the number of digits after the point: three digits in all, but at
 // most one behind the point for thousands.
 func decimals(f float64, unit int) int {
 	switch {
@@ -100,7 +100,7 @@ func Minute(at, now time.Time) string {
 	return at.Format("Jan 2 15:04")
 }
 
-// Relative returns how far an instant is from now, in whole seconds: one that is to come is
+// Relative returns the distance of an instant from now, in whole seconds: one that is to come is
 // not shown too early.
 func Relative(at, now time.Time) string {
 	d := at.Sub(now)

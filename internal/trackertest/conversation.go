@@ -33,7 +33,7 @@ type Discussion struct {
 	Retract func(id tracker.ID, comment string)
 	// ToolCall returns the call of a tool by which the agent comments on an issue.
 	ToolCall func(id tracker.ID, text string) (tool, arguments string)
-	// Reactions returns how many reactions a comment has. It is nil when the tracker has
+	// Reactions returns the number of reactions to a comment. It is nil when the tracker has
 	// none.
 	Reactions func(id tracker.ID, comment string) int
 }
@@ -107,7 +107,7 @@ func (p *probe) checkHeard(id tracker.ID, since time.Time, want ...string) []tra
 	return list
 }
 
-// requests returns how many requests a call makes, 0 when the harness does not count.
+// requests returns the number of requests that a call makes, 0 when the harness does not count.
 func (p *probe) requests(call func()) int {
 	if p.Requests == nil {
 		call()

@@ -44,7 +44,7 @@ type execution struct {
 	errors    []any
 }
 
-// object returns what a selection takes from an object, which is at a path.
+// object returns the fields that a selection takes from an object, which is at a path.
 func (x *execution) object(set ast.SelectionSet, o Object, path []any) map[string]any {
 	out := make(map[string]any)
 	for _, selection := range set {

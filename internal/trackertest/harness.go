@@ -117,7 +117,7 @@ type Harness struct {
 	// LoseAnswer makes the tracker lose the answer to the next comment that is posted,
 	// after it has posted it.
 	LoseAnswer func()
-	// Requests returns how many requests have reached the tracker.
+	// Requests returns the number of requests that have reached the tracker.
 	Requests func() int
 
 	// Calls has, for each tool by name, arguments that it accepts for an active issue.

@@ -44,7 +44,7 @@ func (p *probe) checkWrite(name string, err, category error, words ...string) {
 	p.t.Run(name, func(t *testing.T) { CheckError(t, err, category, words...) })
 }
 
-// comments returns what people read in the comments of an issue, in order.
+// comments returns the texts that people read in the comments of an issue, in order.
 func (p *probe) comments(id tracker.ID) []string {
 	p.t.Helper()
 	var shown []string

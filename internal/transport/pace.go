@@ -17,7 +17,7 @@ type Pace struct {
 // NewPace returns a Pace of so many requests a minute and an hour.
 func NewPace(aMinute, anHour int) *Pace { return &Pace{aMinute: aMinute, anHour: anHour} }
 
-// Take returns how long to wait before a request may be sent. If that is 0, it counts it.
+// Take returns the time to wait before a request may be sent. If that is 0, it counts it.
 func (p *Pace) Take(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

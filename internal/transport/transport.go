@@ -61,7 +61,7 @@ type Transport struct {
 	MaxAnswer int           // bytes of an answer
 	Log       *slog.Logger  // of requests that are repeated
 
-	// Limited returns whether an answer is a rate limit, and how long it lasts: 0
+	// Limited returns true for an answer that is a rate limit, and its length: 0
 	// if the answer does not say. It is asked about every answer.
 	Limited func(Answer) (wait time.Duration, limited bool)
 
@@ -160,7 +160,7 @@ func (t *Transport) Do(req *http.Request) (Answer, error) {
 	}
 }
 
-// pauseAfter returns how long to wait after the failed try, and whether another one
+// pauseAfter returns the pause after the failed try, and whether another one
 // may succeed.
 func (t *Transport) pauseAfter(failure *Error, try int) (time.Duration, bool) {
 	temporary := failure.Kind == Unanswered || failure.Kind == Refused && failure.Answer.Status >= 500

@@ -82,7 +82,7 @@ func (r *Runtime) WorkflowFile(repository string) string {
 // maxWord bounds a word of an event, in characters.
 const maxWord = 60
 
-// Cause returns what started the run, for people: "issue_comment created on #7 by kim".
+// Cause returns the event that started the run, for people: "issue_comment created on #7 by kim".
 // It is empty outside Actions.
 func (e Event) Cause() string {
 	s := text.OneLine(e.Name, maxWord)
@@ -124,7 +124,7 @@ type run struct {
 	Branch string `json:"head_branch"`
 }
 
-// subject returns what the event is about; empty if it is about nothing that we know.
+// subject returns the subject of the event; empty if it has none that we know.
 func (p payload) subject() string {
 	switch {
 	case p.Issue.Number > 0:

@@ -164,7 +164,7 @@ type place struct {
 	missing bool   // nothing was there, so there is nothing below it either
 }
 
-// resolve returns where a clean path leads, also when nothing is there.
+// resolve returns the target of a clean path, also when nothing is there.
 func (r resolver) resolve(path string, links int) place {
 	if known, ok := r[path]; ok {
 		return known
@@ -176,7 +176,7 @@ func (r resolver) resolve(path string, links int) place {
 	return at
 }
 
-// resolveEntry returns where a clean path leads, without the cache.
+// resolveEntry returns the target of a clean path, without the cache.
 func (r resolver) resolveEntry(path string, links int) place {
 	parent, name := filepath.Split(path)
 	if name == "" {
@@ -215,7 +215,7 @@ func inside(path, folder string) bool {
 	return len(path) > len(folder) && path[len(folder)] == '/' && strings.HasPrefix(path, folder)
 }
 
-// deniedPaths returns what the agent may not read: the Codex home, the credential
+// deniedPaths returns the paths that the agent may not read: the Codex home, the credential
 // paths, the paths of codex.deny, and every file of this program that is not the
 // session's own, which are the other workspaces, the homes and temporary folders of
 // other sessions, the event logs, and the stores with the work of other agents.

@@ -34,7 +34,7 @@ import (
 // nothingLeft is the note of a workspace whose work was taken.
 const nothingLeft = "taken\n"
 
-// from returns where the work of the session begins.
+// from returns the commit where the work of the session begins.
 func (a *attempt) from() git.From {
 	c := a.Repository.Checkout
 	return git.From{Start: cmp.Or(a.work.start, c.Head), Base: c.Base}
@@ -56,7 +56,7 @@ const (
 	filling   = "-"     // there is what an earlier session left, or a part of the files: only what is committed is work
 )
 
-// filesOf returns what stands in a note for a work tree: all or the hash of its paths,
+// filesOf returns the word for a work tree in a note: all or the hash of its paths,
 // whether files in Git LFS have their contents, and behind commas what the checkout has left out.
 func filesOf(tree git.WorkTree) string {
 	files := "all"

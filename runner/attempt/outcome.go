@@ -67,7 +67,7 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	return o
 }
 
-// status returns how the attempt ended (SPEC §7.2).
+// status returns the end of the attempt (SPEC §7.2).
 func status(ctx context.Context, class schedule.Class, err error) schedule.AttemptStatus {
 	switch class {
 	case schedule.Done:
@@ -125,7 +125,7 @@ var sharedDeliveryErrors = []error{
 // session has already retried when it returns it.
 const codeOverloaded = -32001
 
-// classify returns what a failed attempt means for its issue, and the time from
+// classify returns the class of a failed attempt, and the time from
 // which the model's API said that a retry makes sense; zero when it gave none.
 func classify(err error) (schedule.Class, time.Time) {
 	var turn *codex.TurnError

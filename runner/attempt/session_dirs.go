@@ -221,7 +221,7 @@ func (a *attempt) saveProfile(lines string) error {
 	return nil
 }
 
-// environment returns what the agent's process gets besides the plain variables.
+// environment returns the environment of the agent's process besides the plain variables.
 // TMPDIR is also where Codex keeps notes of what its sandboxes mount; it hides them
 // from the agent itself.
 func (a *attempt) environment() []string {

@@ -111,7 +111,7 @@ func (a *attempt) scratchHome(folder string) string {
 	return a.roomIn(scratchRoom(folder), codex.Network{}).Home()
 }
 
-// setup returns how the project is prepared; nil for a project that is not.
+// setup returns the preparation of the project; nil for a project that is not.
 func (a *attempt) setup() *Setup {
 	if a.Repository == nil || !a.Repository.isPrepared() {
 		return nil

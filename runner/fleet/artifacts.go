@@ -43,7 +43,7 @@ func artifactName(owner schedule.Owner) string {
 	return fmt.Sprintf("symphony-result-%d-%d", owner.Attempt, owner.Shard)
 }
 
-// artifactFile returns which file of an artifact to copy into an exchange folder, as a path
+// artifactFile returns the file of an artifact to copy into an exchange folder, as a path
 // in the artifact, and its largest size in bytes. The file is empty if the name is not that
 // of a plan or a result of the attempt.
 func artifactFile(name string, attempt int) (file string, limit int64) {

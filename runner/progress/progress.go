@@ -68,7 +68,7 @@ type Request struct {
 // ErrNoClaim is the error for a request on an issue that has neither a claim nor a delivery.
 var ErrNoClaim = errors.New("nothing is to be done for the issue any more: load the page again")
 
-// Turn returns when a claim that is due gets its turn, in words. Every display says it like
+// Turn returns the time when a claim that is due gets its turn, in words. Every display says it like
 // this.
 func (p *Progress) Turn() string {
 	switch p.NoRoom.Reason {
@@ -178,7 +178,7 @@ func (s Session) PhaseWords() string {
 	return s.Status.Words()
 }
 
-// Place returns where another process works on a claim, in words: "shard 3 of run 123", "run
+// Place returns the place where another process works on a claim, in words: "shard 3 of run 123", "run
 // 123" or "pid 7 on laptop".
 func Place(o schedule.Owner) string {
 	if o.Run == "" && o.Shard == 0 {

@@ -12,7 +12,7 @@ import (
 // plainPlace matches the names of files and branches that a shell reads as they are.
 var plainPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,199}$`) })
 
-// goOnOr returns how a person lets a parked issue go on, and the command that does the same;
+// goOnOr returns the way in which a person lets a parked issue go on, and the command that does the same;
 // program and state are Program and State of [Tick].
 func goOnOr(comments schedule.Comments, program, state, id string) block {
 	line := StateCommand(program, state, "retry "+id)

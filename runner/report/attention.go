@@ -110,10 +110,10 @@ func (v view) parked() []schedule.Verdict {
 	return parked
 }
 
-// pausedUntil returns how long a pause keeps issues from being started, in words.
+// pausedUntil returns the end of a pause, in words.
 func (v view) pausedUntil() string { return "Nothing starts until " + v.pauseEnd() }
 
-// pauseEnd returns when the pause ends, in words. If a schedule starts the runs, people read
+// pauseEnd returns the time when the pause ends, in words. If a schedule starts the runs, people read
 // it at any time, and a distance from the end of the run would mislead them.
 func (v view) pauseEnd() string {
 	if v.Scheduled {
@@ -122,7 +122,7 @@ func (v view) pauseEnd() string {
 	return text.Instant(v.Pause.Until, v.Ended)
 }
 
-// parkedReason returns why an issue is parked, and what it has cost. If its work was refused,
+// parkedReason returns the reason why an issue is parked, and what it has cost. If its work was refused,
 // the reasons of that are the list and not in the text; if the agent asks, the choices are.
 func (v view) parkedReason(verdict schedule.Verdict) (s, list string) {
 	claim, list := v.Claims[verdict.Issue.ID], v.Deliveries[verdict.Issue.ID].Refused
@@ -162,7 +162,7 @@ func retryName(parked []schedule.Verdict) string {
 	return argument(name(parked[0].Issue.Identifier, parked[0].Issue.ID))
 }
 
-// name returns what people call an issue.
+// name returns the name by which people know an issue.
 func name(identifier string, id tracker.ID) string {
 	if showsNothing(identifier) {
 		return string(id)

@@ -72,7 +72,7 @@ func reasons(refusal string) []string {
 	return list
 }
 
-// withoutReasons returns why an issue is parked without the reasons of a refusal.
+// withoutReasons returns the reason why an issue is parked, without the reasons of a refusal.
 func withoutReasons(why, refusal string) string {
 	list := reasons(refusal)
 	if len(list) == 0 {
@@ -146,14 +146,14 @@ func branchBeside(d schedule.Delivery) string {
 	return d.Branch
 }
 
-// checksOf returns how the checks of the pull request of an issue stand, empty if nothing
+// checksOf returns the state of the checks of the pull request of an issue, empty if nothing
 // is known of them.
 func (t Tick) checksOf(id tracker.ID) schedule.Checks { return t.Checks[id] }
 
 // checksOf returns the same of a state.
 func (v StateView) checksOf(id tracker.ID) schedule.Checks { return v.state.Conversations[id].Checks }
 
-// checks returns how the checks of the pull request of a row stand. It returns nothing
+// checks returns the state of the checks of the pull request of a row. It returns nothing
 // for what this tick pushed, because its checks were not read yet.
 func (v view) checks(r Row) string {
 	if v.place(r).Number == 0 {

@@ -72,7 +72,7 @@ type item struct {
 	long  bool // sub is shown at length; a terminal wraps it instead of cutting it
 }
 
-// lines returns how many lines a list takes on a page.
+// lines returns the number of lines that a list takes on a page.
 func (l list) lines() int {
 	n := min(l.left, 1)
 	for _, item := range l.items {

@@ -54,7 +54,7 @@ func (v view) headlineText() (lead, detail string) {
 	return "", ""
 }
 
-// totals returns how many issues ended in which way, and what they cost.
+// totals returns the numbers of issues by their outcome, and their cost.
 func (v view) totals() string {
 	issues := text.Count(v.Worked(), "issue") + " worked on"
 	if n := v.shards(); n > 0 {
@@ -71,7 +71,7 @@ func (v view) beforeAny() string {
 	return ", before any issue was worked on"
 }
 
-// idleReason returns why no issue was started.
+// idleReason returns the reason why no issue was started.
 func (v view) idleReason() (lead, detail string) {
 	if v.pausing() {
 		return "Nothing can be started until " + v.pauseEnd(), sentence(v.Pause.Why)

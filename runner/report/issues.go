@@ -90,7 +90,7 @@ func known(p phrase, isKnown bool) phrase {
 	return p
 }
 
-// remark returns how a person gets to see a log.
+// remark returns the way to a log, in words.
 func (l Log) remark() remark {
 	where := l.File
 	if l.Artifact != "" {
@@ -110,7 +110,7 @@ const (
 	refused    = "refused"     // its work must not be published
 )
 
-// Outcome returns what became of an issue by the end of its last session, in a
+// Outcome returns the outcome of the last session on an issue, in a
 // word or two. A session that was stopped because its issue had moved on, once it
 // had a turn, has handed the issue over: a poll overtook it. If the workflow delivers,
 // no issue is completed or handed over before its work is published. If it does not, an
@@ -175,7 +175,7 @@ func (t Tick) outcomes() map[string]int {
 	return count
 }
 
-// next returns what happens next to an issue, in a few words. If its claim has changed
+// next returns the next step of an issue, in a few words. If its claim has changed
 // since its session ended, the claim at the end of the tick counts. Why an issue is
 // parked is said in the section of what a person must do.
 func (v view) next(row Row) string {
@@ -241,7 +241,7 @@ func (v view) nextTick() string {
 	return "next tick"
 }
 
-// released returns why the claim on an issue was released. An issue that somebody took
+// released returns the reason why the claim on an issue was released. An issue that somebody took
 // away before the agent did anything was not handed over.
 func (v view) released(row Row) string {
 	how := handedOver
@@ -269,7 +269,7 @@ func (v view) released(row Row) string {
 	return "released: " + row.Next.Why.String()
 }
 
-// failureReason returns why the session of an issue failed. It is empty when the
+// failureReason returns the reason why the session of an issue failed. It is empty when the
 // report says so elsewhere, for all issues or for a parked one.
 func (v view) failureReason(row Row) string {
 	switch row.Class {

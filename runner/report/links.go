@@ -143,7 +143,7 @@ func (l Links) lostShard(why string) phrase {
 	return phrase{{text: parts[1], url: l.RunPage(parts[2], 0), name: true}, own(" "), foreign(strings.TrimSpace(strings.TrimPrefix(why, parts[1])))}
 }
 
-// state returns where the state is, as --state takes it.
+// state returns the place of the state, as --state takes it.
 func (l Links) state() string {
 	if l.Branch == "" {
 		return ""

@@ -77,7 +77,7 @@ func moment(at time.Time) markdown {
 	return escapeMarkdown(at.UTC().Format("2006-01-02 15:04"), nameWidth)
 }
 
-// age returns how long ago an instant was when the page was made. It is empty for a later
+// age returns the age of an instant at the time of the page. It is empty for a later
 // instant.
 func (w *markdownWriter) age(at time.Time) markdown {
 	if w.now.IsZero() || !w.now.After(at) {
@@ -179,7 +179,7 @@ func (l list) writeMarkdown(w *markdownWriter) {
 	w.lines(lines...)
 }
 
-// leftOut returns how many entries are left out, in words.
+// leftOut returns the number of // leftOut  that entries left out, in words.
 func leftOut(n int) string { return fmt.Sprintf("… and %d more", n) }
 
 // writeMarkdown writes the table, how many of its rows had no room, and the remarks

@@ -196,7 +196,7 @@ func (v view) nextDue() string {
 	return "next tick"
 }
 
-// due returns when a waiting issue continues, from now and in UTC, and what it
+// due returns the time at which a waiting issue continues, from now and in UTC, and what it
 // waits for.
 func (v view) due(verdict schedule.Verdict) (due, at, why string) {
 	claim := v.Claims[verdict.Issue.ID]

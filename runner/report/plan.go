@@ -47,7 +47,7 @@ func actionWord(action schedule.Action) string {
 	return string(action)
 }
 
-// purpose returns why a decision is made.
+// purpose returns the reason of a decision.
 func (v view) purpose(verdict schedule.Verdict) string {
 	switch {
 	case verdict.Action != schedule.Dispatch:

@@ -118,7 +118,7 @@ const (
 	failed      = "failed"             // it could not do its work
 )
 
-// outcome returns how a tick went, one of the constants above.
+// outcome returns the outcome of a tick, one of the constants above.
 func (t Tick) outcome() string {
 	switch {
 	case t.Stopped == string(schedule.Interrupted):
@@ -137,7 +137,7 @@ func (t Tick) outcome() string {
 	return nothingToDo
 }
 
-// planned returns how many verdicts have a decision.
+// planned returns the number of // planned  that verdicts a decision.
 func (t Tick) planned() int {
 	n := 0
 	for _, v := range t.Verdicts {

@@ -218,7 +218,7 @@ func (v StateView) parked(d *document, page bool) {
 	d.add(section{heading: "Parked", detail: "waits for a person", body: body})
 }
 
-// parkedReason returns why a claim is parked. The reasons of a refusal, which are a list,
+// parkedReason returns the reason why a claim is parked. The reasons of a refusal, which are a list,
 // are on one line.
 func (v StateView) parkedReason(c schedule.Claim) string {
 	refusal := v.state.Deliveries[c.ID].Refused
@@ -232,7 +232,7 @@ func (v StateView) parkedReason(c schedule.Claim) string {
 	return text + ": " + inOneLine(refusal)
 }
 
-// heardIn returns where people write the comments that the program reads. A state does not
+// heardIn returns the places where people write the comments that the program reads. A state does not
 // say where, but whether the people of an issue were reached, whose answers the program reads.
 func (v StateView) heardIn() schedule.Comments {
 	if v.comments != (schedule.Comments{}) {

@@ -185,7 +185,7 @@ func (t Tick) Counts() Counts {
 	return c
 }
 
-// place returns where the work on the issue of a row is, published by this tick or by
+// place returns the place of the work on the issue of a row, published by this tick or by
 // one before.
 func (t Tick) place(r Row) schedule.Delivery {
 	if isPublished(r.Delivery) {
@@ -194,7 +194,7 @@ func (t Tick) place(r Row) schedule.Delivery {
 	return t.Deliveries[r.ID]
 }
 
-// shards returns how many shards of a fleet have worked on the issues of the rows.
+// shards returns the number of shards of a fleet that have worked on the issues of the rows.
 func (t Tick) shards() int {
 	numbers := map[int]bool{}
 	for _, row := range t.Rows {
@@ -248,10 +248,10 @@ func (t *Tick) Trim(most int, claimed func(tracker.ID) bool) {
 	t.Earlier.Parked += before - len(t.Parked)
 }
 
-// Worked returns how many issues were worked on.
+// Worked returns the number of // Worked  that issues worked on.
 func (t Tick) Worked() int { return t.Earlier.Issues + len(t.Rows) }
 
-// Sessions returns how many sessions on them have ended.
+// Sessions returns the number of sessions on them that have ended.
 func (t Tick) Sessions() int {
 	n := t.Earlier.Sessions
 	for _, row := range t.Rows {
@@ -260,5 +260,5 @@ func (t Tick) Sessions() int {
 	return n
 }
 
-// ParkedCount returns how often an issue was parked.
+// ParkedCount returns the number of times that an issue was parked.
 func (t Tick) ParkedCount() int { return t.Earlier.Parked + len(t.Parked) }

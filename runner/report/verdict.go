@@ -138,7 +138,7 @@ func (v VerdictView) MarshalJSON() ([]byte, error) {
 	}{verdictOf(v.verdict), v.nextStep(), s.Place, s.Of, s.Slots, v.ignored, v.run})
 }
 
-// finding returns what would be done about the issue, and why.
+// finding returns the decision about the issue, and its reason.
 func (v VerdictView) finding() string {
 	id, reason := name(v.verdict.Issue.Identifier, v.verdict.Issue.ID), v.verdict.Why.Reason
 	why := v.verdict.Why.String()
@@ -205,7 +205,7 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.Reopened:        "It is looked at again in the same tick.",
 }
 
-// nextStep returns what would change the verdict. It is empty for an issue that starts.
+// nextStep returns the step that would change the verdict. It is empty for an issue that starts.
 func (v VerdictView) nextStep() string {
 	id := argument(name(v.verdict.Issue.Identifier, v.verdict.Issue.ID))
 	reason := v.verdict.Why.Reason

@@ -128,7 +128,7 @@ func (l *File) replace() error {
 	return l.open()
 }
 
-// StuckAt returns why the log could not begin a new file; nil if it could.
+// StuckAt returns the reason why the log could not begin a new file; nil if it could.
 func (l *File) StuckAt() error {
 	if l == nil {
 		return nil
@@ -138,7 +138,7 @@ func (l *File) StuckAt() error {
 	return l.stuck
 }
 
-// Failure returns why lines were lost; nil when none was.
+// Failure returns the reason why lines were lost; nil when none was.
 func (l *File) Failure() error {
 	if l == nil {
 		return nil

@@ -21,7 +21,7 @@ func (e *NotRootError) Error() string {
 	return "this is not the root of the repository, which is " + e.Root
 }
 
-// Find returns what the checkout in a folder says of its repository. The error is a
+// Find returns the repository of the checkout in a folder. The error is a
 // [NotRootError] if the folder is a part of a checkout.
 func Find(folder string) (Setup, error) {
 	origin, err := git.Origin(folder)

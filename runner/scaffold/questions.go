@@ -40,7 +40,7 @@ func (q Question) Take(s *Setup, answer string) error {
 	return q.take(s, answer)
 }
 
-// Questions returns what has to be known, in the order in which it is asked: a default
+// Questions returns the questions to ask, in the order in which it is asked: a default
 // depends on the answers before it.
 func Questions() []Question {
 	return []Question{

@@ -5,7 +5,7 @@ import "strings"
 // Step is a command that a person runs next, and why.
 type Step struct{ Command, Why string }
 
-// Steps returns what is left to do until the first dry run. program is the words of a shell
+// Steps returns the steps until the first dry run. program is the words of a shell
 // that start this program.
 func (s Setup) Steps(program string) []Step {
 	if s.Local() {
@@ -55,7 +55,7 @@ func (s Setup) Steps(program string) []Step {
 	return append(steps, Step{act, "optional, with Docker: a dry run of the whole workflow on this machine"})
 }
 
-// Ending returns what comes after the steps of [Setup.Steps].
+// Ending returns the text after the steps of [Setup.Steps].
 func (s Setup) Ending(program string) string {
 	switch {
 	case s.Local():
@@ -66,7 +66,7 @@ func (s Setup) Ending(program string) string {
 	return "Then read both files, commit them, and push them to the default branch. The first run is the next one on the schedule, or at once the one of Run workflow."
 }
 
-// secretWhy returns why a person runs the command that sets a secret.
+// secretWhy returns the reason why a person runs the command that sets a secret.
 func secretWhy(name string) string {
 	if name == "LINEAR_API_KEY" {
 		return "the key for Linear: gh asks for it"

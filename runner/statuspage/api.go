@@ -380,7 +380,7 @@ func (v *view) retryCommand(id string) string {
 	return v.line(report.StateCommand(v.raw.Program, v.raw.State, "retry "+id), maxLine)
 }
 
-// GoOn returns how people let a parked issue go on.
+// GoOn returns the way in which people let a parked issue go on.
 func (v *view) GoOn() string { return v.raw.Comments.GoOn() }
 
 // issuePath returns the path of the page of an issue.

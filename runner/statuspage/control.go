@@ -56,7 +56,7 @@ type command struct {
 // commandAnswer is the word of an answer to the agent; the others are those of comments.
 const commandAnswer = "answer"
 
-// Commands returns what people can do about the issue, besides answering it.
+// Commands returns the commands that people can give about the issue, besides answering it.
 func (i *issue) Commands() []command {
 	var (
 		retry  = command{string(schedule.CommandRetry), "Retry", "begin again, in a new thread"}
@@ -86,7 +86,7 @@ func (i *issue) AsOf() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// CommandPath returns where a command on the issue is sent.
+// CommandPath returns the path to which a command on the issue is sent.
 func (i *issue) CommandPath() string {
 	return "/api/v1/" + strings.TrimPrefix(i.Path, "/issues/") + "/command"
 }

@@ -22,7 +22,7 @@ type problem struct {
 	Until              time.Time // zero if it does not end by itself
 }
 
-// Verdict returns how the run is doing.
+// Verdict returns the condition of the run, in words.
 func (v *view) Verdict() verdict {
 	switch {
 	case v.isPaused():
@@ -48,7 +48,7 @@ func (v *view) Verdict() verdict {
 // isPaused reports whether a pause keeps everything from starting.
 func (v *view) isPaused() bool { return v.Pause != "" && v.raw.Pause.Until.After(v.raw.At) }
 
-// Problems returns what keeps work from starting.
+// Problems returns the obstacles that keep work from starting.
 func (v *view) Problems() []problem {
 	var all []problem
 	if v.isPaused() {

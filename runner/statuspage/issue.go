@@ -60,7 +60,7 @@ func wordOf(i *issue) string {
 	return "ID"
 }
 
-// GoOn returns how to let the issue go on if it is parked.
+// GoOn returns the way to let the issue go on if it is parked.
 func (a aboutIssue) GoOn() string { return a.View.GoOn() }
 
 // Workspace returns the path of the workspace of the issue; empty for a former one, whose
@@ -225,7 +225,7 @@ type follower struct {
 	reader   transcript.Reader
 }
 
-// read returns what the log of a name says since the last call, nil for nothing.
+// read returns the new entries of the log of a name since the last call, nil for nothing.
 func (f *follower) read(name string) *newEntries {
 	var more newEntries
 	if name != "" && name != f.name {

@@ -55,7 +55,7 @@ func (i *issue) Why() string   { return i.view.line(schedule.InWords(i.claim.Why
 // why returns the reason of the claim as the state has it, with its categories.
 func (i *issue) why() string { return i.view.line(i.claim.Why, maxLine) }
 
-// Held returns why the issue, which is due, does not start yet; empty if it is not due.
+// Held returns the reason why the issue, which is due, does not start yet; empty if it is not due.
 func (i *issue) Held() string {
 	if i.claim.Due.After(i.view.raw.At) {
 		return ""
@@ -70,12 +70,12 @@ func (i *issue) Held() string {
 // URL returns the address of the issue in its tracker, empty unless it is a web address.
 func (i *issue) URL() string { return webAddress(i.view.redactor, i.claim.URL) }
 
-// Question returns what the agent asks, in several lines; empty for nothing.
+// Question returns the question of the agent, in several lines; empty for nothing.
 func (i *issue) Question() string {
 	return cleanLines(i.view.redactor, i.view.raw.Asked[i.claim.ID], maxQuestion)
 }
 
-// Reason returns why the issue is where it is. It leaves out the text of a question, which
+// Reason returns the reason for the phase of the issue. It leaves out the text of a question, which
 // the page shows by itself.
 func (i *issue) Reason() string {
 	why := i.Why()
@@ -93,7 +93,7 @@ func (i *issue) Event() string   { return i.view.line(i.inProgress().Event, maxN
 func (i *issue) Session() string { return i.view.line(i.inProgress().ID, maxName) }
 func (i *issue) Log() string     { return i.view.line(i.inProgress().Log, maxLine) }
 
-// Started returns when the session of the issue began; zero without one.
+// Started returns the time when the session of the issue began; zero without one.
 func (i *issue) Started() time.Time { return i.inProgress().Started }
 
 // Status returns the phase of the attempt in words; empty without one.
@@ -112,7 +112,7 @@ func (i *issue) PID() string {
 	return ""
 }
 
-// heard returns when the session of the issue sent its last event; zero before the first.
+// heard returns the time when the session of the issue sent its last event; zero before the first.
 func (i *issue) heard() time.Time {
 	if n := len(i.session.Events); n > 0 {
 		return i.session.Events[n-1].At
@@ -120,7 +120,7 @@ func (i *issue) heard() time.Time {
 	return i.claim.Heard
 }
 
-// Turn returns when the issue gets its turn if it is due, in words.
+// Turn returns the time when the issue gets its turn if it is due, in words.
 func (i *issue) Turn() string { return i.view.turn }
 
 // PhaseWord returns the phase of the issue in words.
@@ -155,7 +155,7 @@ func (i *issue) PhaseClass() string {
 	return "calm"
 }
 
-// Events returns what happened to the issue, the oldest first.
+// Events returns the events of the issue, the oldest first.
 func (i *issue) Events() []event {
 	all := i.view.events(i.inProgress().Events)
 	for _, e := range i.view.Events {
@@ -172,7 +172,7 @@ func (i *issue) Recent() []happened {
 	return recent(i.Events(), func(event) string { return "" })
 }
 
-// Delivery returns where the work on the issue was published, nil for nowhere.
+// Delivery returns the delivery of the issue, nil for nowhere.
 func (i *issue) Delivery() *delivery {
 	d := i.delivery
 	if d == nil {

@@ -168,7 +168,7 @@ var runPages = map[string]runPage{
 	"/delivered": {[]string{"delivered"}, func(v *view) []*issue { return v.Delivered }},
 }
 
-// parts returns how many parts the list of a page has now, at least 1.
+// parts returns the number of parts that the list of a page has now, at least 1.
 func (p runPage) parts(v *view) int {
 	if p.list == nil {
 		return 1
@@ -183,7 +183,7 @@ func overviewOf(v *view, path string, part int) *overview {
 	}
 }
 
-// partOf returns which part of a list a request asks for: the first one unless it says
+// partOf returns the part of a list that a request asks for: the first one unless it says
 // otherwise.
 func partOf(r *http.Request) int {
 	part, err := strconv.Atoi(r.URL.Query().Get("page"))

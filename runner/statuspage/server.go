@@ -181,7 +181,7 @@ func isLoopback(hostport string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// localAddress returns where a browser finds the server, as the end of a sentence; empty if
+// localAddress returns the address of the server for a browser, as the end of a sentence; empty if
 // the connection does not say.
 func localAddress(r *http.Request) string {
 	address, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)

@@ -121,7 +121,7 @@ func (d *Display) print(text []byte) (int, error) {
 	return n, err
 }
 
-// Err returns why log lines were lost; nil when none was.
+// Err returns the reason why log lines were lost; nil when none was.
 func (d *Display) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -241,7 +241,7 @@ func (d *Display) key(b byte) {
 	}
 }
 
-// frame returns what to draw now.
+// frame returns the frame to draw now.
 func (d *Display) frame(now time.Time) Frame {
 	d.mu.Lock()
 	defer d.mu.Unlock()

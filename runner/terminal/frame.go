@@ -126,7 +126,7 @@ func (s *section) draw(p *painter) []string {
 	return append(s.rows(shown-1), p.line(styleDim, fmt.Sprintf("… %d more %s", s.items-(shown-1), s.noun)))
 }
 
-// sections returns what is below the header, the most important first.
+// sections returns the parts below the header, the most important first.
 func (p *painter) sections() []*section {
 	heading := 0
 	if p.isRoomy {
@@ -141,7 +141,7 @@ func (p *painter) sections() []*section {
 	return []*section{sessions, parked, waiting, queue, elsewhere, events}
 }
 
-// header returns what is true of the whole run, in at most n lines.
+// header returns the facts about the whole run, in at most n lines.
 func (p *painter) header(n int) []string {
 	g := p.Progress
 	pieces := []string{cmp.Or(p.clean(baseName(g.Workflow)), "symphony")}
@@ -201,7 +201,7 @@ type notice struct {
 	until, why string
 }
 
-// notices returns what keeps work from starting.
+// notices returns the obstacles that keep work from starting.
 func (p *painter) notices() []notice {
 	var notices []notice
 	for _, t := range p.Progress.Trouble {
@@ -224,7 +224,7 @@ func (p *painter) notices() []notice {
 	return notices
 }
 
-// trouble returns what keeps work from starting in at most n lines: the first line of each
+// trouble returns the obstacles that keep work from starting, in at most n lines: the first line of each
 // part, then the rest of the first ones.
 func (p *painter) trouble(n int) []string {
 	notices := p.notices()
@@ -383,7 +383,7 @@ func (p *painter) queueRows(n int) []string {
 	return t.lines(p)
 }
 
-// turn returns when a claim that is due gets its turn, in words.
+// turn returns the time when a claim that is due gets its turn, in words.
 func (p *painter) turn() string {
 	if p.Ending {
 		return "next run"
@@ -425,7 +425,7 @@ func (p *painter) parkedRows(n int) []string {
 	return append(t.lines(p), p.goOn...)
 }
 
-// howToGoOn returns how to let a parked issue go on, if there is one, and room.
+// howToGoOn returns the way to let a parked issue go on, if there is one, and room.
 func (p *painter) howToGoOn() []string {
 	if !p.isRoomy || len(p.Progress.Parked) == 0 {
 		return nil

@@ -119,7 +119,7 @@ func titled(title, text string) string {
 // age returns a duration in whole seconds.
 func age(d time.Duration) string { return text.Duration(max(0, d).Truncate(time.Second)) }
 
-// in returns how far away an instant is.
+// in returns the distance of an instant from now, in words.
 func (p *painter) in(at time.Time) string {
 	if !at.After(p.Now) {
 		return "now"
@@ -155,7 +155,7 @@ func baseName(file string) string {
 	return path.Base(file)
 }
 
-// limits returns how much of the agent's rate limits is used.
+// limits returns the used part of the agent's rate limits.
 func (p *painter) limits() string {
 	var parts []string
 	for _, w := range progress.Windows(p.Progress.Limits) {

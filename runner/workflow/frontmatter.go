@@ -173,7 +173,7 @@ var yamlProblems = []struct{ parser, plain string }{
 	{"unexpected end of stream", "a text in quotes has no end; close the quotes"},
 }
 
-// yamlProblem returns what is wrong with YAML that the parser does not understand.
+// yamlProblem returns the fault of YAML that the parser does not understand.
 func yamlProblem(text string) string {
 	for _, known := range yamlProblems {
 		if strings.Contains(text, known.parser) {

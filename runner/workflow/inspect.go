@@ -36,7 +36,7 @@ func (s *Source) Inspect() (Inspection, error) {
 	return Inspect(path, content, s.env), nil
 }
 
-// Inspect returns what the content of a file says; see [Parse].
+// Inspect returns the settings in the content of a file; see [Parse].
 func Inspect(path string, content []byte, env Env) Inspection {
 	in := Inspection{Workflow: Workflow{Path: path}}
 	if !filepath.IsAbs(path) {
@@ -131,7 +131,7 @@ func (in Inspection) Sound(keys ...string) bool {
 // Keys returns the number of keys that are written.
 func (in Inspection) Keys() int { return len(in.written) }
 
-// Place returns where a key is written, zeros if it is not.
+// Place returns the place where a key is written, zeros if it is not.
 func (in Inspection) Place(key string) (line, column int) {
 	v := in.written[key]
 	return v.line, v.column

@@ -57,7 +57,7 @@ type address struct {
 	host   string // of the URL, in lower case; empty for a path
 }
 
-// address returns what repository.url means. No problem shows it, because it may hold
+// address returns the address that repository.url means. No problem shows it, because it may hold
 // a password.
 func (d *decoder) address() (address, bool) {
 	v := d.written["repository.url"]

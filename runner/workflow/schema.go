@@ -181,7 +181,7 @@ func mapSchema(values object) object {
 	return object{"type": "object", "additionalProperties": values}
 }
 
-// protectionWords returns what may happen to a delivery that changes a protected path.
+// protectionWords returns the words for the protections of paths.
 func protectionWords() []string {
 	var words []string
 	for _, p := range delivery.Protections() {

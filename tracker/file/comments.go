@@ -110,7 +110,7 @@ func (c comment) isOwn() bool {
 	return strings.EqualFold(c.author, programAuthor) || strings.EqualFold(c.author, agentAuthor)
 }
 
-// text returns what the comment says, as it is written.
+// text returns the text of the comment, as it is written.
 func (d document) text(c comment) string {
 	return strings.Trim(toValidText(d.body[c.start:c.end]), " \t\r\n")
 }
@@ -138,7 +138,7 @@ func wholeSecond(at time.Time) time.Time {
 	return second
 }
 
-// at returns when the comment was written: the time in its heading, but not later than
+// at returns the time when the comment was written: the time in its heading, but not later than
 // the file was changed, and the latter where the heading has no time. A date without
 // a time leaves open when on that day.
 func (c comment) at(modified time.Time) time.Time {

@@ -138,7 +138,7 @@ func (d document) lines(text string) []byte {
 // heading of another one.
 func escapeHeadings(text string) string { return commentHeading().ReplaceAllString(text, `\$0`) }
 
-// findComment returns where the text of the program's comment with a key is in the body:
+// findComment returns the place of the text of the program's comment with a key in the body:
 // from the end of its heading to its marker. The end is 0 if the body has no such
 // comment. What people wrote after the marker is not part of it.
 func (d document) findComment(key string) (start, end int) {

@@ -243,7 +243,7 @@ func (c *Config) States() tracker.States {
 	}
 }
 
-// warnings returns what every report should say about these settings.
+// warnings returns the warnings of every report about these settings.
 func (c Config) warnings() []string {
 	var warnings []string
 	if c.Trust == TrustAnyone {

@@ -33,5 +33,5 @@ func failed(op string, err error) error {
 	return refused
 }
 
-// clip returns what a server says, cut to fit into an error. The caller quotes it.
+// clip returns the words of a server, cut to fit into an error. The caller quotes it.
 func clip(message string) string { return text.Truncate(message, 200) }

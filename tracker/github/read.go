@@ -253,5 +253,5 @@ func (r *repository) readRecord(ctx context.Context, n int) (*record, error) {
 	return rec, nil
 }
 
-// identifier returns what people call the issue with a number.
+// identifier returns the name by which people know the issue with a number.
 func identifier(n int) string { return fmt.Sprintf("GH-%d", n) }

@@ -126,16 +126,16 @@ func (t *trustChecker) dropStrangers(ctx context.Context, candidates []candidate
 	return kept, nil
 }
 
-// mayNotWrite returns why an issue is not trusted whose author is denied for a reason.
+// mayNotWrite returns the reason why an issue is not trusted whose author is denied for a reason.
 func mayNotWrite(why string) string { return "its author may not write the repository (" + why + ")" }
 
-// authorDenial returns why the author of an issue is not a person with write access, ""
+// authorDenial returns the reason why the author of an issue is not a person with write access, ""
 // when it is one.
 func (t *trustChecker) authorDenial(ctx context.Context, r *record) (string, error) {
 	return t.writeDenial(ctx, &actor{Typename: r.GetUser().GetType(), Login: r.GetUser().GetLogin()})
 }
 
-// remedy returns what a person can do to have the issue trusted, to follow a reason.
+// remedy returns the step by which a person has the issue trusted, to follow a reason.
 func (t *trustChecker) remedy() string {
 	if label := t.repo.cfg.TrustLabel; label != "" {
 		return fmt.Sprintf(": read it, then put on the label %q", label)
@@ -216,7 +216,7 @@ func (t *trustChecker) factsOf(ctx context.Context, candidates []candidate) ([]e
 	return all, nil
 }
 
-// denial returns why the issue is not trusted, "" when it is.
+// denial returns the reason why the issue is not trusted, "" when it is.
 func (t *trustChecker) denial(ctx context.Context, c candidate, f editFacts) (string, error) {
 	r := c.record
 	switch {
@@ -235,7 +235,7 @@ func (t *trustChecker) denial(ctx context.Context, c candidate, f editFacts) (st
 	return t.labelDenial(ctx, r, f)
 }
 
-// textDenial returns which part of the text is not by a person with write access, ""
+// textDenial returns the part of the text that is not by a person with write access, ""
 // when all of it is.
 func (t *trustChecker) textDenial(ctx context.Context, r *record, changes []change) (string, error) {
 	why, err := t.authorDenial(ctx, r)
@@ -251,7 +251,7 @@ func (t *trustChecker) textDenial(ctx context.Context, r *record, changes []chan
 	return "", nil
 }
 
-// labelDenial returns why the trust label does not count, "" when it does. GitHub's
+// labelDenial returns the reason why the trust label does not count, "" when it does. GitHub's
 // times are whole seconds, so a label and an edit in the same second have no order.
 func (t *trustChecker) labelDenial(ctx context.Context, r *record, f editFacts) (string, error) {
 	label, put := t.repo.cfg.TrustLabel, f.labeling
@@ -270,7 +270,7 @@ func (t *trustChecker) labelDenial(ctx context.Context, r *record, f editFacts) 
 	return why, err
 }
 
-// writeDenial returns why an account is not a person with write access, "" when it is.
+// writeDenial returns the reason why an account is not a person with write access, "" when it is.
 func (t *trustChecker) writeDenial(ctx context.Context, who *actor) (string, error) {
 	var account client.Account
 	if who != nil {

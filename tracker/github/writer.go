@@ -61,7 +61,7 @@ func (w writer) Move(ctx context.Context, id tracker.ID, state string) error {
 	return fmt.Errorf("%s: %w", op, tracker.UnknownNameError("state", state, []string{stateOpen, stateClosed}))
 }
 
-// checkNotFinished returns why an open issue is not moved from one state to another.
+// checkNotFinished returns the reason why an open issue is not moved from one state to another.
 func (w writer) checkNotFinished(op, from, to string) error {
 	if w.cfg.Finishes(from) && !w.cfg.Finishes(to) {
 		return fmt.Errorf("%s: %w: its state is %q: change it by hand if work should go on", op, tracker.ErrFinished, clip(from))

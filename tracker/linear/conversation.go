@@ -161,7 +161,7 @@ func linearTime(at time.Time) any {
 	return DateTimeOrDuration(at.UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
-// at returns when the comment was written or last edited.
+// at returns the time when the comment was written or last edited.
 func (n commentNode) at() time.Time {
 	if n.EditedAt != nil && n.EditedAt.After(n.CreatedAt) {
 		return n.EditedAt.UTC()

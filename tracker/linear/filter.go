@@ -75,7 +75,7 @@ func (r *reader) assigneeFilter() map[string]any {
 	return map[string]any{"id": map[string]any{"eq": r.cfg.Assignee}}
 }
 
-// assigneeDenial returns why an issue of this assignee must not be worked on, "" when
+// assigneeDenial returns the reason why an issue of this assignee must not be worked on, "" when
 // it may be.
 func (c Config) assigneeDenial(assignee *assigneeNode) string {
 	switch {

@@ -33,7 +33,7 @@ func newWire(cfg Config, base http.RoundTripper, log *slog.Logger) (*transport.T
 	return t, nil
 }
 
-// rateLimit returns whether an answer is a rate limit, and for how long: for the
+// rateLimit returns true for an answer that is a rate limit, and its length: for the
 // exhausted limits, and when none is said to be exhausted (a query may cost more
 // than what remains), until the first is reset. Linear sends these headers with
 // every answer, so they mean nothing elsewhere.
@@ -156,7 +156,7 @@ func failed(t *transport.Transport, op string, err error) error {
 	return err
 }
 
-// advice returns what to do about an answer that is not a result.
+// advice returns the advice about an answer that is not a result.
 func advice(status int, answer envelope) string {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, answer.has(codeUnauthorized):

@@ -77,7 +77,7 @@ func nameSet(lists ...string) map[string]bool {
 	return set
 }
 
-// checkOperation returns why the one operation of a document is refused, nil when it
+// checkOperation returns the reason why the one operation of a document is refused, nil when it
 // is allowed. Fields count by their names and not by their aliases, also those in
 // fragments.
 func checkOperation(document *ast.QueryDocument) error {

@@ -36,7 +36,7 @@ func BranchFor(prefix, key string) (Branch, error) {
 	return ParseBranch(prefix + key)
 }
 
-// checkBranch returns why a name is not the name of a branch.
+// checkBranch returns the reason why a name is not the name of a branch.
 func checkBranch(name string) error {
 	switch {
 	case name == "":

@@ -79,7 +79,7 @@ func (s *Store) Fetch(ctx context.Context, from Source) (Fetched, error) {
 	return fetched, nil
 }
 
-// Look returns what the remote has of the source now, and reads no object of it. The
+// Look returns the source as the remote has it now, and reads no object of it. The
 // errors are those of Fetch.
 func (s *Store) Look(ctx context.Context, from Source) (Fetched, error) {
 	return s.listRemote(ctx, from)

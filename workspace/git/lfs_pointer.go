@@ -47,7 +47,7 @@ func ParsePointer(text []byte) (p Pointer, ok bool) {
 	return Pointer{oid, n}, err == nil
 }
 
-// file returns where an object is, below a folder of objects.
+// file returns the path of an object, below a folder of objects.
 func (p Pointer) file() string { return path.Join(p.OID[:2], p.OID[2:4], p.OID) }
 
 // pointerAt is a pointer at a path of a tree.
@@ -163,7 +163,7 @@ func inCone(name string, folders, above []string) bool {
 // indexPrefix begins the names of indexes for .gitattributes.
 const indexPrefix = "index-"
 
-// filtered returns which of the files of a commit are in Git LFS, as its .gitattributes
+// filtered returns the files of a commit that are in Git LFS, as its .gitattributes
 // says. git alone knows the rules; it reads the attributes from an index of our own.
 func (s *Store) filtered(ctx context.Context, commit ObjectID, files []pointerAt) (map[string]bool, error) {
 	index := filepath.Join(s.dir, indexPrefix+rand.Text())

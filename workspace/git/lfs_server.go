@@ -181,7 +181,7 @@ func quoted(words string) string {
 	return fmt.Sprintf(" (%s)", sanitize(words))
 }
 
-// statusMeaning returns what to do about a status other than success, and its category.
+// statusMeaning returns the advice about a status other than success, and its category.
 func statusMeaning(status int) (advice string, kind error) {
 	switch {
 	case status == http.StatusUnauthorized:
@@ -302,7 +302,7 @@ func (l *lfsServer) finish(answer *http.Response, what string, watch *time.Timer
 	return use(answer)
 }
 
-// mayUse returns why an address that the server gives is not used: what is not encrypted
+// mayUse returns the reason why an address that the server gives is not used: what is not encrypted
 // stays on this machine, if the remote is there too.
 func (l *lfsServer) mayUse(u *url.URL) error {
 	if u.Scheme == "https" && u.Host != "" && u.User == nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// listRemote returns what the remote has of the source.
+// listRemote returns the source as the remote has it.
 func (s *Store) listRemote(ctx context.Context, from Source) (Fetched, error) {
 	patterns := []string{"HEAD"}
 	if !from.Base.IsZero() {
@@ -67,7 +67,7 @@ func foldersOf(prefix string) (refs []string) {
 	return refs
 }
 
-// listLatestBase returns what the remote has of the source, with the base of the latest
+// listLatestBase returns the source as the remote has it, with the base of the latest
 // fetch, because head, the default branch of the remote, cannot be the base.
 func (s *Store) listLatestBase(ctx context.Context, from Source, head Branch) (Fetched, error) {
 	refs, err := s.refs(ctx)
@@ -92,7 +92,7 @@ func (s *Store) listLatestBase(ctx context.Context, from Source, head Branch) (F
 	return Fetched{}, fmt.Errorf("fetch %s: %w: its HEAD names %s, which is a branch for deliveries; set repository.base", s.remote, ErrNoBase, head)
 }
 
-// noBase returns why the remote does not have the base.
+// noBase returns the error for a remote without the base.
 func (s *Store) noBase(ctx context.Context, base Branch) error {
 	all, err := s.list(ctx, "refs/heads/*")
 	switch {

@@ -27,7 +27,7 @@ func CheckoutAround(file string) (folder string) {
 	}
 }
 
-// TrustedOrigin returns what [Origin] does; empty if there is none. Like git it does not
+// TrustedOrigin returns the same as [Origin]; empty if there is none. Like git it does not
 // believe the checkout of another user, who would choose whose issues are worked on.
 func TrustedOrigin(folder string) (address string) {
 	info, err := os.Lstat(filepath.Join(folder, ".git"))

@@ -155,7 +155,7 @@ func (in *Incoming) hasInHistory(ctx context.Context, commit, old ObjectID) (boo
 	return err == nil, err
 }
 
-// baseHead returns where the base is, as fetched last.
+// baseHead returns the head of the base, as fetched last.
 func (in *Incoming) baseHead(ctx context.Context) (ObjectID, error) {
 	refs, err := in.store.refs(ctx)
 	return refs[in.Base.tracking()], err

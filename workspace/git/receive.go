@@ -120,7 +120,7 @@ func (in *Incoming) run(ctx context.Context, c command) (string, error) {
 	return string(out), nil
 }
 
-// limitReason returns why git ended.
+// limitReason returns the reason for the end of git.
 func limitReason(exit *exitError) string {
 	switch {
 	case exit.signal == syscall.SIGXCPU || exit.signal == syscall.SIGKILL:

@@ -84,7 +84,7 @@ func (r Remote) explain(verb string, err error) error {
 	return fmt.Errorf("%s %s: %w", verb, r, err)
 }
 
-// advise returns what to do about an error of a kind. The address of a submodule is not
+// advise returns the advice about an error of a kind. The address of a submodule is not
 // in the settings.
 func (r Remote) advise(kind error, advice string) string {
 	if !r.isSubmodule {

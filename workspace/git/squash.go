@@ -157,7 +157,7 @@ func (p Person) check() error {
 	return nil
 }
 
-// text returns what follows the parents in a commit object.
+// text returns the part of a commit object after the parents.
 func (c Commit) text() (string, error) {
 	message := strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(c.Message, "\r\n", "\n"), "\uFFFD"))
 	if message == "" || strings.ContainsRune(message, 0) {

@@ -55,7 +55,7 @@ func (a *Access) known(login string) permission {
 	return a.people[login]
 }
 
-// Denial returns why an account is not a person with write access, "" when it is. An
+// Denial returns the reason why an account is not a person with write access, "" when it is. An
 // answer that GitHub does not give counts as no write access.
 func (a *Access) Denial(ctx context.Context, who Account) (string, error) {
 	switch {
@@ -112,7 +112,7 @@ func (a *Access) Judge(ctx context.Context, comments []PullComment, since time.T
 	return judged, nil
 }
 
-// denialOf returns why a comment does not count: because of its author, or of somebody else
+// denialOf returns the reason why a comment does not count: because of its author, or of somebody else
 // who edited it.
 func (a *Access) denialOf(ctx context.Context, c PullComment) (string, error) {
 	why, err := a.Denial(ctx, c.Author)

@@ -47,7 +47,7 @@ func KeyLines(text string) []string {
 	return lines
 }
 
-// keyBytes returns what the PEM block of a private key holds; nil if there is none.
+// keyBytes returns the content of the PEM block of a private key; nil if there is none.
 func keyBytes(text string) []byte {
 	block := pemBlock().FindStringSubmatch(text)
 	if block == nil {

@@ -67,7 +67,7 @@ func (c *Client) ReadArtifact(ctx context.Context, of Artifact) (*zip.Reader, er
 	return files, nil
 }
 
-// download returns what the address that GitHub redirects to has.
+// download returns the content at the address that GitHub redirects to.
 func (c *Client) download(ctx context.Context, path string) ([]byte, error) {
 	req, err := c.NewRequest(ctx, Request{Path: path})
 	if err != nil {

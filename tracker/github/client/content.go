@@ -80,7 +80,7 @@ func (c *Client) create(ctx context.Context, send func() error) error {
 	}
 }
 
-// contentLimit returns how long GitHub takes no content after a request that failed, and
+// contentLimit returns the time for which GitHub takes no content after a request that failed, and
 // whether that is why it failed. A rate limit that is used up is another reason.
 func contentLimit(err error) (time.Duration, bool) {
 	e, ok := errors.AsType[*transport.Error](err)

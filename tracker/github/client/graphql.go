@@ -12,7 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/internal/transport"
 )
 
-// graphqlURL returns where the GraphQL API of a REST root is: beside v3 on an
+// graphqlURL returns the address of the GraphQL API of a REST root: beside v3 on an
 // Enterprise server, below the root elsewhere.
 func graphqlURL(root string) string {
 	if server, ok := strings.CutSuffix(root, "/api/v3"); ok {

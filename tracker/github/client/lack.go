@@ -14,7 +14,7 @@ type Lack struct {
 	Permission Permission
 }
 
-// Error returns what the token may not read, and what to do about it.
+// Error returns the things that the token may not read, and advice.
 func (l Lack) Error() string {
 	return fmt.Sprintf("the token may not read %s: write `permissions: {%s}` in the workflow, or give a token that may", l.What, l.Permission)
 }

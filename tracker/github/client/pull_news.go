@@ -65,7 +65,7 @@ func (c *Client) extendDiscussion(ctx context.Context, last PullDiscussion, s Pu
 	return d, added == d.totals && d.has(s.Lines, last.edited), nil
 }
 
-// newest returns when one of the comments and reviews was published or edited last.
+// newest returns the time when one of the comments and reviews was published or edited last.
 func (d PullDiscussion) newest() time.Time {
 	newest := d.since
 	for _, at := range d.times() {
@@ -76,7 +76,7 @@ func (d PullDiscussion) newest() time.Time {
 	return newest
 }
 
-// times returns when each comment and review was published or last edited, by their ids.
+// times returns the time when each comment and review was published or last edited, by their ids.
 func (d PullDiscussion) times() map[string]time.Time {
 	times := map[string]time.Time{}
 	for _, c := range d.Comments {

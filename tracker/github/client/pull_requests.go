@@ -141,7 +141,7 @@ var refusals = []struct{ words, remedy string }{
 	{"rule violations found", "a ruleset of the repository refuses it: let it allow this branch, or this App"},
 }
 
-// remedyByWords returns what a person can do about an answer, or "".
+// remedyByWords returns the advice about an answer, or "".
 func remedyByWords(a transport.Answer) string {
 	text := strings.ToLower(said(a).whole())
 	for _, row := range refusals {

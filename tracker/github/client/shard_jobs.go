@@ -12,7 +12,7 @@ import (
 // isShard reports whether a job is that of a shard.
 func isShard(j Job) bool { return j.Shard > 0 }
 
-// shardStatus returns how far the job of a shard has come, by the list of all jobs of its
+// shardStatus returns the progress of the job of a shard, by the list of all jobs of its
 // attempt. If no job has its title, the state is JobNotNamed if the jobs of the shards seem to
 // have other titles, else missing. If several have it, the job runs until all of them have
 // ended, and its id is not known.

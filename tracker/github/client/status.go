@@ -38,7 +38,7 @@ const (
 // limit that names no time.
 const secondaryPause = time.Minute
 
-// rateLimit returns whether an answer is a rate limit, and how long that lasts.
+// rateLimit returns true for an answer that is a rate limit, and its length.
 // GitHub also answers with 403, as for a missing permission. Some secondary limits
 // differ from that only by the page of the documentation that they name.
 func rateLimit(a transport.Answer) (time.Duration, bool) {
@@ -57,7 +57,7 @@ func rateLimit(a transport.Answer) (time.Duration, bool) {
 	return 0, false
 }
 
-// untilReset returns how long the primary limit lasts, 0 if the answer does not say.
+// untilReset returns the rest of the primary limit, 0 if the answer does not say.
 func untilReset(a transport.Answer) time.Duration {
 	limit, _ := transport.ReadLimit(a.Header, "", func(seconds int64) time.Time { return time.Unix(seconds, 0) })
 	return limit.Reset
@@ -129,7 +129,7 @@ func (c *Client) explain(err error, p Permission) error {
 	return err
 }
 
-// remedy returns what a person can do about a status.
+// remedy returns the advice about a status.
 func (c *Client) remedy(a transport.Answer, p Permission) string {
 	if accepted, _, _ := strings.Cut(a.Header.Get("X-Accepted-GitHub-Permissions"), ";"); accepted != "" {
 		p = Permission(strings.NewReplacer("=", ": ", ",", ", ").Replace(accepted))
