@@ -67,7 +67,7 @@ func TestToolsAreFoundWhereTheyAre(t *testing.T) {
 				t.Errorf("%s: %s is %q, want %q", name, variable, got[variable], want)
 			}
 		}
-		for _, variable := range []string{"HOME", "TMPDIR", "XDG_CACHE_HOME", "BASH_ENV", "GRADLE_USER_HOME", "MAVEN_OPTS"} {
+		for _, variable := range []string{"HOME", "TMPDIR", "XDG_CACHE_HOME", "BASH_ENV", "GRADLE_USER_HOME", "GEM_HOME", "MAVEN_OPTS"} {
 			if !strings.HasPrefix(strings.TrimPrefix(got[variable], "-Duser.home="), r.Dir+"/") {
 				t.Errorf("%s: %s is %q, which is not in the room", name, variable, got[variable])
 			}

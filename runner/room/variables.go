@@ -42,6 +42,7 @@ var homes = []Variable{
 	{"XDG_DATA_HOME", ".local/share", "data are the session's own"},
 	{"XDG_STATE_HOME", ".local/state", "states are the session's own"},
 	{"GRADLE_USER_HOME", ".gradle", "Java does not look at HOME"},
+	{"GEM_HOME", ".gem", "gem would write to the folder of Ruby, which is read-only"},
 }
 
 // toolchains are the variables by which tools find what is installed in a home, with its
