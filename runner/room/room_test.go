@@ -58,6 +58,9 @@ func TestToolsAreFoundWhereTheyAre(t *testing.T) {
 		"a module cache of its own":    {map[string]string{"GOMODCACHE": "~/m", "GOPATH": "~/p"}, []string{"m/cache/download/x"}, map[string]string{"GOPROXY": "file://~/m/cache/download,off"}},
 		"a relative value":             {map[string]string{"GOMODCACHE": "m"}, nil, map[string]string{"GOPROXY": "off"}},
 		"packages of a person":         {nil, []string{".local/lib/python3.11/site-packages/x"}, map[string]string{"PYTHONUSERBASE": "~/.local"}},
+		"gems of an image":             {map[string]string{"GEM_HOME": "~/bundle"}, []string{"bundle/gems/x"}, map[string]string{"GEM_PATH": "~/bundle:"}},
+		"gems of two folders":          {map[string]string{"GEM_HOME": "~/a", "GEM_PATH": "~/a:~/b"}, []string{"a/x", "b/x"}, map[string]string{"GEM_PATH": "~/a:~/b:~/a:"}},
+		"no gems of the job":           {map[string]string{"GEM_HOME": "relative"}, nil, map[string]string{"GEM_PATH": ""}},
 		"a home without such packages": {nil, []string{".local/lib/x"}, map[string]string{"PYTHONUSERBASE": ""}},
 	} {
 		r, home := in(t, test.set, test.files...)

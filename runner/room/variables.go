@@ -3,6 +3,7 @@ package room
 import (
 	"net/url"
 	"path/filepath"
+	"strings"
 )
 
 // fixed are the variables with the same value in every room. No client looks for news of
@@ -81,6 +82,9 @@ func (r Room) Variables() []Variable {
 	if base := r.personal("PYTHONUSERBASE", ".local", ""); hasPython(base) {
 		list = append(list, Variable{"PYTHONUSERBASE", base, "the Python programs of the person's home find their packages"})
 	}
+	if path := r.gemPath(); path != "" {
+		list = append(list, Variable{"GEM_PATH", path, "the gems of the job, besides those of Ruby and of the room"})
+	}
 	list = append(list, fixed...)
 	if r.Network {
 		return append(list, Variable{"MAVEN_ARGS", "-Daether.connector.http.useSystemProperties=true", "maven goes by the proxy that the other programs of Java have"})
@@ -99,6 +103,18 @@ func (r Room) goProxy() Variable {
 		return Variable{"GOPROXY", "off", "there is no network"}
 	}
 	return Variable{"GOPROXY", (&url.URL{Scheme: "file", Path: filepath.ToSlash(cache)}).String() + ",off", "the modules that the person's home has; there is no network"}
+}
+
+// gemPath returns the folders of the job's gems, such as those of an image of Ruby; empty if it
+// names none. The separator at the end stands for the folders that Ruby knows itself.
+func (r Room) gemPath() string {
+	var path string
+	for _, name := range []string{"GEM_PATH", "GEM_HOME"} {
+		if value := strings.TrimRight(r.lookup(name), ":"); filepath.IsAbs(value) {
+			path += value + ":"
+		}
+	}
+	return path
 }
 
 // hasPython reports whether packages for a Python are installed below a folder.
