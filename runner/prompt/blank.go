@@ -8,8 +8,8 @@ import (
 )
 
 // blankValue is the value of the words blank and empty: the empty text, except in
-// comparisons. It must be on their left side, where the engine calls its Equal; the
-// checker rewrites comparisons so.
+// comparisons. The engine calls its Equal when it is on their left side; the filter
+// equals does so when it is on the right.
 type blankValue struct {
 	values.Value
 	blank bool
@@ -34,4 +34,11 @@ func (n blankValue) Equal(other values.Value) bool {
 		r := reflect.ValueOf(v)
 		return (r.Kind() == reflect.Slice || r.Kind() == reflect.Map) && r.Len() == 0
 	}
+}
+
+// equals implements the filter that takes the place of a comparison with blank or empty,
+// such as "== blank".
+func equals(value any, comparison string) bool {
+	word := blankValue{blank: strings.HasSuffix(comparison, "blank")}
+	return word.Equal(values.ValueOf(value)) == strings.HasPrefix(comparison, "==")
 }

@@ -16,30 +16,27 @@ import (
 // known so far. An assigned name is known from its assignment on, with the type
 // of the last assignment above; the names of a loop are known in its body.
 type checker struct {
-	schema   map[string]*typ // names that keep their meaning
-	names    map[string]*typ // these, and what has been assigned
-	blocks   []block         // open, outermost first
-	out      strings.Builder // the source, rewritten for the engine
-	problems Problems        // of the syntax, unknown names, and values of the wrong type
-	used     map[string]bool // the names that the source reads
-	// unbalanced says that a tag which closes or opens a block was not understood, so that
-	// nothing more can be said about what is open.
-	unbalanced bool
+	schema     map[string]*typ // names that keep their meaning
+	names      map[string]*typ // names that are known here
+	used       map[string]bool // names that the source reads
+	blocks     []block         // open blocks, outermost first
+	out        strings.Builder // source, rewritten for the engine
+	problems   Problems
+	unbalanced bool // a tag that closes or opens a block was not understood, so the open blocks are not known
 }
 
+// block is an open block. Its function leave, if it has one, is called when its body ends.
 type block struct {
-	tag  string
-	line int
-	name string // what a loop or a capture binds
-	each *typ   // of a loop, while in its body
+	tag   string
+	line  int
+	leave func()
 }
 
 // check returns the source rewritten for the engine, the names that it reads, and its
 // problems. The source begins on a line of a file. With a problem of the syntax, the
 // rewritten source has no meaning.
 func check(source string, line int) (rewritten string, used map[string]bool, problems Problems) {
-	c := &checker{schema: schema(), used: map[string]bool{}}
-	c.names = maps.Clone(c.schema)
+	c := &checker{schema: schema(), names: maps.Clone(schema()), used: map[string]bool{}}
 	for _, tok := range parser.Scan(source, parser.SourceLoc{LineNo: line}, nil) {
 		c.token(tok)
 	}
@@ -58,8 +55,8 @@ func (c *checker) wrongSyntax(line int, format string, args ...any) {
 
 func (c *checker) token(tok parser.Token) {
 	args := tok.Args
-	switch verbatim := c.inside("raw", "comment"); {
-	case verbatim && tok.Name != "end"+c.blocks[len(c.blocks)-1].tag:
+	switch opener := c.verbatim(); {
+	case opener != "" && tok.Name != "end"+opener:
 	case tok.Type == parser.TextTokenType:
 		c.unclosed(tok)
 	case tok.Type == parser.ObjTokenType:
@@ -73,6 +70,14 @@ func (c *checker) token(tok parser.Token) {
 	}
 	at := strings.LastIndex(tok.Source, tok.Args)
 	c.out.WriteString(tok.Source[:at] + args + tok.Source[at+len(tok.Args):])
+}
+
+// verbatim returns the tag of the innermost block if its body is not Liquid, "" otherwise.
+func (c *checker) verbatim() string {
+	if n := len(c.blocks); n > 0 && (c.blocks[n-1].tag == "raw" || c.blocks[n-1].tag == "comment") {
+		return c.blocks[n-1].tag
+	}
+	return ""
 }
 
 // unclosed records each {{ or {% without its end, which the engine would print as text.
@@ -89,8 +94,7 @@ func (c *checker) unclosed(tok parser.Token) {
 
 func (c *checker) output(tok parser.Token) string {
 	e := c.expression(tok)
-	s := e.condition()
-	if s.kind == rangeType {
+	if e.value().kind == rangeType {
 		e.report(token{}, "%s is a range, which cannot be printed; go over it with {%% for %%}", tok.Args)
 	}
 	return "(" + e.done() + ") | show"
@@ -98,45 +102,33 @@ func (c *checker) output(tok parser.Token) string {
 
 func (c *checker) expression(tok parser.Token) *expression {
 	before, _, _ := strings.Cut(tok.Source, tok.Args)
+	start := tok.SourceLoc.LineNo
 	return &expression{
 		checker: c, tag: tok.Name, args: tok.Args, lex: tokenize(tok.Args),
-		line: tok.SourceLoc.LineNo + strings.Count(before, "\n"),
+		start: start, line: start + strings.Count(before, "\n"),
 	}
-}
-
-// inside reports whether the innermost open block belongs to one of these tags.
-func (c *checker) inside(tags ...string) bool {
-	return len(c.blocks) > 0 && slices.Contains(tags, c.blocks[len(c.blocks)-1].tag)
 }
 
 // lookup returns the type of a variable, or nil when it is not known here.
 func (c *checker) lookup(name string) *typ {
 	c.used[name] = true
-	for _, b := range slices.Backward(c.blocks) {
-		switch {
-		case b.each == nil:
-		case name == b.name:
-			return b.each
-		case name == "forloop":
-			return loopVariable
-		}
-	}
 	return c.names[name]
 }
 
-func (c *checker) inLoop() bool { return c.lookup("forloop") != nil }
-
-// known returns the sorted names of the variables that are known here.
-func (c *checker) known() []string {
-	names := slices.Collect(maps.Keys(c.names))
-	for _, b := range c.blocks {
-		if b.each != nil {
-			names = append(names, b.name, "forloop")
+// bind gives a name a type, until restore is called.
+func (c *checker) bind(name string, t *typ) (restore func()) {
+	old, known := c.names[name]
+	c.names[name] = t
+	return func() {
+		delete(c.names, name)
+		if known {
+			c.names[name] = old
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
+
+// known returns the sorted names of the variables that are known here.
+func (c *checker) known() []string { return slices.Sorted(maps.Keys(c.names)) }
 
 // suggestion returns advice for an unknown name: the known name that is nearest to
 // it, with prefix, or all the known names.

@@ -19,12 +19,13 @@
 //
 // A source is read in three steps:
 //
-//  1. A checker walks its tags (checker.go) and their expressions
+//  1. A checker walks its tags (checker.go, tag.go) and their expressions
 //     (expression.go) with the type of every value (type.go). It refuses what
-//     the engine would accept wrongly, and reports unknown names.
+//     the engine would accept wrongly, and reports unknown names. The engine has no
+//     such list: its parsed expressions are functions, which only an evaluation looks into.
 //  2. It rewrites what the engine would do badly: output passes through the
 //     filter show, loops through the filter each, and a comparison with blank or
-//     empty gets its operands swapped. Authors cannot use these two filters.
+//     empty becomes the filter equals. Authors cannot use these three filters.
 //  3. The engine parses the source as it was written, and reports all other errors.
 //
 // # Values

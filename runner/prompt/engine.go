@@ -45,6 +45,7 @@ func newEngine(c *loopCounter) *liquid.Engine {
 	e.AddFilter("json", asJSON)
 	e.AddFilter("inspect", asJSON)
 	e.AddFilter("show", show)
+	e.AddFilter("equals", equals)
 	e.RegisterFilter("each", c.each)
 	return e.Engine
 }

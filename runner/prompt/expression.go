@@ -1,8 +1,10 @@
 package prompt
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/symphony-runner/symphony/tracker"
@@ -12,33 +14,29 @@ import (
 // checker both recurse.
 const maxNesting = 100
 
-// expression reads the arguments of one tag or output. It follows the engine's
-// grammar:
+// expression reads the arguments of one tag or output, and writes them again for the
+// engine. Its grammar accepts all that the engine's grammar accepts, and a little more,
+// which the engine then refuses:
 //
-//	condition  = comparison { ("and" | "or") comparison }
-//	comparison = filtered | operand ("==" | "!=" | "<" | ">" | "<=" | ">=" | "contains") operand
-//	filtered   = operand { "|" name | "|" name ":" argument { "," argument } }
-//	operand    = primary { ".name" | "[" operand "]" }
-//	primary    = literal | name | "(" condition ")" | "(" operand ".." operand ")"
+//	value   = operand { operator operand | "|" name | "|" name ":" operand { "," operand } }
+//	operand = primary { ".name" | "[" operand "]" }
+//	primary = literal | name | "(" value ")" | "(" value ".." operand ")"
 type expression struct {
 	*checker
 	tag    string // empty for an output
 	args   string
-	line   int // where args starts
-	lex    []token
-	last   token // that next returned
+	start  int             // line on which the tag starts
+	line   int             // line on which args starts
+	lex    []token         // tokens that are not read yet
+	last   token           // token that was read last
+	out    strings.Builder // tokens that were read, rewritten for the engine
 	depth  int
-	bad    bool  // the grammar does not allow something here
-	wrong  token // the first that the grammar does not allow; empty for the end
-	before token // the one before wrong
-	edits  []edit
+	wrong  *token // first token that the grammar does not allow; nil for none
+	before token  // token before wrong
 }
 
-// edit replaces args[from:to].
-type edit struct {
-	from, to int
-	text     string
-}
+// comparisons are the operators between two values, except and and or.
+var comparisons = []string{"==", "!=", "<", ">", "<=", ">=", "contains"}
 
 func (e *expression) peek() token {
 	if len(e.lex) == 0 {
@@ -48,18 +46,18 @@ func (e *expression) peek() token {
 }
 
 func (e *expression) next() token {
-	l := e.peek()
-	if len(e.lex) > 0 {
-		e.lex = e.lex[1:]
-	}
-	e.last = l
-	return l
+	t := e.peek()
+	e.out.WriteString(e.args[e.last.end():t.end()])
+	e.lex = e.lex[min(1, len(e.lex)):]
+	e.last = t
+	return t
 }
 
 // fail records that the grammar does not allow the next token.
 func (e *expression) fail() {
-	if !e.bad {
-		e.bad, e.wrong, e.before = true, e.peek(), e.last
+	if e.wrong == nil {
+		t := e.peek()
+		e.wrong, e.before = &t, e.last
 	}
 }
 
@@ -80,102 +78,94 @@ func (e *expression) expect(text string) {
 // report records a problem with its line, unless the grammar does not allow what came
 // before it. It returns the unknown type, which suppresses follow-up problems.
 func (e *expression) report(at token, format string, a ...any) *typ {
-	if !e.bad {
+	if e.wrong == nil {
 		e.problems = append(e.problems, Problem{e.lineOf(at), fmt.Sprintf(format, a...), ErrRender})
 	}
 	return &typ{kind: unknown}
 }
 
-// lineOf returns the line of a token.
-func (e *expression) lineOf(at token) int { return e.line + strings.Count(e.args[:at.at], "\n") }
+func (e *expression) lineOf(t token) int { return e.line + strings.Count(e.args[:t.at], "\n") }
 
-// done returns args with the edits applied. It records a problem when the grammar does not
-// allow args.
+// done returns args, rewritten for the engine. It records a problem when the grammar
+// does not allow args.
 func (e *expression) done() string {
 	if len(e.lex) > 0 {
 		e.fail()
 	}
-	if e.bad {
-		e.wrongSyntax(e.lineOf(e.wrong), "%s", e.syntaxProblem())
+	if e.wrong != nil {
+		e.wrongSyntax(e.lineOf(*e.wrong), "%s", e.syntaxProblem())
 		return ""
 	}
-	slices.SortStableFunc(e.edits, func(a, b edit) int { return a.from - b.from })
-	var out strings.Builder
-	at := 0
-	for _, edit := range e.edits {
-		out.WriteString(e.args[at:edit.from])
-		out.WriteString(edit.text)
-		at = edit.to
-	}
-	out.WriteString(e.args[at:])
-	return out.String()
+	return e.out.String() + e.args[e.last.end():]
 }
 
-func (e *expression) condition() *typ {
-	s := e.comparison()
-	for e.accept("and", "or") {
-		e.comparison()
-		s = plain
-	}
-	return s
-}
-
-func (e *expression) comparison() *typ {
-	left := e.peek()
-	s := e.filtered()
-	op := e.peek()
-	if !e.accept("==", "!=", "<", ">", "<=", ">=", "contains") {
-		return s
-	}
-	right := e.peek()
-	e.operand()
-	// The engine calls Equal of the left side, and only blank and empty define
-	// it: x == blank becomes blank == x.
-	if strings.HasSuffix(op.text, "=") && (right.text == "blank" || right.text == "empty") {
-		if op.text != "==" && op.text != "!=" {
-			e.report(op, "%s cannot be ordered; compare with == or !=", right.text)
+// value reads a value and returns its type.
+func (e *expression) value() *typ {
+	t, combined := e.operand(), false
+	for {
+		switch {
+		case e.accept("|"):
+			t = e.filter(t)
+		case e.comparesWithBlank():
+			t = plain
+		case e.accept(comparisons...):
+			e.operand()
+			t = plain
+		case e.accept("and", "or"):
+			t, combined = e.operand(), true
+		case combined:
+			return plain
+		default:
+			return t
 		}
-		e.edits = append(e.edits,
-			edit{left.at, left.at, right.text + " " + op.text + " "},
-			edit{op.at, right.end(), ""})
 	}
-	return plain
 }
 
-func (e *expression) filtered() *typ {
-	s := e.operand()
-	for e.accept("|") {
-		s = e.filter(s)
+// comparesWithBlank reads a comparison with blank or empty on its right side, if that is
+// next. The engine knows neither, so the filter equals takes the place of the operator.
+func (e *expression) comparesWithBlank() bool {
+	if len(e.lex) < 2 || e.lex[1].text != "blank" && e.lex[1].text != "empty" {
+		return false
 	}
-	return s
+	operator, right := e.lex[0], e.lex[1]
+	switch operator.text {
+	case "<=", ">=":
+		e.report(operator, "%s cannot be ordered; compare with == or !=", right.text)
+	case "==", "!=":
+		fmt.Fprintf(&e.out, "%s| equals: '%s'", e.args[e.last.end():operator.at], e.args[operator.at:right.end()])
+		e.lex, e.last = e.lex[2:], right
+		return true
+	}
+	return false
 }
 
 // filter reads the name and the arguments of a filter, and returns the type of
 // its result for input.
 func (e *expression) filter(input *typ) *typ {
-	if name := e.peek(); !name.isName() && !name.isKeyword() {
+	if at := e.peek().class; at != name && at != keyword {
 		e.fail()
 		return &typ{kind: unknown}
 	}
 	call := call{at: e.next(), input: input}
-	name, more := strings.CutSuffix(call.at.text, ":")
+	filter, more := strings.CutSuffix(call.at.text, ":")
 	for ; more; more = e.accept(",") {
-		if word := e.peek(); word.isKeyword() {
-			e.next()
-			if name != "default" || word.text != "allow_false:" {
-				e.report(word, "filter %q has no option %q; leave it out", name, word.text)
-			}
-			e.operand()
+		option := e.peek()
+		if option.class != keyword {
+			call.lex = append(call.lex, option)
+			call.args = append(call.args, e.operand())
 			continue
 		}
-		call.lex = append(call.lex, e.peek())
-		call.args = append(call.args, e.operand())
+		e.next()
+		if filter != "default" || option.text != "allow_false:" {
+			e.report(option, "filter %q has no option %q; leave it out", filter, option.text)
+		}
+		e.operand()
 	}
-	f, known := signatures[name]
+	f, known := signatures[filter]
 	if !known {
-		return e.report(call.at, "unknown filter %q; %s", name, filterAdvice(name))
+		return e.report(call.at, "unknown filter %q; %s", filter, filterAdvice(filter))
 	}
-	return e.apply(name, f, call)
+	return e.apply(filter, f, call)
 }
 
 func (e *expression) operand() *typ {
@@ -185,77 +175,87 @@ func (e *expression) operand() *typ {
 	}
 	defer func() { e.depth-- }()
 	start := e.peek().at
-	s := e.primary()
+	t := e.primary()
 	for {
-		l := e.peek()
-		of := strings.TrimSpace(e.args[start:l.at])
+		at := e.peek()
+		of := strings.TrimSpace(e.args[start:at.at])
 		switch {
-		case l.isProperty():
+		case at.class == property:
 			e.next()
-			s = e.property(s, of, l, l.text[1:])
-		case l.text == "[":
-			e.next()
-			s = e.item(s, of)
+			t = e.property(t, of, at, at.text[1:])
+		case e.accept("["):
+			t = e.item(t, of)
 		default:
-			return s
+			return t
 		}
 	}
 }
 
 func (e *expression) primary() *typ {
-	l := e.peek()
-	if !l.isValue() || l.text == "not" && e.lookup(l.text) == nil {
+	at := e.peek()
+	_, err := strconv.Atoi(at.text)
+	switch {
+	case at.class == name && at.text != "true" && at.text != "false" && at.text != "nil":
+		return e.variable()
+	case at.text == "(":
+		e.next()
+		t := e.value()
+		if e.accept("..") {
+			e.operand()
+			t = &typ{kind: rangeType, elem: plain}
+		}
+		e.expect(")")
+		return t
+	case at.class == symbol, at.class == keyword, at.class == property:
+		e.fail()
+	case at.class == number && errors.Is(err, strconv.ErrRange): // the engine panics
 		e.fail()
 	}
 	e.next()
-	switch {
-	case l.text == "(":
-		s := e.condition()
-		if e.accept("..") {
-			e.operand()
-			s = &typ{kind: rangeType, elem: plain}
-		}
-		e.expect(")")
-		return s
-	case l.isString(), l.isNumber(), l.text == "true", l.text == "false", l.text == "nil":
-		return plain
-	case !l.isName():
-		return plain
-	}
-	if s := e.lookup(l.text); s != nil {
-		return s
-	}
-	known, issue := e.known(), e.schema["issue"]
-	if tracker.Nearest(l.text, known) == "" && tracker.Nearest(l.text, issue.names()) != "" { // people easily forget "issue."
-		return e.report(l, "unknown variable %q; %s", l.text, suggestion(l.text, "issue.", issue.names()))
-	}
-	return e.report(l, "unknown variable %q; %s", l.text, suggestion(l.text, "", known))
+	return plain
 }
 
-// property returns the type of the property of s with this name; of is the source
-// text of s.
-func (e *expression) property(s *typ, of string, at token, name string) *typ {
-	if found := s.named(name); found != nil {
+// variable reads a name and returns the type of its value.
+func (e *expression) variable() *typ {
+	at := e.peek()
+	t := e.lookup(at.text)
+	if t == nil && at.text == "not" {
+		e.fail()
+	}
+	e.next()
+	if t != nil {
+		return t
+	}
+	prefix, known, issue := "", e.known(), e.schema["issue"].names()
+	if tracker.Nearest(at.text, known) == "" && tracker.Nearest(at.text, issue) != "" { // people easily forget "issue."
+		prefix, known = "issue.", issue
+	}
+	return e.report(at, "unknown variable %q; %s", at.text, suggestion(at.text, prefix, known))
+}
+
+// property returns the type of the property of t with this name; of is the source
+// text of t.
+func (e *expression) property(t *typ, of string, at token, name string) *typ {
+	if found := t.named(name); found != nil {
 		return found
 	}
-	return e.report(at, "unknown variable %q; %s is %s: %s", of+"."+name, of, s.kind, suggestion(name, of+".", s.names()))
+	return e.report(at, "unknown variable %q; %s is %s: %s", of+"."+name, of, t.kind, suggestion(name, of+".", t.names()))
 }
 
-// item reads brackets after s, and returns the type of the item; of is the source
-// text of s.
-func (e *expression) item(s *typ, of string) *typ {
+// item reads an index of t and its closing bracket, and returns the type of the item; of
+// is the source text of t.
+func (e *expression) item(t *typ, of string) *typ {
 	at := e.peek()
 	e.operand()
-	constant := at.isString() && e.peek().at == at.end()
+	constant := at.class == word && e.last == at
 	e.expect("]")
 	switch {
 	case constant:
-		return e.property(s, of, at, at.text[1:len(at.text)-1])
-	case s.kind == list, s.kind == dict:
-		return s.elem
-	case s.kind == unknown:
-		return s
-	default:
-		return e.report(at, "%s is %s, so write the name of a field: %s", of, s.kind, suggestion("", of+".", s.names()))
+		return e.property(t, of, at, at.unquoted())
+	case t.kind == list, t.kind == dict:
+		return t.elem
+	case t.kind == unknown:
+		return t
 	}
+	return e.report(at, "%s is %s, so write the name of a field: %s", of, t.kind, suggestion("", of+".", t.names()))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -13,97 +14,50 @@ import (
 // Go's form; the checker requires the right type instead.
 type signature struct {
 	takes []kind
-	gives resultKind
-	// field is true when the first argument names a field of the items.
-	field bool
+	gives func(call) *typ // nil for a plain value
+	field bool            // the first argument names a field of the items
 }
-
-// resultKind says how the type of a filter's result follows from its input.
-type resultKind int
-
-const (
-	plainResult resultKind = iota
-	inputType
-	itemType
-	listOfFields
-	listOfText
-	inputOrDefault
-)
-
-var (
-	aValue   = []kind{scalar}
-	aList    = []kind{list}
-	either   = []kind{scalar, list}
-	whatever = []kind{scalar, list, object, dict}
-)
 
 // signatures holds the engine's standard filters.
-var signatures = map[string]signature{
-	"default": {takes: whatever, gives: inputOrDefault},
-	"inspect": {takes: whatever},
-	"json":    {takes: whatever},
-	"type":    {takes: whatever},
-
-	"compact":      {takes: aList, gives: inputType},
-	"concat":       {takes: aList, gives: inputType},
-	"first":        {takes: aList, gives: itemType},
-	"join":         {takes: aList},
-	"last":         {takes: aList, gives: itemType},
-	"map":          {takes: aList, gives: listOfFields, field: true},
-	"reverse":      {takes: aList, gives: inputType},
-	"size":         {takes: either},
-	"slice":        {takes: either, gives: inputType},
-	"sort":         {takes: aList, gives: inputType, field: true},
-	"sort_natural": {takes: aList, gives: inputType, field: true},
-	"sum":          {takes: aList, field: true},
-	"uniq":         {takes: aList, gives: inputType},
-	"where":        {takes: aList, gives: inputType, field: true},
-
-	"abs":            {takes: aValue},
-	"append":         {takes: aValue},
-	"at_least":       {takes: aValue},
-	"at_most":        {takes: aValue},
-	"capitalize":     {takes: aValue},
-	"ceil":           {takes: aValue},
-	"date":           {takes: aValue},
-	"divided_by":     {takes: aValue},
-	"downcase":       {takes: aValue},
-	"escape":         {takes: aValue},
-	"escape_once":    {takes: aValue},
-	"floor":          {takes: aValue},
-	"handle":         {takes: aValue},
-	"handleize":      {takes: aValue},
-	"lstrip":         {takes: aValue},
-	"minus":          {takes: aValue},
-	"modulo":         {takes: aValue},
-	"newline_to_br":  {takes: aValue},
-	"pluralize":      {takes: aValue},
-	"plus":           {takes: aValue},
-	"prepend":        {takes: aValue},
-	"remove":         {takes: aValue},
-	"remove_first":   {takes: aValue},
-	"remove_last":    {takes: aValue},
-	"replace":        {takes: aValue},
-	"replace_first":  {takes: aValue},
-	"replace_last":   {takes: aValue},
-	"round":          {takes: aValue},
-	"rstrip":         {takes: aValue},
-	"split":          {takes: aValue, gives: listOfText},
-	"strip":          {takes: aValue},
-	"strip_html":     {takes: aValue},
-	"strip_newlines": {takes: aValue},
-	"times":          {takes: aValue},
-	"truncate":       {takes: aValue},
-	"truncatewords":  {takes: aValue},
-	"upcase":         {takes: aValue},
-	"url_decode":     {takes: aValue},
-	"url_encode":     {takes: aValue},
-}
+var signatures = func() map[string]signature {
+	aList, either, whatever := []kind{list}, []kind{scalar, list}, []kind{scalar, list, object, dict}
+	input := func(c call) *typ { return c.input }
+	item := func(c call) *typ { return c.field }
+	listOf := func(c call) *typ { return &typ{kind: list, elem: c.field} }
+	all := map[string]signature{
+		"default":      {takes: whatever, gives: call.inputOrDefault},
+		"inspect":      {takes: whatever},
+		"json":         {takes: whatever},
+		"type":         {takes: whatever},
+		"compact":      {takes: aList, gives: input},
+		"concat":       {takes: aList, gives: input},
+		"first":        {takes: aList, gives: item},
+		"join":         {takes: aList},
+		"last":         {takes: aList, gives: item},
+		"map":          {takes: aList, gives: listOf, field: true},
+		"reverse":      {takes: aList, gives: input},
+		"size":         {takes: either},
+		"slice":        {takes: either, gives: input},
+		"sort":         {takes: aList, gives: input, field: true},
+		"sort_natural": {takes: aList, gives: input, field: true},
+		"split":        {takes: []kind{scalar}, gives: func(call) *typ { return &typ{kind: list, elem: plain} }},
+		"sum":          {takes: aList, field: true},
+		"uniq":         {takes: aList, gives: input},
+		"where":        {takes: aList, gives: input, field: true},
+	}
+	for _, name := range strings.Fields(`abs append at_least at_most capitalize ceil date divided_by downcase escape
+		escape_once floor handle handleize lstrip minus modulo newline_to_br pluralize plus prepend remove remove_first
+		remove_last replace replace_first replace_last round rstrip strip strip_html strip_newlines times truncate
+		truncatewords upcase url_decode url_encode`) {
+		all[name] = signature{takes: []kind{scalar}}
+	}
+	return all
+}()
 
 // Filters returns the names of all filters, sorted.
 func Filters() []string { return slices.Sorted(maps.Keys(signatures)) }
 
-// filterAdvice returns what to do about an unknown filter.
+// filterAdvice returns the advice for an unknown filter.
 func filterAdvice(name string) string {
 	const list = "`symphony prompt --help` lists all filters"
 	if near := tracker.Nearest(name, Filters()); near != "" {
@@ -114,10 +68,18 @@ func filterAdvice(name string) string {
 
 // call is one use of a filter.
 type call struct {
-	at    token // the filter's name
+	at    token // name of the filter
 	input *typ
+	field *typ // type of the items of the input, or of the field of them that is named
 	args  []*typ
-	lex   []token // the first token of each argument
+	lex   []token // first token of each argument
+}
+
+func (c call) inputOrDefault() *typ {
+	if c.input.kind == scalar && len(c.args) > 0 {
+		return c.args[0]
+	}
+	return c.input
 }
 
 // apply returns the type of a filter's result, and reports values of the wrong type.
@@ -140,48 +102,24 @@ func (e *expression) apply(name string, f signature, c call) *typ {
 			return e.report(c.lex[i], "filter %q does not take %s here; %s", name, arg.kind, remedy[arg.kind])
 		}
 	}
-	field := c.input.elem
+	c.field = c.input.elem
 	if f.field && len(c.args) > 0 {
-		if field = e.fieldArgument(name, c); field == nil {
-			return &typ{kind: unknown}
+		at := c.lex[0]
+		if at.class != word {
+			return e.report(at, "filter %q takes the name of a field here; write it as a string", name)
+		}
+		item, field := c.input.elem, at.unquoted()
+		if c.field = item.named(field); c.field == nil {
+			return e.report(at, "filter %q: unknown field %q of an item; %s", name, field, suggestion(field, "", item.names()))
 		}
 	}
-	switch f.gives {
-	case inputType:
-		return c.input
-	case itemType:
-		return c.input.elem
-	case listOfFields:
-		return &typ{kind: list, elem: field}
-	case listOfText:
-		return &typ{kind: list, elem: plain}
-	case inputOrDefault:
-		if c.input.kind == scalar && len(c.args) > 0 {
-			return c.args[0]
-		}
-		return c.input
-	default:
+	if f.gives == nil {
 		return plain
 	}
+	return f.gives(c)
 }
 
-// fieldArgument returns the type of the field that the first argument names, or
-// nil after it has reported that there is none.
-func (e *expression) fieldArgument(name string, c call) *typ {
-	at := c.lex[0]
-	if !at.isString() {
-		e.report(at, "filter %q takes the name of a field here; write it as a string", name)
-		return nil
-	}
-	field := at.text[1 : len(at.text)-1]
-	if found := c.input.elem.named(field); found != nil {
-		return found
-	}
-	e.report(at, "filter %q: unknown field %q of an item; %s", name, field, suggestion(field, "", c.input.elem.names()))
-	return nil
-}
-
-// remedy says what to do with a value of the wrong type.
+// remedy is the advice for a value of the wrong type.
 var remedy = map[kind]string{
 	scalar:    "a list is needed, such as issue.labels or the result of split",
 	list:      "make text of it first, e.g. with join",

@@ -18,68 +18,72 @@ var tags = []string{
 // engine itself checks which clause may stand in which block.
 func (c *checker) tag(tok parser.Token) string {
 	e := c.expression(tok)
-	if takesNoArguments(tok.Name) && tok.Args != "" {
-		c.wrongSyntax(e.line, "{%% %s %%} takes no arguments; remove %q, or write elsif for another condition", tok.Name, tok.Args)
-		e = c.expression(parser.Token{SourceLoc: tok.SourceLoc, Name: tok.Name})
+	opener, isEnd := strings.CutPrefix(tok.Name, "end")
+	if e.args != "" && (isEnd || slices.Contains([]string{"else", "break", "continue", "raw"}, tok.Name)) {
+		c.wrongSyntax(e.line, "{%% %s %%} takes no arguments; remove %q, or write elsif for another condition", tok.Name, e.args)
+		e.args, e.lex = "", nil
 	}
-	opened := block{tag: tok.Name, line: tok.SourceLoc.LineNo}
 	switch tok.Name {
 	case "include", "render":
 		c.wrongSyntax(e.line, "{%% %s %%} is not available, since a prompt reads no files; write the text here", tok.Name)
 		return ""
 	case "break", "continue", "cycle":
-		if !c.inLoop() {
+		if c.names["forloop"] == nil {
 			c.wrongSyntax(e.line, "{%% %s %%} is outside of a loop; put it in a {%% for %%}", tok.Name)
 		}
-		return tok.Args
+		return e.args
 	case "comment", "raw":
-		c.open(opened)
-		return tok.Args
+		c.open(e, nil)
+		return e.args
 	case "capture":
-		opened.name = e.binds()
-		c.open(opened)
+		name := e.binds()
+		c.open(e, func() { c.names[name] = plain })
 	case "for", "tablerow":
-		opened.name, opened.each = e.loop()
-		c.open(opened)
+		c.open(e, e.loop())
 	case "if", "unless", "case":
-		e.condition()
-		c.open(opened)
+		e.value()
+		c.open(e, nil)
 	case "elsif":
-		e.condition()
+		e.value()
 	case "when":
 		e.when()
 	case "assign":
 		name := e.binds()
 		e.expect("=")
-		c.names[name] = e.condition()
+		c.names[name] = e.value()
 	case "else":
-		if len(c.blocks) > 0 {
-			c.blocks[len(c.blocks)-1].each = nil
-		}
+		c.leave()
 	default:
-		c.end(tok)
+		c.end(tok, opener, isEnd)
 		return ""
 	}
 	return e.done()
 }
 
-// open adds a block to those that are open.
-func (c *checker) open(b block) {
-	if len(c.blocks) == maxNesting+1 {
-		c.wrongSyntax(b.line, "more than %d blocks are open; close some", maxNesting)
+// open adds the block of a tag to the open ones. The function leave, if there is one, is
+// called when the body ends.
+func (c *checker) open(e *expression, leave func()) {
+	if len(c.blocks) > maxNesting {
+		c.wrongSyntax(e.line, "more than %d blocks are open; close some", maxNesting)
 	}
-	c.blocks = append(c.blocks, b)
+	c.blocks = append(c.blocks, block{e.tag, e.start, leave})
+}
+
+// leave ends the body of the innermost block.
+func (c *checker) leave() {
+	if last := len(c.blocks) - 1; last >= 0 && c.blocks[last].leave != nil {
+		c.blocks[last].leave()
+		c.blocks[last].leave = nil
+	}
 }
 
 // end closes the innermost block, or records a problem when the tag does not close it.
-func (c *checker) end(tok parser.Token) {
+func (c *checker) end(tok parser.Token, opener string, isEnd bool) {
 	line, last := tok.SourceLoc.LineNo, len(c.blocks)-1
-	opener, isEnd := strings.CutPrefix(tok.Name, "end")
-	known := isEnd && slices.Contains(tags, opener)
 	switch {
-	case c.unbalanced && isEnd: // what it closes is not known
+	case c.unbalanced && isEnd: // its block is not known
 		return
-	case !known:
+	case !isEnd || !slices.Contains(tags, opener):
 		c.wrongSyntax(line, "unknown tag %q; %s", tok.Name, suggestion(tok.Name, "", tags))
 	case last < 0:
 		c.wrongSyntax(line, "{%% %s %%} closes nothing; remove it", tok.Name)
@@ -88,46 +92,40 @@ func (c *checker) end(tok parser.Token) {
 		c.wrongSyntax(line, "{%% %s %%} stands where {%% %s %%} of line %d is open; add {%% end%s %%} before it",
 			tok.Name, open.tag, open.line, open.tag)
 	default:
-		if opener == "capture" {
-			c.names[c.blocks[last].name] = plain
-		}
+		c.leave()
 		c.blocks = c.blocks[:last]
 		return
 	}
 	c.unbalanced = true
 }
 
-func takesNoArguments(tag string) bool {
-	return tag == "else" || tag == "break" || tag == "continue" || tag == "raw" || strings.HasPrefix(tag, "end")
-}
-
 // binds reads a name that the template assigns. The names that the program
 // provides cannot be assigned.
 func (e *expression) binds() string {
-	if !e.peek().isName() {
+	if e.peek().class != name {
 		e.fail()
 		return ""
 	}
-	l := e.next()
-	if _, taken := e.schema[l.text]; taken || l.text == "forloop" {
-		e.report(l, "%q has a meaning already; give the value another name", l.text)
+	at := e.next()
+	if _, taken := e.schema[at.text]; taken || at.text == "forloop" {
+		e.report(at, "%q has a meaning already; give the value another name", at.text)
 	}
-	return l.text
+	return at.text
 }
 
-// loop reads the arguments of a for: the name it binds, and to what. It sends
-// the collection through the filter each, see [loopCounter].
-func (e *expression) loop() (string, *typ) {
-	name := e.binds()
+// loop reads the arguments of a for and binds its names. It returns the function that
+// restores them after the body. It sends the collection through the filter each, see
+// [loopCounter].
+func (e *expression) loop() (restore func()) {
+	variable := e.binds()
 	e.expect("in")
 	at := e.peek()
-	s := e.filtered()
-	end := e.peek().at
-	e.edits = append(e.edits, edit{end, end, fmt.Sprintf(" | each: %d ", e.line)})
-	if s.kind != list && s.kind != rangeType && s.kind != unknown {
-		s = e.report(at, "%s is %s, and a loop goes over a list or a range", strings.TrimSpace(e.args[at.at:end]), s.kind)
+	t := e.value()
+	fmt.Fprintf(&e.out, " | each: %d ", e.line)
+	if t.kind != list && t.kind != rangeType && t.kind != unknown {
+		t = e.report(at, "%s is %s, and a loop goes over a list or a range", e.args[at.at:e.last.end()], t.kind)
 	}
-	for e.peek().text != "" && !e.bad {
+	for e.wrong == nil && len(e.lex) > 0 {
 		switch {
 		case e.accept("reversed"):
 		case e.accept("limit:", "offset:", "cols:"):
@@ -136,10 +134,11 @@ func (e *expression) loop() (string, *typ) {
 			e.fail()
 		}
 	}
-	if s.elem == nil {
-		return name, s
+	if t.elem != nil {
+		t = t.elem
 	}
-	return name, s.elem
+	restoreLoop, restoreVariable := e.bind("forloop", loopVariable), e.bind(variable, t)
+	return func() { restoreVariable(); restoreLoop() }
 }
 
 func (e *expression) when() {
