@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -43,110 +42,37 @@ func (r record) withoutVolatile() record {
 	return r
 }
 
-// maxNamedIssues is how many issues a commit message names for each verb.
+// maxNamedIssues is the number of issues that a commit message names.
 const maxNamedIssues = 5
 
-// commitMessage describes the change from one state to another, such as
-// "Claim ABC-1, ABC-2; release ABC-3".
+// commitMessage returns the message of a commit from one state to another. It names the
+// issues whose claim, delivery or conversation changed, such as "Update ABC-1, ABC-2".
 func commitMessage(old, new *schedule.State) string {
-	named := map[string][]string{}
-	ids := maps.Clone(old.Claims)
-	maps.Copy(ids, new.Claims)
-	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		if verb := claimVerb(old, new, id); verb != "" {
-			named[verb] = append(named[verb], plainName(ids[id].Identifier, id))
+	identifiers := map[tracker.ID]string{}
+	for _, s := range []*schedule.State{old, new} {
+		for id := range s.Conversations {
+			identifiers[id] = identifiers[id]
+		}
+		for id, d := range s.Deliveries {
+			identifiers[id] = d.Identifier
+		}
+		for id, c := range s.Claims {
+			identifiers[id] = c.Identifier
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(new.Deliveries)) {
-		if verb := deliveryVerb(old.Deliveries[id], new.Deliveries[id]); verb != "" {
-			named[verb] = append(named[verb], plainName(new.Deliveries[id].Identifier, id))
+	var names []string
+	for _, id := range slices.Sorted(maps.Keys(identifiers)) {
+		if old.Claims[id] != new.Claims[id] || old.Deliveries[id] != new.Deliveries[id] || !reflect.DeepEqual(old.Conversations[id], new.Conversations[id]) {
+			names = append(names, plainName(identifiers[id], id))
 		}
 	}
-	spoken := map[tracker.ID]schedule.Conversation{}
-	maps.Copy(spoken, old.Conversations)
-	maps.Copy(spoken, new.Conversations)
-	for _, id := range slices.Sorted(maps.Keys(spoken)) {
-		if verb := conversationVerb(old, new, id); verb != "" {
-			named[verb] = append(named[verb], plainName(cmp.Or(ids[id].Identifier, new.Deliveries[id].Identifier, old.Deliveries[id].Identifier), id))
-		}
+	switch n := len(names); {
+	case n == 0:
+		return "Update the state"
+	case n > maxNamedIssues:
+		return fmt.Sprintf("Update %s and %d more", strings.Join(names[:maxNamedIssues], ", "), n-maxNamedIssues)
 	}
-	var parts []string
-	for _, verb := range []string{"claim", "deliver", "refuse", "stop", "retry", "park", "release", "renew", "update", "hear", "forget"} {
-		if names := named[verb]; len(names) > maxNamedIssues {
-			parts = append(parts, fmt.Sprintf("%s %s and %d more", verb, strings.Join(names[:maxNamedIssues], ", "), len(names)-maxNamedIssues))
-		} else if len(names) > 0 {
-			parts = append(parts, verb+" "+strings.Join(names, ", "))
-		}
-	}
-	switch {
-	case new.Pause.Why == "" && old.Pause.Why != "":
-		parts = append(parts, "resume")
-	case new.Pause != old.Pause:
-		parts = append(parts, "pause")
-	}
-	if len(parts) == 0 && !slices.Equal(old.History, new.History) {
-		parts = []string{"note the end of a tick"}
-	} else if len(parts) == 0 {
-		parts = []string{"update the totals"}
-	}
-	text := []rune(strings.Join(parts, "; "))
-	text[0] = unicode.ToUpper(text[0])
-	return string(text)
-}
-
-// claimVerb returns the verb for what happened to a claim, "" if it is unchanged.
-func claimVerb(old, new *schedule.State, id tracker.ID) string {
-	was, had := old.Claims[id]
-	is, has := new.Claims[id]
-	switch {
-	case !had && !has:
-		return ""
-	case !has:
-		return "release"
-	case is.Phase == schedule.Running && (!had || was.Phase != is.Phase || was.Owner != is.Owner || was.Sessions != is.Sessions):
-		return "claim"
-	case !had || was.Phase != is.Phase || !was.Due.Equal(is.Due):
-		switch is.Phase {
-		case schedule.Stopping:
-			return "stop"
-		case schedule.Parked:
-			return "park"
-		}
-		return "retry"
-	case !was.Lease.Equal(is.Lease):
-		return "renew"
-	case is != was:
-		return "update"
-	}
-	return ""
-}
-
-// deliveryVerb returns the verb for what happened to a delivery, "" if it is unchanged.
-func deliveryVerb(was, is schedule.Delivery) string {
-	switch {
-	case is == was:
-		return ""
-	case is.Refused != "" && is.Refused != was.Refused:
-		return "refuse"
-	}
-	return "deliver"
-}
-
-// conversationVerb returns the verb for what happened to a conversation, "" if it is
-// unchanged, or if its claim or its delivery says so.
-func conversationVerb(old, new *schedule.State, id tracker.ID) string {
-	was, had := old.Conversations[id]
-	is, has := new.Conversations[id]
-	if old.Deliveries[id].Head != new.Deliveries[id].Head {
-		is.Checks = was.Checks // a push clears them
-	}
-	switch {
-	case reflect.DeepEqual(was, is), claimVerb(old, new, id) != "":
-		return ""
-	case had && !has:
-		return "forget"
-	}
-	return "hear"
+	return "Update " + strings.Join(names, ", ")
 }
 
 // plainName returns a short name of an issue in which GitHub finds no reference: each

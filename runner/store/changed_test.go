@@ -13,68 +13,38 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-func TestTheCommitMessageIsThePlanInWords(t *testing.T) {
+func TestTheCommitMessageNamesTheIssuesThatChanged(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	set := func(ids ...string) func(*schedule.State) {
-		return func(s *schedule.State) {
-			for _, id := range ids {
-				s.Claims[tracker.ID(id)] = schedule.Claim{ID: tracker.ID(id), Identifier: "NEW-" + id, Phase: schedule.Running}
-			}
-		}
-	}
-	claim := func(id tracker.ID, change func(*schedule.Claim)) func(*schedule.State) {
-		return func(s *schedule.State) {
-			c := s.Claims[id]
-			change(&c)
-			s.Claims[id] = c
-		}
-	}
-	deliver := func(id tracker.ID, change func(*schedule.Delivery)) func(*schedule.State) {
-		return func(s *schedule.State) {
-			d := s.Deliveries[id]
-			change(&d)
-			s.Deliver(id, d)
-		}
-	}
-	hear := func(ids ...tracker.ID) func(*schedule.State) {
-		return func(s *schedule.State) {
-			for _, id := range ids {
-				c := s.Conversations[id]
-				c.Heard.At = at.Add(time.Minute)
-				s.Conversations[id] = c
-			}
-		}
-	}
-	for want, change := range map[string][]func(*schedule.State){
-		"Claim NEW-1, NEW-2; release ABC-3":                  {set("1", "2"), func(s *schedule.State) { delete(s.Claims, "c3") }},
-		"Claim ABC-3":                                        {claim("c3", func(c *schedule.Claim) { c.Phase, c.Due = schedule.Running, time.Time{} })},
-		"Claim NEW-1, NEW-2, NEW-3, NEW-4, NEW-5 and 2 more": {set("1", "2", "3", "4", "5", "6", "7")},
-		"Retry ABC-1":                                        {claim("a1", func(c *schedule.Claim) { c.Phase, c.Due = schedule.Waiting, at })},
-		"Stop ABC-1":                                         {claim("a1", func(c *schedule.Claim) { c.Phase = schedule.Stopping })},
-		"Park ABC-1":                                         {claim("a1", func(c *schedule.Claim) { c.Phase = schedule.Parked })},
-		"Deliver ABC-1, ABC-8":                               {deliver("a1", func(d *schedule.Delivery) { d.Head, d.Pushing, d.Refused = d.Pushing, "", "" }), deliver("e5", func(d *schedule.Delivery) { d.Identifier, d.Pushing = "ABC-8", strings.Repeat("a", 40) })},
-		"Refuse ABC-1; retry ABC-1":                          {deliver("a1", func(d *schedule.Delivery) { d.Refused = "too large" }), claim("a1", func(c *schedule.Claim) { c.Phase, c.Due = schedule.Waiting, at })},
-		"Renew ABC-1, ABC-2":                                 {claim("a1", func(c *schedule.Claim) { c.Lease = at }), claim("b2", func(c *schedule.Claim) { c.Lease = at })},
-		"Update ABC-1; resume":                               {claim("a1", func(c *schedule.Claim) { c.Thread = "th-9" }), func(s *schedule.State) { s.Pause = schedule.Pause{} }},
-		"Hear ABC-1, ABC-9":                                  {hear("a1", "b1")},
-		"Forget ABC-9":                                       {func(s *schedule.State) { delete(s.Conversations, "b1"); s.Deliver("b1", schedule.Delivery{}) }},
-		"Claim ABC-3; hear ABC-1":                            {claim("c3", func(c *schedule.Claim) { c.Phase, c.Due = schedule.Running, time.Time{} }), hear("a1", "c3")},
-		"Pause":                                              {func(s *schedule.State) { s.Pause.Until = at }},
-		"Note the end of a tick":                             {func(s *schedule.State) { s.Days = nil; s.AppendHistory(schedule.TickRecord{Run: "9"}) }},
-		"Update the totals":                                  {func(s *schedule.State) { s.Days = nil }},
-		"Claim GH 12, octo/x 13, you, x  y":                  {named("GH-12", "octo/x#13", "@you", "x\r\ny")},
-		fmt.Sprintf("Claim %.39s…", fmt.Sprintf("%050d", 0)): {named(fmt.Sprintf("%050d", 0))},
-		"Claim https github.com/o/r/issues/1":                {named("https://github.com/o/r/issues/1")},
+	for want, change := range map[string]func(*schedule.State){
+		"Update ABC-1": func(s *schedule.State) {
+			c := s.Claims["a1"]
+			c.Lease = at
+			s.Claims["a1"] = c
+		},
+		"Update ABC-3":                       func(s *schedule.State) { delete(s.Claims, "c3") },
+		"Update ABC-1, ABC-8":                func(s *schedule.State) { deliver(s, "a1", "ABC-1"); deliver(s, "z8", "ABC-8") },
+		"Update ABC-9":                       func(s *schedule.State) { delete(s.Conversations, "b1"); s.Deliver("b1", schedule.Delivery{}) },
+		"Update z9":                          func(s *schedule.State) { s.Conversations["z9"] = schedule.Conversation{Rounds: 1} },
+		"Update the state":                   func(s *schedule.State) { s.Pause.Until = at; s.AppendHistory(schedule.TickRecord{Run: "9"}) },
+		"Update 0, 1, 2, 3, 4 and 2 more":    named("0", "1", "2", "3", "4", "5", "6"),
+		"Update GH 12, octo/x 13, you, x  y": named("GH-12", "octo/x#13", "@you", "x\r\ny"),
+		fmt.Sprintf("Update %.39s…", fmt.Sprintf("%050d", 0)): named(fmt.Sprintf("%050d", 0)),
+		"Update https github.com/o/r/issues/1":                named("https://github.com/o/r/issues/1"),
 	} {
 		s := sample()
-		for _, f := range change {
-			f(s)
-		}
+		change(s)
 		if got := commitMessage(sample(), s); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
+}
+
+// deliver records work that is being pushed.
+func deliver(s *schedule.State, id tracker.ID, identifier string) {
+	d := s.Deliveries[id]
+	d.Identifier, d.Pushing = identifier, strings.Repeat("a", 40)
+	s.Deliver(id, d)
 }
 
 // named returns a change that claims issues with these identifiers.
