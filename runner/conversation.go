@@ -142,7 +142,7 @@ func (c *conversations) toRead() []discussion.Topic {
 	var topics []discussion.Topic
 	add := func(id tracker.ID) {
 		delivery := c.state.Deliveries[id]
-		t := discussion.Topic{ID: id, Since: c.state.Conversations[id].Heard.At.Truncate(time.Second)}
+		t := discussion.Topic{ID: id, Since: c.state.Conversations[id].ReadUpTo.At.Truncate(time.Second)}
 		if t.PullRequest = c.pullOf(id); t.Number > 0 {
 			t.Head, t.Base, t.Pull = delivery.Head, delivery.Base, c.state.Conversations[id].Pull
 		} else if delivery.Number > 0 && c.wf.Settings.Delivery.Kind == workflow.KindPullRequest {

@@ -39,7 +39,7 @@ func (o *orders) take(id tracker.ID, order schedule.Order) bool {
 	if !o.state.Order(id, order, now) {
 		return false
 	}
-	o.unsaved.add(schedule.Ordered{ID: id, Order: order, At: now})
+	o.unsaved.add(schedule.CommandGiven{ID: id, Order: order, At: now})
 	return true
 }
 
@@ -58,7 +58,7 @@ func (o *orders) request(r progress.Request) error {
 func (o *orders) waiting() []tracker.ID {
 	var ids []tracker.ID
 	for id := range o.state.Conversations {
-		if _, claimed := o.state.Claims[id]; !claimed && o.state.IsOrdered(id) {
+		if _, claimed := o.state.Claims[id]; !claimed && o.state.HasPendingCommand(id) {
 			ids = append(ids, id)
 		}
 	}

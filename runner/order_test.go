@@ -52,7 +52,7 @@ func TestACommandOfAnotherRunStopsASessionWithinAPoll(t *testing.T) {
 		if took < time.Hour || took > time.Hour+time.Minute {
 			t.Errorf("the session was stopped after %v", took)
 		}
-		if c := f.claims()["A-1"]; c.Phase != schedule.Parked || c.Why != "kim gave the command stop" || f.state().IsOrdered("A-1") {
+		if c := f.claims()["A-1"]; c.Phase != schedule.Parked || c.Why != "kim gave the command stop" || f.state().HasPendingCommand("A-1") {
 			t.Errorf("it left %+v", c)
 		}
 	})
@@ -96,7 +96,7 @@ func TestAPlanWithACommandHasWorkAndSavesNothing(t *testing.T) {
 		r := f.run()
 		r.Order = orderOn(schedule.CommandRetry)
 		tick, err := r.Plan(t.Context())
-		if err != nil || !tick.Work() || f.state().IsOrdered("A-1") {
+		if err != nil || !tick.Work() || f.state().HasPendingCommand("A-1") {
 			t.Errorf("%v, work %t", err, tick.Work())
 		}
 	})
@@ -159,7 +159,7 @@ func TestACommandOfTheStatusPageIsObeyedWhileTheRunLasts(t *testing.T) {
 		if got := given["A-2"]; len(got) != 1 || got[0].Text != "The old one." || got[0].Kind != prompt.FeedbackAnswer || len(given["A-1"]) != 0 {
 			t.Errorf("given: %+v", given)
 		}
-		if talk := f.state().Conversations["A-2"]; talk.Answer != "" || talk.Ordered != (schedule.Order{}) {
+		if talk := f.state().Conversations["A-2"]; talk.Answer != "" || talk.PendingCommand != (schedule.Order{}) {
 			t.Errorf("left: %+v", talk)
 		}
 	})

@@ -95,12 +95,12 @@ func (c *conversations) answerOrders(ctx context.Context) {
 			continue
 		}
 		talk := c.state.Conversations[id]
-		taken := n.Feedback.Command == "" || talk.Obeyed.Equal(n.Feedback.Obeyed) || talk.Heard.Equal(n.Feedback.Mark)
+		taken := n.Feedback.Command == "" || talk.CommandsUpTo.Equal(n.Feedback.CommandsUpTo) || talk.ReadUpTo.Equal(n.Feedback.Mark)
 		if !taken {
 			continue // it waits for a session to end
 		}
-		if n.Feedback.Command == "" && !talk.Heard.Equal(n.Feedback.Mark) { // what the plan does not need to know
-			c.change(schedule.ConversationRead{ID: id, Obeyed: &n.Feedback.Obeyed})
+		if n.Feedback.Command == "" && !talk.ReadUpTo.Equal(n.Feedback.Mark) { // what the plan does not need to know
+			c.change(schedule.ConversationRead{ID: id, CommandsUpTo: &n.Feedback.CommandsUpTo})
 		}
 		orders := n.Orders
 		for _, o := range orders {

@@ -13,10 +13,10 @@ const pullPrefix = "pull "
 
 // compare returns the names of the comments that count, for the next run to compare with, and
 // a sentence for what people edited or deleted since an earlier run read it. It looks only at
-// comments that are not older than the mark Heard. Where not all comments were read now, it
+// comments that are not older than the mark ReadUpTo. Where not all comments were read now, it
 // keeps the old names. If no name is new and nothing changed, it returns the old list.
 func compare(w World, remarks []remark, rules Rules, c schedule.Conversation) (names, changes []string) {
-	from := c.Heard.At.Unix()
+	from := c.ReadUpTo.At.Unix()
 	now := make(map[string]remark, len(remarks)) // by place and id
 	for _, r := range remarks {
 		name := r.name()

@@ -68,7 +68,7 @@ func TestACommentThatIsNotListedAnyMoreIsNotDeleted(t *testing.T) {
 	t.Parallel()
 	c := heard
 	c.Read = Read(onIssue(by("kim", "Paint it red.")), c, Rules{}, noon).Read
-	c.Heard = schedule.Mark{At: noon} // it was answered long ago
+	c.ReadUpTo = schedule.Mark{At: noon} // it was answered long ago
 	if n := Read(onIssue(), c, Rules{}, noon); len(n.Changes) > 0 || !slices.Equal(n.Read, c.Read) {
 		t.Errorf("it says %q, and keeps %q: a save for nothing", n.Changes, n.Read)
 	}

@@ -70,15 +70,15 @@ func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 	remarks := remarksOf(w, c.Asked != "")
 	comments := make([]tracker.Comment, 0, len(remarks))
 	ignored := distrusted{}
-	obeyed := c.Obeyed
+	obeyed := c.CommandsUpTo
 	if obeyed.At.IsZero() {
-		obeyed = c.Heard
+		obeyed = c.ReadUpTo
 	}
 	said := false
-	n.Feedback.Given = true
+	n.Feedback.Prompted = true
 	for _, r := range remarks {
 		comments = append(comments, r.Comment)
-		after := isAfter(r.Comment, c.Heard)
+		after := isAfter(r.Comment, c.ReadUpTo)
 		if order, ok := orderOf(r.Comment, r.onPull); ok && r.order {
 			if isAfter(r.Comment, obeyed) {
 				n.Orders = append(n.Orders, order)
@@ -97,12 +97,12 @@ func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 		r.item.quotes = r.order && quotesCommand(r.item.Text)
 		n.Items = append(n.Items, r.item)
 		said = said || !r.quiet
-		n.Feedback.Given = n.Feedback.Given && (r.quiet || !isAfter(r.Comment, c.Given))
-		n.Feedback.Fresh = n.Feedback.Fresh || !r.quiet && (c.Parked.IsZero() || isAfter(r.Comment, c.Parked))
+		n.Feedback.Prompted = n.Feedback.Prompted && (r.quiet || !isAfter(r.Comment, c.PromptedUpTo))
+		n.Feedback.Fresh = n.Feedback.Fresh || !r.quiet && (c.ParkedUpTo.IsZero() || isAfter(r.Comment, c.ParkedUpTo))
 	}
 	n.Read, n.Changes = compare(w, remarks, rules, c)
-	n.Feedback.Mark = extend(c.Heard, comments, now)
-	n.Feedback.Mark.Checks, n.Feedback.Mark.Conflict = c.Heard.Checks, c.Heard.Conflict
+	n.Feedback.Mark = extend(c.ReadUpTo, comments, now)
+	n.Feedback.Mark.Checks, n.Feedback.Mark.Conflict = c.ReadUpTo.Checks, c.ReadUpTo.Conflict
 	n.readOrders(obeyed, comments, now)
 	waits := n.readPull(w.Pull, c, rules, said, now)
 	if said {
@@ -112,7 +112,7 @@ func Read(w World, c schedule.Conversation, rules Rules, now time.Time) News {
 		n.Items = nil
 	}
 	mark := n.Feedback.Mark
-	n.Feedback.Given = n.Feedback.Given && n.Feedback.Round != "" && mark.Checks == c.Given.Checks && mark.Conflict == c.Given.Conflict
+	n.Feedback.Prompted = n.Feedback.Prompted && n.Feedback.Round != "" && mark.Checks == c.PromptedUpTo.Checks && mark.Conflict == c.PromptedUpTo.Conflict
 	n.Feedback.Summary = summarize(n.Items)
 	n.number()
 	n.Ignored = append(n.Ignored, ignored.sentences()...)
@@ -183,7 +183,7 @@ func (n *News) readOrders(obeyed schedule.Mark, comments []tracker.Comment, now 
 	if len(n.Orders) == 0 {
 		return
 	}
-	n.Feedback.Obeyed = extend(obeyed, comments, now)
+	n.Feedback.CommandsUpTo = extend(obeyed, comments, now)
 	by := map[string]bool{}
 	for _, o := range n.Orders {
 		if o.Known && o.Command != schedule.CommandStatus {
@@ -212,14 +212,14 @@ func (n *News) readPull(p *Pull, c schedule.Conversation, rules Rules, said bool
 	}
 	f := failuresOf(p, rules, now)
 	n.Ignored = append(n.Ignored, f.ignored()...)
-	if f.digest != "" && f.digest != c.Heard.Checks && (f.ended || said) {
+	if f.digest != "" && f.digest != c.ReadUpTo.Checks && (f.ended || said) {
 		n.Items = append(n.Items, f.items()...)
 		n.Feedback.Mark.Checks, n.Feedback.Round = f.digest, schedule.RoundChecks
-	} else if f.digest != "" && !f.ended && f.digest != c.Heard.Checks {
+	} else if f.digest != "" && !f.ended && f.digest != c.ReadUpTo.Checks {
 		waits = true
 		n.Ignored = append(n.Ignored, fmt.Sprintf("%s of %s failed, and %d still run: they are waited for, at most %v", quote(f.names()), p.URL, p.Running, patience))
 	}
-	if p.Conflicts && !moved && p.Head != c.Heard.Conflict {
+	if p.Conflicts && !moved && p.Head != c.ReadUpTo.Conflict {
 		n.Items = append(n.Items, Item{OnPull: true, Feedback: prompt.Feedback{
 			Kind: prompt.FeedbackConflict, Author: p.Base, URL: p.URL,
 			Text: fmt.Sprintf("The branch conflicts with %s: merge origin/%s into it, and resolve the conflicts.", p.Base, p.Base),

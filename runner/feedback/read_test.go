@@ -39,7 +39,7 @@ func open(p Pull) World {
 }
 
 // heard is a conversation in which everything older than an hour was given.
-var heard = schedule.Conversation{Heard: schedule.Mark{At: ago(60)}}
+var heard = schedule.Conversation{ReadUpTo: schedule.Mark{At: ago(60)}}
 
 func TestWhatCountsAsWork(t *testing.T) {
 	t.Parallel()
@@ -99,7 +99,7 @@ func TestWhatCountsAsWork(t *testing.T) {
 				t.Errorf("fresh is %t", n.Feedback.Fresh)
 			}
 			// What was given is not given again.
-			after := Read(row.world, schedule.Conversation{Heard: n.Feedback.Mark}, Rules{Bots: []string{"linter"}}, noon)
+			after := Read(row.world, schedule.Conversation{ReadUpTo: n.Feedback.Mark}, Rules{Bots: []string{"linter"}}, noon)
 			if row.round != "" && (after.Feedback.Round != "" || len(after.Items) > 0 || !after.Settled) {
 				t.Errorf("it is given again: %+v", after.Items)
 			}
@@ -135,7 +135,7 @@ func TestTheSameFailuresAreOneItemHoweverOftenTheyAreRead(t *testing.T) {
 	}
 	unit, lint := Check{ID: "1", Name: "unit", Verdict: "failure"}, Check{ID: "2", Name: "lint", Verdict: "failure"}
 	first := Read(world("a", unit, lint), heard, Rules{}, noon)
-	given := schedule.Conversation{Heard: first.Feedback.Mark}
+	given := schedule.Conversation{ReadUpTo: first.Feedback.Mark}
 	again := unit
 	again.ID = "3" // somebody ran it again
 	for name, row := range map[string]struct {
@@ -156,7 +156,7 @@ func TestAConflictIsFeedbackOnceForACommit(t *testing.T) {
 	t.Parallel()
 	world := func(head string) World { return open(Pull{Head: head, Ours: head, Conflicts: true, Base: "main"}) }
 	first := Read(world("a"), heard, Rules{}, noon)
-	given := schedule.Conversation{Heard: first.Feedback.Mark}
+	given := schedule.Conversation{ReadUpTo: first.Feedback.Mark}
 	if got := Read(world("a"), given, Rules{}, noon).Feedback.Round; got != "" {
 		t.Errorf("the same conflict began the round %q again", got)
 	}
@@ -221,7 +221,7 @@ func TestOfPeopleWhoContradictEachOtherTheLastCounts(t *testing.T) {
 		t.Errorf("it says %q", got)
 	}
 	c := heard
-	c.Obeyed = n.Feedback.Obeyed
+	c.CommandsUpTo = n.Feedback.CommandsUpTo
 	if n := Read(onIssue(retry, stop), c, Rules{}, noon); len(n.Orders) > 0 || n.Feedback.Command != "" {
 		t.Errorf("the commands are obeyed again: %+v", n.Orders)
 	}
@@ -243,7 +243,7 @@ func TestOnlyWhatIsNewerThanItsParkingLetsAnIssueGoOn(t *testing.T) {
 	old.At = ago(10)
 	parked := Read(onIssue(old), heard, Rules{}, noon)
 	c := heard
-	c.Parked = parked.Feedback.Mark
+	c.ParkedUpTo = parked.Feedback.Mark
 	if n := Read(onIssue(old), c, Rules{}, noon); n.Feedback.Fresh || n.Feedback.Round != schedule.RoundSaid {
 		t.Errorf("what was known at the parking: %+v", n.Feedback)
 	}
@@ -309,11 +309,11 @@ func TestAnAnswerOfTheProgramMakesNothingNew(t *testing.T) {
 	red := Check{Name: "unit", Verdict: "failure", At: ago(2)}
 	thread := func(comments ...tracker.Comment) Pull { return Pull{Threads: []Thread{{ID: "t", Comments: comments}}} }
 	first := Read(open(thread(asks)), heard, Rules{}, noon).Feedback
-	if first.Given {
+	if first.Prompted {
 		t.Errorf("what nobody was given counts as given: %+v", first)
 	}
 	failed := heard
-	failed.Given = first.Mark
+	failed.PromptedUpTo = first.Mark
 	withRed := thread(asks, answer)
 	withRed.Checks = []Check{red}
 	for name, test := range map[string]struct {
@@ -326,8 +326,8 @@ func TestAnAnswerOfTheProgramMakesNothingNew(t *testing.T) {
 		"with a red check": {withRed, false},
 	} {
 		got := Read(open(test.pull), failed, Rules{}, noon).Feedback
-		if got.Given != test.want || got.Round == "" {
-			t.Errorf("%s: given %v: %+v", name, got.Given, got)
+		if got.Prompted != test.want || got.Round == "" {
+			t.Errorf("%s: given %v: %+v", name, got.Prompted, got)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func largePlan() Plan {
 		}
 		for id, c := range slice.State.Claims {
 			mark := schedule.Mark{At: now, IDs: []string{"IC_1@1772366400", "IC_2@1772366401"}, Checks: "8f3a"}
-			slice.State.Conversations[id] = schedule.Conversation{Heard: mark, Given: mark, Rounds: 1}
+			slice.State.Conversations[id] = schedule.Conversation{ReadUpTo: mark, PromptedUpTo: mark, Rounds: 1}
 			slice.State.Deliver(id, schedule.Delivery{Identifier: c.Identifier, Branch: "symphony/" + c.Identifier, Base: "main", Head: strings.Repeat("c0", 20), Number: 7, At: now})
 		}
 	}

@@ -122,7 +122,7 @@ func (s *State) abandon(c Claim, why string, p Policy, now time.Time) Claim {
 	}
 	talk := s.conversation(c.ID, now)
 	talk.end(Outcome{Class: IssueFailed}, c.StopReason, next.Phase)
-	s.converse(c.ID, talk)
+	s.setConversation(c.ID, talk)
 	c.setPhase(next.Phase, next.Why.String(), now)
 	if next.Phase == Waiting {
 		c.Due = now
@@ -189,6 +189,6 @@ func (s *State) Release(id tracker.ID) bool {
 	delete(s.Claims, id)
 	talk := s.Conversations[id]
 	talk.release(Claim{}, Changed, false)
-	s.converse(id, talk)
+	s.setConversation(id, talk)
 	return true
 }

@@ -33,15 +33,15 @@ func (s *State) Apply(d Decision, now time.Time) {
 		if d.Feedback.Round == RoundSaid {
 			c.Idle = 0 // there is something to do again
 		}
-		talk.give(d.Feedback)
-		talk.hear(d.Feedback)
+		talk.markPrompted(d.Feedback)
+		talk.markRead(d.Feedback)
 		s.Tick.Sessions++
 		s.today(now).Sessions++
 	case Observe:
-		if d.Feedback.Ordered {
+		if d.Feedback.Pending {
 			talk.obey(d.Feedback)
 		}
-		talk.hear(d.Feedback)
+		talk.markRead(d.Feedback)
 		if d.Issue.ID != "" {
 			c.observe(d.Issue)
 		}
@@ -74,7 +74,7 @@ func (s *State) Apply(d Decision, now time.Time) {
 	case d.Action != Observe || claimed:
 		s.Claims[d.ID] = c
 	}
-	s.converse(d.ID, talk)
+	s.setConversation(d.ID, talk)
 	if d.Action == Finish {
 		if s.Finishing == nil {
 			s.Finishing = map[tracker.ID]bool{}

@@ -74,17 +74,19 @@ func (c Finished) Apply(s *State, _ Policy) { s.Finished(c.ID) }
 
 func (c Finished) String() string { return fmt.Sprintf("%s is finished", c.ID) }
 
-// Ordered is a command that was not given in a comment.
-type Ordered struct {
+// CommandGiven is a command from outside of comments.
+type CommandGiven struct {
 	ID    tracker.ID
 	Order Order
 	At    time.Time
 }
 
 // Apply calls [State.Order].
-func (c Ordered) Apply(s *State, _ Policy) { s.Order(c.ID, c.Order, c.At) }
+func (c CommandGiven) Apply(s *State, _ Policy) { s.Order(c.ID, c.Order, c.At) }
 
-func (c Ordered) String() string { return fmt.Sprintf("%s was ordered for %s", c.Order.Command, c.ID) }
+func (c CommandGiven) String() string {
+	return fmt.Sprintf("%s was ordered for %s", c.Order.Command, c.ID)
+}
 
 // PausePassed says that a test of the cause of a pause passed.
 type PausePassed struct {
@@ -122,7 +124,7 @@ type ConversationRead struct {
 	Read         *[]string
 	Pull, Posted *string
 	Checks       *Checks
-	Obeyed       *Mark
+	CommandsUpTo *Mark
 }
 
 // Apply changes the conversation, if there is one.
@@ -135,7 +137,7 @@ func (c ConversationRead) Apply(s *State, _ Policy) {
 	set(&talk.Pull, c.Pull)
 	set(&talk.Posted, c.Posted)
 	set(&talk.Checks, c.Checks)
-	set(&talk.Obeyed, c.Obeyed)
+	set(&talk.CommandsUpTo, c.CommandsUpTo)
 	s.Conversations[c.ID] = talk
 }
 
@@ -144,7 +146,7 @@ func (c ConversationRead) String() string {
 	for _, f := range []struct {
 		name string
 		set  bool
-	}{{"comments", c.Read != nil}, {"pull request", c.Pull != nil}, {"post", c.Posted != nil}, {"checks", c.Checks != nil}, {"commands", c.Obeyed != nil}} {
+	}{{"comments", c.Read != nil}, {"pull request", c.Pull != nil}, {"post", c.Posted != nil}, {"checks", c.Checks != nil}, {"commands", c.CommandsUpTo != nil}} {
 		if f.set {
 			fields = append(fields, f.name)
 		}

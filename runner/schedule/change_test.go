@@ -45,7 +45,7 @@ func genChange(t *rapid.T, f fixture) schedule.Change {
 	case 3:
 		return schedule.Finished{ID: id}
 	case 4:
-		return schedule.Ordered{ID: id, Order: schedule.Order{Command: schedule.CommandStop, By: "kim"}, At: f.now}
+		return schedule.CommandGiven{ID: id, Order: schedule.Order{Command: schedule.CommandStop, By: "kim"}, At: f.now}
 	case 5:
 		return schedule.PausePassed{Began: f.state.Pause.Since, At: f.now}
 	case 6:
@@ -54,7 +54,7 @@ func genChange(t *rapid.T, f fixture) schedule.Change {
 	}
 	c := schedule.ConversationRead{ID: id, Pull: optional("pull"), Posted: optional("posted")}
 	if rapid.Bool().Draw(t, "commands") {
-		c.Obeyed = &schedule.Mark{At: f.now.Add(-time.Minute)}
+		c.CommandsUpTo = &schedule.Mark{At: f.now.Add(-time.Minute)}
 	}
 	return c
 }

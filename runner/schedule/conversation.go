@@ -12,10 +12,10 @@ import (
 // about an issue. There is one for each issue that has a claim or a delivery, and it ends
 // with the last of both.
 type Conversation struct {
-	Heard  Mark // everything up to here was put before the agent, or does not count
-	Given  Mark // what the latest session was given
-	Parked Mark // what was known when the issue was parked: only what is newer lets it go on
-	Obeyed Mark // the commands up to here are obeyed; zero for those up to Heard
+	ReadUpTo     Mark // the agent has read everything up to here, or it does not count
+	PromptedUpTo Mark // the latest session was given everything up to here
+	ParkedUpTo   Mark // the issue was parked after this: only newer feedback lets it go on
+	CommandsUpTo Mark // commands up to here are obeyed; zero means up to ReadUpTo
 
 	// Read holds the names of the latest comments that count and were read, sorted. Package
 	// feedback makes them.
@@ -28,11 +28,11 @@ type Conversation struct {
 	CheckRounds int    // sessions on checks and conflicts alone, since then
 	// Moved says that the work of the last session was not published because somebody else
 	// had moved the branch: the next session is not another round.
-	Moved   bool
-	Asked   string // the agent's question that nobody has answered; empty for none
-	Posted  string // digest of what the program said last, so that it is not said again
-	Ordered Order  // a command that was not given in a comment and is not obeyed yet; zero for none
-	Answer  string // that was not given in a comment, for the next session; empty for none
+	Moved          bool
+	Asked          string // the agent's question that nobody has answered; empty for none
+	Posted         string // digest of what the program said last, so that it is not said again
+	PendingCommand Order  // command from outside of comments that is not obeyed yet; zero for none
+	Answer         string // that was not given in a comment, for the next session; empty for none
 
 	// What the next claim of the issue begins with.
 	Thread   string
@@ -101,16 +101,16 @@ const (
 
 // Feedback is what a plan needs to know of the conversation on an issue.
 type Feedback struct {
-	Round   Round  // what a session would be for; empty when nothing is unanswered
-	Fresh   bool   // some of it is newer than the mark at which the issue was parked
-	Given   bool   // none of it is newer than what the latest session was given; answers of the program may be
-	Summary string // what is unanswered, in one line: "2 comments of kim, 1 failed check"
-	Mark    Mark   // what a session that starts now is given; zero if it was too much to be read
+	Round    Round  // what a session would be for; empty when nothing is unanswered
+	Fresh    bool   // some of it is newer than the mark at which the issue was parked
+	Prompted bool   // the latest session was given all of it; only answers of the program may be newer
+	Summary  string // what is unanswered, in one line: "2 comments of kim, 1 failed check"
+	Mark     Mark   // what a session that starts now is given; zero if it was too much to be read
 
-	Command Command // the latest command of a trusted person that was not obeyed; never status, which changes nothing
-	By      string  // who gave it
-	Obeyed  Mark    // the mark when it is obeyed
-	Ordered bool    // it is [Conversation.Ordered], not a comment
+	Command      Command // the latest command of a trusted person that was not obeyed; never status, which changes nothing
+	By           string  // who gave it
+	CommandsUpTo Mark    // mark after Command is obeyed
+	Pending      bool    // Command is [Conversation.PendingCommand], not a comment
 
 	Pull   PullState
 	PullBy string // who merged or closed it; may be empty
@@ -126,19 +126,19 @@ func (m Mark) Equal(other Mark) bool {
 	return m.At.Equal(other.At) && slices.Equal(m.IDs, other.IDs) && m.Checks == other.Checks && m.Conflict == other.Conflict
 }
 
-// conversation returns the conversation on an issue. One that begins has heard all that
-// was said so far: only what is said later is feedback.
+// conversation returns the conversation on an issue. A new conversation ignores earlier
+// comments: only later ones are feedback.
 func (s *State) conversation(id tracker.ID, now time.Time) Conversation {
 	if c, known := s.Conversations[id]; known {
 		return c
 	}
 	begin := Mark{At: now.UTC()}
-	return Conversation{Heard: begin, Given: begin}
+	return Conversation{ReadUpTo: begin, PromptedUpTo: begin}
 }
 
-// converse stores the conversation on an issue as long as there is something to talk
-// about: a claim or a delivery.
-func (s *State) converse(id tracker.ID, c Conversation) {
+// setConversation stores the conversation on an issue, or drops it if the issue has neither
+// a claim nor a delivery.
+func (s *State) setConversation(id tracker.ID, c Conversation) {
 	_, claimed := s.Claims[id]
 	_, delivered := s.Deliveries[id]
 	if !claimed && !delivered {
@@ -155,10 +155,10 @@ func (s *State) converse(id tracker.ID, c Conversation) {
 // was said until now is not answered.
 func (s *State) StartConversations(now time.Time) {
 	for id := range s.Claims {
-		s.converse(id, s.conversation(id, now))
+		s.setConversation(id, s.conversation(id, now))
 	}
 	for id := range s.Deliveries {
-		s.converse(id, s.conversation(id, now))
+		s.setConversation(id, s.conversation(id, now))
 	}
 }
 
@@ -166,15 +166,16 @@ func (s *State) StartConversations(now time.Time) {
 // the issue, else any. It reports false for an issue without a claim and a delivery.
 func (s *State) Order(id tracker.ID, o Order, now time.Time) bool {
 	c := s.conversation(id, now)
-	c.Ordered = o
-	s.converse(id, c)
+	c.PendingCommand = o
+	s.setConversation(id, c)
 	_, talks := s.Conversations[id]
 	return talks
 }
 
-// IsOrdered reports whether a command on the issue is not obeyed yet that was not given in
-// a comment.
-func (s *State) IsOrdered(id tracker.ID) bool { return s.Conversations[id].Ordered.Command != "" }
+// HasPendingCommand reports whether a command from outside of comments waits on the issue.
+func (s *State) HasPendingCommand(id tracker.ID) bool {
+	return s.Conversations[id].PendingCommand.Command != ""
+}
 
 // Finished forgets an issue whose [Finish] was performed. One that was not performed
 // is decided again in the next tick.
@@ -208,12 +209,11 @@ func (c *Conversation) release(claim Claim, why Reason, clean bool) {
 	}
 }
 
-// give notes what a session is given, which is one more round unless the last session
-// failed with the same, or somebody moved the branch under it. What is not given stays
-// unanswered.
-func (c *Conversation) give(f Feedback) {
+// markPrompted notes the feedback that a session is given. That is one more round, unless
+// the last session failed with the same, or somebody moved the branch under it.
+func (c *Conversation) markPrompted(f Feedback) {
 	if f.Round == "" {
-		c.Given = c.Heard
+		c.PromptedUpTo = c.ReadUpTo
 		return
 	}
 	if !c.again(f) && !c.Moved {
@@ -224,65 +224,65 @@ func (c *Conversation) give(f Feedback) {
 			c.CheckRounds++
 		}
 	}
-	c.Given, c.Moved = f.Mark, false
+	c.PromptedUpTo, c.Moved = f.Mark, false
 }
 
 // again reports whether the last session was given the same and failed.
 func (c Conversation) again(f Feedback) bool {
-	return (f.Given || f.Mark.Equal(c.Given)) && c.isUnanswered()
+	return (f.Prompted || f.Mark.Equal(c.PromptedUpTo)) && c.isUnanswered()
 }
 
 // isUnanswered reports whether the latest session was given feedback and has not answered it.
-func (c Conversation) isUnanswered() bool { return !c.Given.Equal(c.Heard) }
+func (c Conversation) isUnanswered() bool { return !c.PromptedUpTo.Equal(c.ReadUpTo) }
 
-// hear notes that everything that was said so far does not count or was answered.
-func (c *Conversation) hear(f Feedback) {
-	if c.hasHeard(f) {
+// markRead notes that everything that was said so far does not count or was answered.
+func (c *Conversation) markRead(f Feedback) {
+	if c.isMarkedRead(f) {
 		return
 	}
-	c.Heard, c.Given, c.Obeyed = f.Mark, f.Mark, Mark{}
+	c.ReadUpTo, c.PromptedUpTo, c.CommandsUpTo = f.Mark, f.Mark, Mark{}
 }
 
-// hasHeard reports whether hear would change nothing.
-func (c Conversation) hasHeard(f Feedback) bool {
-	return f.Round != "" || f.Command != "" || f.Mark.IsZero() || f.Mark.Equal(c.Heard) && c.Obeyed.IsZero()
+// isMarkedRead reports whether markRead would change nothing.
+func (c Conversation) isMarkedRead(f Feedback) bool {
+	return f.Round != "" || f.Command != "" || f.Mark.IsZero() || f.Mark.Equal(c.ReadUpTo) && c.CommandsUpTo.IsZero()
 }
 
 // obey notes that the command was obeyed.
 func (c *Conversation) obey(f Feedback) {
-	if f.Ordered {
-		if c.Ordered.Answer != "" {
-			c.Answer = shorten(c.Ordered.Answer, maxAsked)
+	if f.Pending {
+		if c.PendingCommand.Answer != "" {
+			c.Answer = shorten(c.PendingCommand.Answer, maxAsked)
 		}
-		c.Ordered = Order{} // the comments are not obeyed with it
+		c.PendingCommand = Order{} // the comments are not obeyed with it
 		return
 	}
-	c.Obeyed, f.Command = f.Obeyed, ""
-	c.hear(f)
+	c.CommandsUpTo, f.Command = f.CommandsUpTo, ""
+	c.markRead(f)
 }
 
 // park notes what was known when a person was asked: only what is newer lets the issue go
 // on.
 func (c *Conversation) park(d Decision) {
 	f := d.Feedback
-	if c.Parked = c.Given; !f.Mark.IsZero() {
-		c.Parked = f.Mark
+	if c.ParkedUpTo = c.PromptedUpTo; !f.Mark.IsZero() {
+		c.ParkedUpTo = f.Mark
 	}
 	c.Closed = d.Why.Reason == Closed
 	if f.Command != "" && d.Why.Reason.parks() {
 		c.obey(f)
 	}
-	c.hear(f)
+	c.markRead(f)
 }
 
 // end notes how a session ended whose claim is in the given phase after it.
 func (c *Conversation) end(o Outcome, stop Reason, phase Phase) {
 	if o.Class == Done || o.Class == NeedsInput {
-		c.Heard, c.Asked, c.Answer = c.Given, shorten(o.Question, maxAsked), ""
+		c.ReadUpTo, c.Asked, c.Answer = c.PromptedUpTo, shorten(o.Question, maxAsked), ""
 	}
 	c.Moved = o.Moved
 	if phase == Parked && !stop.parks() {
-		c.Parked = c.Given
+		c.ParkedUpTo = c.PromptedUpTo
 	}
 }
 

@@ -41,7 +41,7 @@ func TestAConversationThatWasNotReadStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	for _, pull := range []schedule.PullState{"", schedule.PullOpen, schedule.PullMerged} {
 		f := delivered("1")
-		converse(f.state, "1", func(c *schedule.Conversation) { c.Obeyed = at(5, "a") })
+		converse(f.state, "1", func(c *schedule.Conversation) { c.CommandsUpTo = at(5, "a") })
 		f.snap.Feedback["1"] = schedule.Feedback{Pull: pull}
 		before := f.state.Conversations["1"]
 		plan := schedule.Plan(f.state, f.snap, f.policy, noon)
@@ -71,7 +71,7 @@ func TestAConversationLastsAsLongAsAClaimOrADelivery(t *testing.T) {
 		f.state.Apply(schedule.Decision{Action: schedule.Dispatch, ID: todo(n).ID, Issue: todo(n)}, noon)
 	}
 	talks("1 2 3")
-	if got, want := f.state.Conversations["1"].Heard, at(0); !got.Equal(want) {
+	if got, want := f.state.Conversations["1"].ReadUpTo, at(0); !got.Equal(want) {
 		t.Errorf("heard %+v, want all that was said before", got)
 	}
 	f.state.Deliver("1", published)
@@ -117,7 +117,7 @@ func TestAStateOfAnOlderVersionHasHeardWhatWasSaidBefore(t *testing.T) {
 	f.claim(todo(1), schedule.Parked, nil)
 	f.state.Deliver("2", published)
 	f.state.StartConversations(noon)
-	begun := schedule.Conversation{Heard: at(0), Given: at(0)}
+	begun := schedule.Conversation{ReadUpTo: at(0), PromptedUpTo: at(0)}
 	want := map[tracker.ID]schedule.Conversation{"1": begun, "2": begun}
 	if diff := cmp.Diff(want, f.state.Conversations); diff != "" {
 		t.Error(diff)
@@ -138,7 +138,7 @@ func TestOnlyASessionThatDidNotFailHasHeardWhatItWasGiven(t *testing.T) {
 		f.snap.Feedback["1"] = said(at(10, "a", "b"))
 		f = f.then(f.plan())
 		f.state.Exit("1", schedule.Outcome{Class: class, Why: "as drawn", Issue: f.snap.Claimed["1"]}, f.policy, noon)
-		if got := f.state.Conversations["1"].Heard.Equal(at(10, "a", "b")); got != heard {
+		if got := f.state.Conversations["1"].ReadUpTo.Equal(at(10, "a", "b")); got != heard {
 			t.Errorf("%s: heard %v, want %v", class, got, heard)
 		}
 	}
@@ -172,7 +172,7 @@ func TestASessionThatWasGivenNothingHasHeardNothing(t *testing.T) {
 		t.Fatalf("not started: %+v", c)
 	}
 	f.state.Exit("1", schedule.Outcome{Class: schedule.Done, Issue: &issue}, f.policy, noon)
-	if got := f.state.Conversations["1"].Heard; !got.Equal(at(60)) {
+	if got := f.state.Conversations["1"].ReadUpTo; !got.Equal(at(60)) {
 		t.Errorf("heard %+v", got)
 	}
 }
@@ -184,7 +184,7 @@ func TestCommentsDuringAStopDoNotLetTheIssueGoOn(t *testing.T) {
 	f.snap.Claimed["1"] = &issue
 	f.state.StartConversations(noon.Add(-time.Hour))
 	stop := said(at(10))
-	stop.Command, stop.By, stop.Obeyed = schedule.CommandStop, "kim", at(10)
+	stop.Command, stop.By, stop.CommandsUpTo = schedule.CommandStop, "kim", at(10)
 	f.snap.Feedback = map[tracker.ID]schedule.Feedback{"1": stop}
 	f = f.then(f.plan())
 	next := f.state.Exit("1", schedule.Outcome{Class: schedule.Stopped, Issue: f.snap.Claimed["1"]}, f.policy, noon)
@@ -231,7 +231,7 @@ func TestAClaimForFeedbackIsAnyOtherOnceItsIssueIsActive(t *testing.T) {
 func TestTheNextClaimBeginsWhereTheLastOneEnded(t *testing.T) {
 	t.Parallel()
 	f := delivered("1")
-	f.state.Conversations["1"] = schedule.Conversation{Heard: at(60), Given: at(60), Thread: "t", Sessions: 4, Tokens: 70}
+	f.state.Conversations["1"] = schedule.Conversation{ReadUpTo: at(60), PromptedUpTo: at(60), Thread: "t", Sessions: 4, Tokens: 70}
 	f.snap.Feedback["1"] = said(at(10))
 	c := f.then(f.plan()).state.Claims["1"]
 	if c.Thread != "t" || c.Sessions != 5 || c.Tokens != 70 || c.Attempt != 1 {
@@ -257,9 +257,9 @@ func TestAnOperatorLetsRoundsBeginAgain(t *testing.T) {
 	} {
 		f := delivered("1")
 		f.claim(todo(1), schedule.Parked, nil)
-		f.state.Conversations["1"] = schedule.Conversation{Heard: at(60), Rounds: 5, CheckRounds: 3, Tokens: 9, Thread: "t"}
+		f.state.Conversations["1"] = schedule.Conversation{ReadUpTo: at(60), Rounds: 5, CheckRounds: 3, Tokens: 9, Thread: "t"}
 		act(f.state)
-		if talk := f.state.Conversations["1"]; talk.Rounds != 0 || talk.CheckRounds != 0 || !talk.Heard.Equal(at(60)) {
+		if talk := f.state.Conversations["1"]; talk.Rounds != 0 || talk.CheckRounds != 0 || !talk.ReadUpTo.Equal(at(60)) {
 			t.Errorf("after a %s: %+v", name, talk)
 		}
 	}
@@ -332,7 +332,7 @@ func ordered(t *testing.T, f fixture, command schedule.Command, read bool) fixtu
 	if read {
 		f.snap.Feedback = map[tracker.ID]schedule.Feedback{"1": {Mark: at(1)}}
 	}
-	if !f.state.Order("1", schedule.Order{Command: command, By: "kim"}, noon) || !f.state.IsOrdered("1") {
+	if !f.state.Order("1", schedule.Order{Command: command, By: "kim"}, noon) || !f.state.HasPendingCommand("1") {
 		t.Fatal("the command is not noted")
 	}
 	return f
@@ -348,13 +348,13 @@ func TestACommandThatStartedARunIsObeyedOnceLikeAComment(t *testing.T) {
 		}
 		f = f.then(stop)
 		next := f.state.Exit("1", schedule.Outcome{Class: schedule.Stopped, Issue: f.snap.Claimed["1"]}, f.policy, noon)
-		if next.Phase != schedule.Parked || f.state.IsOrdered("1") {
-			t.Fatalf("after the stop: %+v, ordered: %t", next, f.state.IsOrdered("1"))
+		if next.Phase != schedule.Parked || f.state.HasPendingCommand("1") {
+			t.Fatalf("after the stop: %+v, ordered: %t", next, f.state.HasPendingCommand("1"))
 		}
 		f = ordered(t, f, schedule.CommandRetry, read)
 		converse(f.state, "1", func(c *schedule.Conversation) { c.Rounds = 4 })
 		f = f.then(f.plan())
-		if c := f.state.Claims["1"]; c.Phase != schedule.Running || f.state.Conversations["1"].Rounds != 0 || f.state.IsOrdered("1") {
+		if c := f.state.Claims["1"]; c.Phase != schedule.Running || f.state.Conversations["1"].Rounds != 0 || f.state.HasPendingCommand("1") {
 			t.Errorf("after a retry: %+v", c)
 		}
 	}
@@ -378,7 +378,7 @@ func TestACommandWaitsForTheRunThatWorksOnTheIssue(t *testing.T) {
 func TestACommandLeavesTheCommandOfACommentForLater(t *testing.T) {
 	t.Parallel()
 	f := ordered(t, running(todo(1)), schedule.CommandResume, true)
-	f.snap.Feedback["1"] = schedule.Feedback{Mark: at(1), Command: schedule.CommandStop, By: "lee", Obeyed: at(2)}
+	f.snap.Feedback["1"] = schedule.Feedback{Mark: at(1), Command: schedule.CommandStop, By: "lee", CommandsUpTo: at(2)}
 	f = f.then(f.plan())
 	if got := f.plan(); len(got) != 1 || got[0].Action != schedule.Stop || !strings.Contains(got[0].Why.Detail, "lee wrote") {
 		t.Errorf("after the resume: %+v", got)
@@ -400,7 +400,7 @@ func TestACommandNeedsAnIssueThatTheStateKnows(t *testing.T) {
 	f.policy.HandedOver = "Review"
 	f.snap.Claimed["2"] = &issue
 	f = f.then(f.plan())
-	if c := f.state.Claims["2"]; c.Phase == "" || f.state.IsOrdered("2") {
+	if c := f.state.Claims["2"]; c.Phase == "" || f.state.HasPendingCommand("2") {
 		t.Errorf("after a retry of an issue that was handed over: %+v", c)
 	}
 }
@@ -414,7 +414,7 @@ func TestACommandOnAnIssueThatIsOverIsDropped(t *testing.T) {
 	done.State = "Done"
 	f.snap.Claimed["1"] = &done
 	f = f.then(f.plan())
-	if f.state.IsOrdered("1") || len(f.state.Claims) > 0 {
+	if f.state.HasPendingCommand("1") || len(f.state.Claims) > 0 {
 		t.Errorf("left: %+v %+v", f.state.Conversations, f.state.Claims)
 	}
 	if again := f.plan(); len(again) > 0 {
@@ -475,7 +475,7 @@ func TestTheSameFeedbackBeginsNoSecondSessionAtOnce(t *testing.T) {
 			t.Fatalf("%s: the claim is %+v", class, c)
 		}
 		same := said(at(5, "a", "ours"))
-		same.Given = true
+		same.Prompted = true
 		starts := func(what string, said schedule.Feedback, want bool) {
 			t.Helper()
 			f.snap.Feedback["1"] = said

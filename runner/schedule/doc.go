@@ -118,15 +118,15 @@
 // with, by marks that move forward only. It exists as long as the issue has a claim or a
 // delivery:
 //
-//	first Dispatch          Heard: what was said before is not feedback
-//	read, in each poll      Feedback: what is newer than Heard, and whether that is newer than Parked
-//	nothing is unanswered   Observe: Heard moves on
-//	a round is due          Dispatch: Given. Rounds grows, unless a session failed with the same
+//	first Dispatch          ReadUpTo: earlier comments are not feedback
+//	read, in each poll      Feedback: everything newer than ReadUpTo; Fresh if it is newer than ParkedUpTo
+//	nothing is unanswered   Observe: ReadUpTo moves on
+//	a round is due          Dispatch: PromptedUpTo. Rounds grows, unless a session failed with the same
 //	                        or because somebody had moved the branch
-//	done or asked           Exit: Heard = Given
-//	failed                  Exit: Heard stays, so the next session is given it again
-//	parked                  Parked: what is older does not let the issue go on
-//	a command               Stop, Park or Free: Obeyed
+//	done or asked           Exit: ReadUpTo = PromptedUpTo
+//	failed                  Exit: ReadUpTo stays, so the next session is given it again
+//	parked                  ParkedUpTo: older feedback does not let the issue go on
+//	a command               Stop, Park or Free: CommandsUpTo
 //	claim released          Thread, Sessions and Tokens stay for the next claim
 //	merged                  Finish, in each tick until [State.Finished]: the delivery and this are dropped
 //
@@ -135,8 +135,8 @@
 // strict rules release it. An issue with a delivery and no claim passes through the
 // planner as a claim without a phase, so that there is one place for each decision.
 //
-// Feedback is read once in a poll, and plans are made more often. So a plan leaves out what
-// this run has dealt with since: what is before Heard, Parked and Obeyed.
+// Feedback is read once in a poll, and plans are made more often. So a plan leaves out
+// everything that this run has handled since: it is before ReadUpTo, ParkedUpTo or CommandsUpTo.
 //
 // Planning does not depend on why a read failed. Claims of unknown issues stay as
 // they are: after a failed refresh sessions keep running, after a failed list

@@ -82,7 +82,7 @@ func TestNoRoundIsBeyondItsLimit(t *testing.T) {
 		after := f.then(decisions).state.Conversations
 		for _, d := range decisions {
 			before := f.state.Conversations[d.ID]
-			again := d.Feedback.Mark.Equal(before.Given) && !before.Given.Equal(before.Heard)
+			again := d.Feedback.Mark.Equal(before.PromptedUpTo) && !before.PromptedUpTo.Equal(before.ReadUpTo)
 			if d.Action != schedule.Dispatch || again {
 				continue
 			}

@@ -313,7 +313,7 @@ func genTalks(t *rapid.T, f *fixture) {
 			continue
 		}
 		f.state.Conversations[id] = schedule.Conversation{
-			Heard: mark("heard"), Given: mark("given"), Parked: mark("parked"), Obeyed: mark("obeyed"),
+			ReadUpTo: mark("heard"), PromptedUpTo: mark("given"), ParkedUpTo: mark("parked"), CommandsUpTo: mark("obeyed"),
 			Closed: c.Phase == schedule.Parked && !often(t, "not closed"),
 			Rounds: rapid.IntRange(0, 3).Draw(t, "rounds"), CheckRounds: rapid.IntRange(0, 3).Draw(t, "check rounds"),
 			Thread: rapid.SampledFrom([]string{"", "t"}).Draw(t, "thread"), Sessions: rapid.IntRange(0, 2).Draw(t, "sessions"),
@@ -326,7 +326,7 @@ func genTalks(t *rapid.T, f *fixture) {
 }
 
 func genFeedback(t *rapid.T, mark func(string) schedule.Mark) schedule.Feedback {
-	f := schedule.Feedback{Mark: mark("mark"), Obeyed: mark("obeyed by then"), Summary: "1 comment by kim", By: "kim"}
+	f := schedule.Feedback{Mark: mark("mark"), CommandsUpTo: mark("obeyed by then"), Summary: "1 comment by kim", By: "kim"}
 	f.Round = rapid.SampledFrom([]schedule.Round{schedule.RoundSaid, "", schedule.RoundChecks}).Draw(t, "round")
 	f.Fresh = f.Round == schedule.RoundSaid && rapid.Bool().Draw(t, "fresh")
 	f.Command = rapid.SampledFrom([]schedule.Command{

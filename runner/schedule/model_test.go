@@ -68,7 +68,7 @@ func modelCandidates(f fixture, retry bool) []candidate {
 	if retry {
 		for id, c := range f.state.Claims {
 			said, read := f.snap.Feedback[id]
-			read = read && !said.Mark.At.Before(f.state.Conversations[id].Heard.At)
+			read = read && !said.Mark.At.Before(f.state.Conversations[id].ReadUpTo.At)
 			unread := c.Feedback && !read && f.snap.Feedback != nil
 			if known := f.snap.Claimed[id]; c.Phase == schedule.Waiting && !c.Due.After(f.now) && known != nil && !unread {
 				all = append(all, candidate{*known, c.Feedback, false})
@@ -103,13 +103,13 @@ func modelUnanswered(f fixture, id tracker.ID) bool {
 	_, delivered := f.state.Deliveries[id]
 	said, talk := f.snap.Feedback[id], f.state.Conversations[id]
 	switch {
-	case !delivered || f.state.Finishing[id] || said.Mark.At.Before(talk.Heard.At):
+	case !delivered || f.state.Finishing[id] || said.Mark.At.Before(talk.ReadUpTo.At):
 		return false
 	case said.Pull == schedule.PullMerged, said.Pull == schedule.PullClosed:
 		return true
-	case said.Mark.Equal(talk.Heard):
+	case said.Mark.Equal(talk.ReadUpTo):
 		return false
-	case said.Command != "" && !said.Obeyed.Equal(talk.Obeyed):
+	case said.Command != "" && !said.CommandsUpTo.Equal(talk.CommandsUpTo):
 		return true
 	case said.Round == schedule.RoundSaid:
 		return f.policy.MaxRounds > 0

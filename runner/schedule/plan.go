@@ -132,22 +132,22 @@ func run(s *State, snap Snapshot, p Policy, now time.Time, explain bool) *planne
 
 // planner holds the progress of one plan.
 type planner struct {
-	state     *State
-	snap      Snapshot
-	p         Policy
-	rules     rules
-	answering rules // of issues that are worked on for feedback
-	now       time.Time
+	state         *State
+	snap          Snapshot
+	p             Policy
+	rules         rules
+	feedbackRules rules // rules for issues that have sessions only because of feedback
+	now           time.Time
 
-	hold     Why                 // why nothing at all may be started; zero when there is no reason
-	limit    int                 // sessions at once, of those that count
-	probing  bool                // a single session checks whether the pause is over
-	busy     int                 // sessions at once, of all
-	counted  int                 // those that count against the limit
-	perState map[string]int      // slots taken by state
-	left     int                 // sessions that may still start in this tick
-	freed    map[tracker.ID]bool // claims released by this plan
-	taken    map[tracker.ID]bool // issues dispatched by this plan, or that wait for a slot in it
+	hold       Why                 // why nothing at all may be started; zero when there is no reason
+	limit      int                 // sessions at once, of those that count
+	probing    bool                // a single session checks whether the pause is over
+	running    int                 // running sessions
+	underLimit int                 // running sessions that count against MaxConcurrent
+	perState   map[string]int      // slots taken by state
+	left       int                 // sessions that may still start in this tick
+	freed      map[tracker.ID]bool // claims released by this plan
+	taken      map[tracker.ID]bool // issues dispatched by this plan, or that wait for a slot in it
 
 	talks   map[tracker.ID]Conversation // as they are after this plan; other ones are as in the state
 	due     []*tracker.Issue            // without a claim, because of their feedback, in order
@@ -164,7 +164,7 @@ func newPlanner(s *State, snap Snapshot, p Policy, now time.Time, resumed bool) 
 		limit: p.MaxConcurrent, left: p.PerTick() - s.Tick.Sessions,
 		perState: map[string]int{}, freed: map[tracker.ID]bool{}, taken: map[tracker.ID]bool{},
 	}
-	pl.answering = pl.rules.answering(p.HandedOver)
+	pl.feedbackRules = pl.rules.forFeedback(p.HandedOver)
 	pl.hold = pl.holdReason(resumed)
 	return pl
 }
@@ -248,9 +248,9 @@ func (pl *planner) noRoom() Why {
 	switch {
 	case !pl.hold.None():
 		return pl.hold
-	case pl.busy >= pl.limit && pl.probing:
+	case pl.running >= pl.limit && pl.probing:
 		return Why{Paused, "one session checks first whether this is fixed: " + pl.state.Pause.Why}
-	case pl.counted >= pl.limit:
+	case pl.underLimit >= pl.limit:
 		return Why{NoSlots, "no available orchestrator slots"}
 	case pl.left <= 0:
 		return Why{BatchSpent, fmt.Sprintf("this tick has started its %d sessions", pl.p.PerTick())}
@@ -260,9 +260,9 @@ func (pl *planner) noRoom() Why {
 
 // occupy adds a session to those that run. counts tells whether it counts against the limit.
 func (pl *planner) occupy(state string, counts bool) {
-	pl.busy++
+	pl.running++
 	if counts {
-		pl.counted++
+		pl.underLimit++
 	}
 	pl.perState[tracker.NormalState(state)]++
 }

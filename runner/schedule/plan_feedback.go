@@ -8,9 +8,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// feedback returns what is unanswered on an issue, as far as the policy has sessions on
-// it, and whether its conversation was read. What this run has dealt with since then is
-// left out.
+// feedback returns the unanswered feedback on an issue that policy limits allow, minus
+// anything that this run already handled. read is false if its conversation was not read.
 func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
 	f, read = pl.snap.Feedback[id]
 	if _, talks := pl.state.Conversations[id]; !talks {
@@ -20,17 +19,17 @@ func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
 	if !read {
 		return Feedback{}.withOrder(talk), false
 	}
-	if !f.Mark.IsZero() && f.Mark.At.Before(talk.Heard.At.Truncate(time.Second)) { // marks move by whole seconds
+	if !f.Mark.IsZero() && f.Mark.At.Before(talk.ReadUpTo.At.Truncate(time.Second)) { // marks move by whole seconds
 		return Feedback{}, false // read before the conversation began again
 	}
 	off := f.Round == RoundSaid && pl.p.MaxRounds <= 0 || f.Round == RoundChecks && pl.p.MaxCheckRounds <= 0
-	if off || f.Mark.Equal(talk.Heard) {
+	if off || f.Mark.Equal(talk.ReadUpTo) {
 		f.Round, f.Fresh = "", false
 	}
-	if f.Mark.Equal(talk.Parked) {
+	if f.Mark.Equal(talk.ParkedUpTo) {
 		f.Fresh = false
 	}
-	if f.Mark.Equal(talk.Heard) || f.Obeyed.Equal(talk.Obeyed) {
+	if f.Mark.Equal(talk.ReadUpTo) || f.CommandsUpTo.Equal(talk.CommandsUpTo) {
 		f.Command = ""
 	}
 	if _, delivered := pl.state.Deliveries[id]; !delivered {
@@ -42,8 +41,8 @@ func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
 // withOrder returns the feedback with a command that was not given in a comment. It goes
 // before one in a comment, which is not obeyed until then.
 func (f Feedback) withOrder(talk Conversation) Feedback {
-	if o := talk.Ordered; o.Command != "" {
-		f.Command, f.By, f.Ordered = o.Command, o.By, true
+	if o := talk.PendingCommand; o.Command != "" {
+		f.Command, f.By, f.Pending = o.Command, o.By, true
 	}
 	return f
 }
@@ -73,7 +72,7 @@ func (pl *planner) answers(issue *tracker.Issue) bool {
 // rulesOf returns the rules for the issue of a claim, or for one without a claim.
 func (pl *planner) rulesOf(c Claim) rules {
 	if c.Feedback || c.Phase == "" {
-		return pl.answering
+		return pl.feedbackRules
 	}
 	return pl.rules
 }
@@ -83,7 +82,7 @@ func (pl *planner) rulesOf(c Claim) rules {
 // without the feedback.
 func (pl *planner) startRules(c Claim, known *tracker.Issue) rules {
 	if (c.Feedback || c.Phase == "") && pl.answers(known) {
-		return pl.answering
+		return pl.feedbackRules
 	}
 	return pl.rules
 }
@@ -93,20 +92,20 @@ func (pl *planner) startRules(c Claim, known *tracker.Issue) rules {
 func (pl *planner) unclaimed() []Claim {
 	var claims []Claim
 	for id := range pl.state.Conversations {
-		if _, read := pl.snap.Feedback[id]; !read && !pl.state.IsOrdered(id) {
+		if _, read := pl.snap.Feedback[id]; !read && !pl.state.HasPendingCommand(id) {
 			continue
 		}
 		_, claimed := pl.state.Claims[id]
 		_, delivered := pl.state.Deliveries[id]
 		if !claimed && delivered && !pl.state.Finishing[id] {
-			claims = append(claims, pl.noClaim(id))
+			claims = append(claims, pl.deliveredClaim(id))
 		}
 	}
 	return claims
 }
 
-// noClaim returns what an issue with a delivery has instead of a claim.
-func (pl *planner) noClaim(id tracker.ID) Claim {
+// deliveredClaim returns a synthetic claim for a delivered issue.
+func (pl *planner) deliveredClaim(id tracker.ID) Claim {
 	c := pl.talk(id).nextClaim(id)
 	c.Identifier = pl.state.Deliveries[id].Identifier
 	return c
@@ -149,7 +148,7 @@ func (pl *planner) isFinished(known *tracker.Issue, f Feedback) bool {
 	case PullMerged:
 		return true
 	case PullClosed:
-		return known == nil || pl.answering.terminal[tracker.NormalState(known.State)]
+		return known == nil || pl.feedbackRules.terminal[tracker.NormalState(known.State)]
 	}
 	return false
 }
@@ -180,7 +179,7 @@ func (pl *planner) obey(c Claim, known *tracker.Issue, f Feedback) bool {
 // commanded returns who gave a command, as a reason.
 func commanded(f Feedback) Why {
 	verb := "wrote /symphony"
-	if f.Ordered {
+	if f.Pending {
 		verb = "gave the command"
 	}
 	return Why{Commanded, fmt.Sprintf("%s %s %s", orElse(f.By, "somebody"), verb, f.Command)}
@@ -214,7 +213,7 @@ func (pl *planner) isAnswered(c Claim, f Feedback) bool {
 	case RoundSaid:
 		return f.Fresh
 	case RoundChecks:
-		fresh := f.Mark.Checks != talk.Parked.Checks || f.Mark.Conflict != talk.Parked.Conflict
+		fresh := f.Mark.Checks != talk.ParkedUpTo.Checks || f.Mark.Conflict != talk.ParkedUpTo.Conflict
 		return fresh && idle > 0 && c.Idle >= idle && pl.roundsSpent(f, talk).None()
 	}
 	return false

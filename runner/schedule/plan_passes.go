@@ -175,7 +175,7 @@ func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 		if !pl.freed[c.ID] {
 			pl.note(issue, "", "", unanswered(why, f))
 		}
-		if f.Ordered { // the command cannot be obeyed: drop it, or every tick would read the issue because of it
+		if f.Pending { // the command cannot be obeyed: drop it, or every tick would read the issue because of it
 			pl.decide(Decision{Action: Observe, ID: c.ID, Feedback: f}, issue, "")
 		}
 		return
@@ -187,7 +187,7 @@ func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 		talk := pl.talk(c.ID)
 		talk.release(c, why.Reason, d.Clean)
 		pl.setTalk(c.ID, talk)
-		pl.settle(pl.noClaim(c.ID))
+		pl.settle(pl.deliveredClaim(c.ID))
 	}
 }
 
@@ -196,14 +196,14 @@ func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 func (pl *planner) observe(c Claim, known *tracker.Issue) {
 	d := Decision{Action: Observe, ID: c.ID}
 	f, _ := pl.feedback(c.ID)
-	heard := pl.talk(c.ID).hasHeard(f)
-	if !heard {
+	isRead := pl.talk(c.ID).isMarkedRead(f)
+	if !isRead {
 		d.Feedback = f
 	}
 	switch {
 	case known != nil && !c.knows(known):
 		d.Issue = *known
-	case heard:
+	case isRead:
 		return
 	}
 	pl.decide(d, d.Issue, c.Phase)

@@ -133,13 +133,13 @@ func (p Policy) rules() rules {
 	}
 	r := rules{active: set(p.ActiveStates), terminal: set(p.TerminalStates), labels: p.RequiredLabels}
 	if p.AnyState {
-		return r.answering(p.HandedOver)
+		return r.forFeedback(p.HandedOver)
 	}
 	return r
 }
 
-// answering returns the rules for feedback on issues that are handed over to a state.
-func (r rules) answering(handedOver string) rules {
+// forFeedback returns the rules for feedback on issues that are handed over to a state.
+func (r rules) forFeedback(handedOver string) rules {
 	r.anyState, r.labels = true, nil
 	if state := tracker.NormalState(handedOver); r.terminal[state] {
 		r.terminal = maps.Clone(r.terminal)

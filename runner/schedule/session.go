@@ -153,10 +153,10 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 		}
 		talk.release(c, next.Why.Reason, next.Clean)
 		delete(s.Claims, id)
-		s.converse(id, talk)
+		s.setConversation(id, talk)
 		return next
 	}
-	s.converse(id, talk)
+	s.setConversation(id, talk)
 	c.Setup, c.Fault, c.Unsettled = Setup{}, "", o.Unsettled
 	refused := o.Class == Systemic && o.Cause == CauseDelivery // the end of the pause frees it
 	if (o.Class == IssueFailed || refused) && !c.StopReason.parks() {

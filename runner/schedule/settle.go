@@ -25,8 +25,8 @@ func (s *State) Slice(owner Owner, now time.Time) *State {
 			slice.Deliver(id, d)
 		}
 		talk := s.conversation(id, now)
-		talk.Ordered = Order{}
-		slice.converse(id, talk)
+		talk.PendingCommand = Order{}
+		slice.setConversation(id, talk)
 	}
 	return slice
 }
@@ -106,11 +106,11 @@ func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time
 	} else {
 		delete(s.Claims, id)
 	}
-	ordered := s.Conversations[id].Ordered // given while the shard worked
+	ordered := s.Conversations[id].PendingCommand // given while the shard worked
 	s.Deliver(id, slice.Deliveries[id])
 	if talk, talks := slice.Conversations[id]; talks {
-		talk.Ordered = ordered
-		s.converse(id, talk)
+		talk.PendingCommand = ordered
+		s.setConversation(id, talk)
 	}
 }
 

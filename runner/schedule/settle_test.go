@@ -248,7 +248,7 @@ func TestSettleTakesOverDeliveriesAndConversationsOfAShard(t *testing.T) {
 	if s := f.state; s.Wait != (schedule.TrackerWait{}) || string(s.RateLimits) != `{"new":1}` || s.Deliveries["1"] != slice.Deliveries["1"] {
 		t.Errorf("settled %+v", s)
 	}
-	if talk := f.state.Conversations["1"]; talk.Posted != "77c2" || talk.Ordered.By != "kim" {
+	if talk := f.state.Conversations["1"]; talk.Posted != "77c2" || talk.PendingCommand.By != "kim" {
 		t.Errorf("the conversation is %+v", talk)
 	}
 }

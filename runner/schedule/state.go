@@ -247,7 +247,7 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 	for _, id := range slices.Sorted(maps.Keys(s.Conversations)) {
 		c := s.Conversations[id]
 		name := "the conversation on " + orElse(s.Claims[id].Identifier, orElse(s.Deliveries[id].Identifier, string(id)))
-		for _, m := range []*Mark{&c.Heard, &c.Given, &c.Parked, &c.Obeyed} {
+		for _, m := range []*Mark{&c.ReadUpTo, &c.PromptedUpTo, &c.ParkedUpTo, &c.CommandsUpTo} {
 			bound(name+" was read", &m.At, 0, now)
 		}
 		s.Conversations[id] = c

@@ -169,11 +169,11 @@ func TestTimesThatNoRunCanHaveWrittenAreReplaced(t *testing.T) {
 	f.state.Deliver("9", schedule.Delivery{Identifier: "ABC-9", Number: 9, At: year2999})
 	heard := schedule.Mark{At: noon, IDs: []string{"a"}}
 	f.state.Conversations = map[tracker.ID]schedule.Conversation{"8": {
-		Heard: heard, Given: schedule.Mark{At: year2999}, Parked: schedule.Mark{At: year2999}, Obeyed: schedule.Mark{At: year2999, IDs: []string{"a"}},
+		ReadUpTo: heard, PromptedUpTo: schedule.Mark{At: year2999}, ParkedUpTo: schedule.Mark{At: year2999}, CommandsUpTo: schedule.Mark{At: year2999, IDs: []string{"a"}},
 	}}
 
 	want := f.state.Clone()
-	want.Conversations["8"] = schedule.Conversation{Heard: heard, Given: schedule.Mark{At: noon}, Parked: schedule.Mark{At: noon}, Obeyed: heard}
+	want.Conversations["8"] = schedule.Conversation{ReadUpTo: heard, PromptedUpTo: schedule.Mark{At: noon}, ParkedUpTo: schedule.Mark{At: noon}, CommandsUpTo: heard}
 	want.Deliver("9", schedule.Delivery{Identifier: "ABC-9", Number: 9, At: noon})
 	change := func(id tracker.ID, with func(*schedule.Claim)) {
 		c := want.Claims[id]

@@ -116,10 +116,10 @@ func TestEveryOtherChangeIsCommitted(t *testing.T) {
 		"a delivery":             func(s *schedule.State) { d := s.Deliveries["a1"]; d.Pushing = ""; s.Deliver("a1", d) },
 		"a dropped delivery":     func(s *schedule.State) { s.Deliver("b1", schedule.Delivery{}) },
 		"a refusal":              func(s *schedule.State) { d := s.Deliveries["a1"]; d.Refused = ""; s.Deliver("a1", d) },
-		"what was heard":         conversation(func(c *schedule.Conversation) { c.Heard.IDs = append(c.Heard.IDs, "IC_4") }),
+		"what was heard":         conversation(func(c *schedule.Conversation) { c.ReadUpTo.IDs = append(c.ReadUpTo.IDs, "IC_4") }),
 		"what was read":          conversation(func(c *schedule.Conversation) { c.Read = nil }),
 		"a round":                conversation(func(c *schedule.Conversation) { c.Rounds++ }),
-		"a command":              conversation(func(c *schedule.Conversation) { c.Obeyed.At = c.Obeyed.At.Add(time.Second) }),
+		"a command":              conversation(func(c *schedule.Conversation) { c.CommandsUpTo.At = c.CommandsUpTo.At.Add(time.Second) }),
 		"a dropped conversation": func(s *schedule.State) { delete(s.Conversations, "b1") },
 		"a session of the day":   func(s *schedule.State) { s.Days[1].Sessions++ },
 	} {

@@ -104,7 +104,7 @@ func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
 		look(d)
 	}
 	for _, c := range s.Conversations {
-		look(c, c.Heard)
+		look(c, c.ReadUpTo)
 	}
 	for o, r := range s.Reserves {
 		look(o, r)
@@ -299,7 +299,7 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	s.Deliver("1", schedule.Delivery{Identifier: long, URL: "/srv/" + long, Refused: "two\r\nlines" + long, LeftOut: "a\nb" + long})
 	s.Conversations = map[tracker.ID]schedule.Conversation{"1": {
 		Asked: "two\r\nlines \x1b[31mred\xff" + long, Pull: long, Posted: long, Thread: "th\n1", Read: []string{"", "a\nb", "c", long},
-		Heard: schedule.Mark{IDs: []string{"", "a\nb", "c", long}, Checks: long, Conflict: "a\nb"}, Given: schedule.Mark{IDs: make([]string, 300)},
+		ReadUpTo: schedule.Mark{IDs: []string{"", "a\nb", "c", long}, Checks: long, Conflict: "a\nb"}, PromptedUpTo: schedule.Mark{IDs: make([]string, 300)},
 	}}
 	s.RateLimits = json.RawMessage(`"` + long + long + long + `"`)
 
@@ -320,7 +320,7 @@ func TestTextsAreBroughtWithinTheirLimits(t *testing.T) {
 	want.Deliver("1", schedule.Delivery{Identifier: cut(maxName), Refused: "two  lines" + cut(maxWhy-len("two  lines")), LeftOut: "a b" + cut(maxWhy-len("a b"))})
 	asked := "two\nlines [31mred\uFFFD"
 	want.Conversations = map[tracker.ID]schedule.Conversation{"1": {
-		Asked: asked + strings.Repeat("é", (maxAsked-len(asked)-len("…"))/len("é")) + "…", Heard: schedule.Mark{IDs: []string{"c"}}, Read: []string{"c"},
+		Asked: asked + strings.Repeat("é", (maxAsked-len(asked)-len("…"))/len("é")) + "…", ReadUpTo: schedule.Mark{IDs: []string{"c"}}, Read: []string{"c"},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -407,7 +407,7 @@ func TestWhatCouldNotBeReadIsNotEncoded(t *testing.T) {
 		"a conversation of nobody": func(s *schedule.State) { s.Conversations = map[tracker.ID]schedule.Conversation{"": {}} },
 		"a negative round":         func(s *schedule.State) { s.Conversations = map[tracker.ID]schedule.Conversation{"1": {Rounds: -1}} },
 		"a mark out of order": func(s *schedule.State) {
-			s.Conversations = map[tracker.ID]schedule.Conversation{"1": {Heard: schedule.Mark{IDs: []string{"b", "a"}}}}
+			s.Conversations = map[tracker.ID]schedule.Conversation{"1": {ReadUpTo: schedule.Mark{IDs: []string{"b", "a"}}}}
 		},
 		"what was read out of order": func(s *schedule.State) {
 			s.Conversations = map[tracker.ID]schedule.Conversation{"1": {Read: []string{"b", "a"}}}

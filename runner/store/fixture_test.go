@@ -101,15 +101,15 @@ func sample() *schedule.State {
 	s.Deliver("b1", schedule.Delivery{Identifier: "ABC-9", URL: "/srv/patches/ABC-9.patch", At: at(0, 50)}) // its claim is gone
 	s.Conversations = map[tracker.ID]schedule.Conversation{
 		"a1": {
-			Heard:  schedule.Mark{At: at(0, 0), IDs: []string{"IC_1@1772366400", "IC_2@1772366401"}, Checks: "8f3a", Conflict: "c0ffee"},
-			Given:  schedule.Mark{At: at(7, 0), IDs: []string{"IC_3@1772366821"}},
-			Parked: schedule.Mark{At: at(8, 0)}, Obeyed: schedule.Mark{At: at(9, 0)},
+			ReadUpTo:     schedule.Mark{At: at(0, 0), IDs: []string{"IC_1@1772366400", "IC_2@1772366401"}, Checks: "8f3a", Conflict: "c0ffee"},
+			PromptedUpTo: schedule.Mark{At: at(7, 0), IDs: []string{"IC_3@1772366821"}},
+			ParkedUpTo:   schedule.Mark{At: at(8, 0)}, CommandsUpTo: schedule.Mark{At: at(9, 0)},
 			Read: []string{"IC_1@1772366400", "pull IC_3@1772366821"},
 			Pull: "91be", Checks: schedule.ChecksRed, Closed: true, Rounds: 2, CheckRounds: 1, Moved: true, Asked: "Which colour?\n\t1. red", Posted: "77c2",
-			Ordered: schedule.Order{Command: schedule.CommandStop, By: "kim", Answer: "red\nor blue"}, Answer: "blue",
+			PendingCommand: schedule.Order{Command: schedule.CommandStop, By: "kim", Answer: "red\nor blue"}, Answer: "blue",
 			Thread: "th-0", Sessions: 3, Tokens: 99000,
 		},
-		"b1": {Heard: schedule.Mark{At: at(50, 0)}, Thread: "th-7", Sessions: 1, Tokens: 12},
+		"b1": {ReadUpTo: schedule.Mark{At: at(50, 0)}, Thread: "th-7", Sessions: 1, Tokens: 12},
 	}
 	s.Reserves = map[schedule.Owner]schedule.Reserve{shard: {Fleet: ".github/workflows/fleet.yml", Since: at(9, 0), Tokens: 250000, IDs: []tracker.ID{"a1", "e5"}}}
 	s.RateLimits = json.RawMessage(`{"primary":{"used_percent":12.5,"window_minutes":300},"credits":null}`)

@@ -354,12 +354,12 @@ func (c conversation) clamped() conversation {
 	c.Rounds, c.CheckRounds, c.Sessions = min(c.Rounds, maxCount), min(c.CheckRounds, maxCount), min(c.Sessions, maxCount)
 	c.Tokens = min(c.Tokens, schedule.MaxTokens)
 	c.Read = plainNames(c.Read)
-	for _, m := range []*mark{&c.Heard, &c.Given, &c.Parked, &c.Obeyed} {
+	for _, m := range []*mark{&c.ReadUpTo, &c.PromptedUpTo, &c.ParkedUpTo, &c.CommandsUpTo} {
 		*m = m.clamped()
 	}
-	c.Answer, c.Ordered.Answer = text.TruncateBytes(text.Lines(c.Answer), maxAsked), text.TruncateBytes(text.Lines(c.Ordered.Answer), maxAsked)
-	if c.Ordered.By = wholeOrEmpty(c.Ordered.By, maxName); !isCommand(c.Ordered.Command) {
-		c.Ordered = order{}
+	c.Answer, c.PendingCommand.Answer = text.TruncateBytes(text.Lines(c.Answer), maxAsked), text.TruncateBytes(text.Lines(c.PendingCommand.Answer), maxAsked)
+	if c.PendingCommand.By = wholeOrEmpty(c.PendingCommand.By, maxName); !isCommand(c.PendingCommand.Command) {
+		c.PendingCommand = order{}
 	}
 	switch c.Checks {
 	case schedule.ChecksGreen, schedule.ChecksRed, schedule.ChecksRunning:
@@ -407,10 +407,10 @@ func (c conversation) validate() error {
 		return errors.New("a count is negative")
 	case !reflect.DeepEqual(c, c.clamped()):
 		return errors.New("a text is too long or not plain, a mark has too many names, or a word is unknown")
-	case !allUTC(c.Heard.At, c.Given.At, c.Parked.At, c.Obeyed.At):
+	case !allUTC(c.ReadUpTo.At, c.PromptedUpTo.At, c.ParkedUpTo.At, c.CommandsUpTo.At):
 		return errors.New("a time is not in UTC")
 	}
-	for _, names := range [][]string{c.Heard.IDs, c.Given.IDs, c.Parked.IDs, c.Obeyed.IDs, c.Read} {
+	for _, names := range [][]string{c.ReadUpTo.IDs, c.PromptedUpTo.IDs, c.ParkedUpTo.IDs, c.CommandsUpTo.IDs, c.Read} {
 		if !slices.IsSorted(names) {
 			return errors.New("the names of comments are out of order")
 		}

@@ -241,12 +241,12 @@ func genConversation(text genText, size int) *rapid.Generator[schedule.Conversat
 			return m
 		}
 		return schedule.Conversation{
-			Read:  mark("read").IDs,
-			Heard: mark("heard"), Given: mark("given"), Parked: mark("parked"), Obeyed: mark("obeyed"),
+			Read:     mark("read").IDs,
+			ReadUpTo: mark("heard"), PromptedUpTo: mark("given"), ParkedUpTo: mark("parked"), CommandsUpTo: mark("obeyed"),
 			Pull: draw("pull"), Checks: rapid.SampledFrom([]schedule.Checks{"", schedule.ChecksGreen, schedule.ChecksRed, schedule.ChecksRunning}).Draw(t, "checks"), Closed: rapid.Bool().Draw(t, "closed"), Posted: draw("posted"), Thread: draw("thread"),
-			Ordered: rapid.SampledFrom([]schedule.Order{{}, {Command: schedule.CommandRetry, By: "kim"}, {Command: schedule.CommandPark}}).Draw(t, "ordered"),
-			Asked:   rapid.StringOfN(rapid.RuneFrom([]rune("aé☃𝄞\n\t`<")), 0, -1, maxAsked).Draw(t, "asked"),
-			Rounds:  count().Draw(t, "rounds"), CheckRounds: count().Draw(t, "check rounds"), Moved: rapid.Bool().Draw(t, "moved"), Sessions: count().Draw(t, "sessions"), Tokens: int64(count().Draw(t, "tokens")),
+			PendingCommand: rapid.SampledFrom([]schedule.Order{{}, {Command: schedule.CommandRetry, By: "kim"}, {Command: schedule.CommandPark}}).Draw(t, "ordered"),
+			Asked:          rapid.StringOfN(rapid.RuneFrom([]rune("aé☃𝄞\n\t`<")), 0, -1, maxAsked).Draw(t, "asked"),
+			Rounds:         count().Draw(t, "rounds"), CheckRounds: count().Draw(t, "check rounds"), Moved: rapid.Bool().Draw(t, "moved"), Sessions: count().Draw(t, "sessions"), Tokens: int64(count().Draw(t, "tokens")),
 		}
 	})
 }

@@ -161,25 +161,25 @@ type delivery struct {
 }
 
 type conversation struct {
-	ID          tracker.ID      `json:"id"`
-	Heard       mark            `json:"heard,omitzero"`
-	Given       mark            `json:"given,omitzero"`
-	Parked      mark            `json:"parked,omitzero"`
-	Obeyed      mark            `json:"obeyed,omitzero"`
-	Read        []string        `json:"read,omitempty"`
-	Pull        string          `json:"pull,omitempty"`
-	Checks      schedule.Checks `json:"checks,omitempty"`
-	Closed      bool            `json:"closed,omitempty"`
-	Rounds      int             `json:"rounds,omitempty"`
-	CheckRounds int             `json:"check_rounds,omitempty"`
-	Moved       bool            `json:"moved,omitempty"`
-	Asked       string          `json:"asked,omitempty"`
-	Posted      string          `json:"posted,omitempty"`
-	Ordered     order           `json:"ordered,omitzero"`
-	Answer      string          `json:"answer,omitempty"`
-	Thread      string          `json:"thread,omitempty"`
-	Sessions    int             `json:"sessions,omitempty"`
-	Tokens      int64           `json:"tokens,omitempty"`
+	ID             tracker.ID      `json:"id"`
+	ReadUpTo       mark            `json:"heard,omitzero"`
+	PromptedUpTo   mark            `json:"given,omitzero"`
+	ParkedUpTo     mark            `json:"parked,omitzero"`
+	CommandsUpTo   mark            `json:"obeyed,omitzero"`
+	Read           []string        `json:"read,omitempty"`
+	Pull           string          `json:"pull,omitempty"`
+	Checks         schedule.Checks `json:"checks,omitempty"`
+	Closed         bool            `json:"closed,omitempty"`
+	Rounds         int             `json:"rounds,omitempty"`
+	CheckRounds    int             `json:"check_rounds,omitempty"`
+	Moved          bool            `json:"moved,omitempty"`
+	Asked          string          `json:"asked,omitempty"`
+	Posted         string          `json:"posted,omitempty"`
+	PendingCommand order           `json:"ordered,omitzero"`
+	Answer         string          `json:"answer,omitempty"`
+	Thread         string          `json:"thread,omitempty"`
+	Sessions       int             `json:"sessions,omitempty"`
+	Tokens         int64           `json:"tokens,omitempty"`
 }
 
 type order struct {
@@ -261,8 +261,8 @@ func newDelivery(id tracker.ID, d schedule.Delivery) delivery {
 
 func newConversation(id tracker.ID, c schedule.Conversation) conversation {
 	return conversation{
-		ID: id, Heard: newMark(c.Heard), Given: newMark(c.Given), Parked: newMark(c.Parked), Obeyed: newMark(c.Obeyed),
-		Read: c.Read, Pull: c.Pull, Checks: c.Checks, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Moved: c.Moved, Asked: c.Asked, Posted: c.Posted, Ordered: order(c.Ordered), Answer: c.Answer,
+		ID: id, ReadUpTo: newMark(c.ReadUpTo), PromptedUpTo: newMark(c.PromptedUpTo), ParkedUpTo: newMark(c.ParkedUpTo), CommandsUpTo: newMark(c.CommandsUpTo),
+		Read: c.Read, Pull: c.Pull, Checks: c.Checks, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Moved: c.Moved, Asked: c.Asked, Posted: c.Posted, PendingCommand: order(c.PendingCommand), Answer: c.Answer,
 		Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens,
 	}
 }
@@ -335,8 +335,8 @@ func (d delivery) toSchedule() schedule.Delivery {
 
 func (c conversation) toSchedule() schedule.Conversation {
 	return schedule.Conversation{
-		Heard: schedule.Mark(c.Heard), Given: schedule.Mark(c.Given), Parked: schedule.Mark(c.Parked), Obeyed: schedule.Mark(c.Obeyed),
-		Read: c.Read, Pull: c.Pull, Checks: c.Checks, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Moved: c.Moved, Asked: c.Asked, Posted: c.Posted, Ordered: schedule.Order(c.Ordered), Answer: c.Answer,
+		ReadUpTo: schedule.Mark(c.ReadUpTo), PromptedUpTo: schedule.Mark(c.PromptedUpTo), ParkedUpTo: schedule.Mark(c.ParkedUpTo), CommandsUpTo: schedule.Mark(c.CommandsUpTo),
+		Read: c.Read, Pull: c.Pull, Checks: c.Checks, Closed: c.Closed, Rounds: c.Rounds, CheckRounds: c.CheckRounds, Moved: c.Moved, Asked: c.Asked, Posted: c.Posted, PendingCommand: schedule.Order(c.PendingCommand), Answer: c.Answer,
 		Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens,
 	}
 }
