@@ -25,7 +25,7 @@ const sandboxTime = 20 * time.Second
 // checks. Besides, it lets Codex judge the settings: it opens an ephemeral thread as a
 // session would, and asks for a turn that cannot start. It closes the connection at the end.
 //
-// The errors are those of [Session.Check] and of [Open], and [ErrSettings]. The version is the
+// It fails with the errors of [Session.Check] and of [Open], and [ErrSettings]. The version is the
 // server's, or "" if the server does not report one.
 func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version string, err error) {
 	s, err := connect(ctx, rwc, o, func(s *Session, ctx context.Context) error {

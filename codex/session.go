@@ -78,7 +78,7 @@ func Connect(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, 
 }
 
 // OpenThread opens the thread of a session that [Connect] returned. After an error the
-// session has failed to start. The errors are those of Open.
+// session has failed to start. It fails with the errors of Open.
 func (s *Session) OpenThread(ctx context.Context) error {
 	if err := s.openThread(ctx); err != nil {
 		s.emit(Event{Kind: StartupFailed, Summary: err.Error()})
@@ -258,7 +258,7 @@ func (s *Session) Usage() Usage {
 
 // Close closes the connection, ends the context of tool calls, and waits for them and
 // for the read loop. It does not interrupt a turn in progress, which ends with
-// [ErrPortExit]. The error is that of the connection.
+// [ErrPortExit]. It fails with the error of the connection.
 func (s *Session) Close() error { return s.conn.close() }
 
 // handleLine handles one line from the server, on the read loop.

@@ -19,7 +19,7 @@ import (
 //
 // It returns the state that it saved, and a report with a row for each issue that it settled
 // or adopted. Results that were settled before have none, because nothing was worked on again.
-// The errors are those of [Runner.Run].
+// It fails with the errors of [Runner.Run].
 func (r *Runner) Collect(ctx context.Context, plan fleet.Plan, results []fleet.Result) (*schedule.State, report.Tick, error) {
 	l := newLoop(r)
 	l.tick.Collects = true

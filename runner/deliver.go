@@ -88,7 +88,7 @@ func (d *deliverer) fetch(ctx context.Context) error {
 
 // renewAfter puts work on the newest base after the remote has refused its workflow files:
 // they are those with which the session began, and GitHub takes from the token of a job only
-// those that a branch has now. The error is that of renew. It is nil if the base is not the
+// those that a branch has now. It fails with the error of renew. It is nil if the base is not the
 // cause, because the work has the newest one.
 func (d *deliverer) renewAfter(ctx context.Context, in *git.Incoming) error {
 	if err := d.fetch(ctx); err != nil {

@@ -47,7 +47,7 @@ type assigned struct {
 }
 
 // Assign performs the plan of a fleet: a tick that gives its sessions to shards. It returns
-// after their claims are saved. The errors are those of [Runner.Run].
+// after their claims are saved. It fails with the errors of [Runner.Run].
 func (r *Runner) Assign(ctx context.Context) (fleet.Plan, report.Tick, error) {
 	l, err := r.run(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // Prepare ensures that the issue's folder exists and, if it is new, runs
 // after_create (SPEC §9.2). If that fails or ctx ends, no folder is left. The rest is
-// as for Begin; the errors are also those of a hook.
+// as for Begin; it also fails with the errors of a hook.
 func (r *Root) Prepare(ctx context.Context, issue Issue) (Workspace, error) {
 	ws, err := r.Begin(ctx, issue)
 	if err != nil || !ws.CreatedNow {

@@ -114,7 +114,7 @@ func (w *work) leftOut() string {
 var errReceived = errors.New("the rest of the work is not read")
 
 // harvest packs the agent's work in the sandbox and streams it into a quarantine of the
-// store. The errors are those of [git.Store.Receive] and of [codex.Session.Exec]; a
+// store. It fails with the errors of [git.Store.Receive] and of [codex.Session.Exec]; a
 // workspace that git cannot read is a [*git.Refusal].
 func (a *attempt) harvest(ctx context.Context) (*git.Incoming, error) {
 	from := a.from()

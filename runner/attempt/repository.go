@@ -69,7 +69,7 @@ type Repository struct {
 	// Deliver publishes work, or returns why it must not leave. It may be called several
 	// times in a session: each time for all the work since Checkout.Head, even if some of
 	// it is published. It may keep work that it does not publish as files. The caller
-	// closes Delivery.Incoming. The errors are those of package git, [ErrDelivery],
+	// closes Delivery.Incoming. It fails with the errors of package git, [ErrDelivery],
 	// [ErrPerson], [ErrRenewed], and others that concern the issue. Work that changes nothing is
 	// [git.ErrNothingNew]. If Deliver is nil, the work stays in the workspace.
 	Deliver func(context.Context, Delivery) (Delivered, error)
@@ -77,7 +77,7 @@ type Repository struct {
 	// Settle is called when a session ends well and has nothing new, and before the agent of
 	// one that is [Job.Unsettled]: it publishes what an earlier session has left half
 	// published. tested is what is known of tests, empty for nothing. Its zero answer means
-	// that nothing is published. The errors are those of Deliver. It may be nil.
+	// that nothing is published. It fails with the errors of Deliver. It may be nil.
 	Settle func(ctx context.Context, tested string) (Delivered, error)
 }
 

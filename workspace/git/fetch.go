@@ -44,7 +44,7 @@ type Fetched struct {
 
 // Fetch reads the base and our branches from the remote. Branches that the remote no
 // longer has disappear from the store. If nothing is new, no more than the list of
-// branches is read. The errors are those of the remote, [ErrNoBase], [ErrEmpty],
+// branches is read. It fails with the errors of the remote, [ErrNoBase], [ErrEmpty],
 // [ErrUnsupported], [ErrTooBig] and [ErrStore], and with LFS [ErrLFS].
 func (s *Store) Fetch(ctx context.Context, from Source) (Fetched, error) {
 	if from.Prefix != "" {

@@ -35,7 +35,7 @@ func (o *Objects) Len() int { return len(o.pointers) }
 
 // Objects returns the objects of Git LFS that a checkout of these commits with paths needs.
 // It downloads those that the store does not have. The commits are those of the remote.
-// The errors are those of a Fetch, and [ErrLFS] for an object that is missing on the
+// It fails with the errors of a Fetch, and [ErrLFS] for an object that is missing on the
 // server, or is not what its pointer says.
 func (s *Store) Objects(ctx context.Context, paths []string, commits ...ObjectID) (*Objects, error) {
 	fail := func(err error) (*Objects, error) {

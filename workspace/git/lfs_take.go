@@ -215,7 +215,7 @@ func (in *Incoming) IsNew(id ObjectID) bool {
 
 // UploadObjects brings the objects of Git LFS that were taken with the work to the remote,
 // for a branch. Those that the remote has are not sent. Do it before a push: what a branch
-// of the remote has, everybody must be able to check out. The errors are those of a push.
+// of the remote has, everybody must be able to check out. It fails with the errors of a push.
 func (in *Incoming) UploadObjects(ctx context.Context, to Branch) error {
 	objects := slices.SortedStableFunc(maps.Values(in.taken), func(a, b Pointer) int { return strings.Compare(a.OID, b.OID) })
 	for part := range slices.Chunk(objects, batchObjects) {

@@ -61,7 +61,7 @@ func (m *moduleStores) close() error {
 //
 // What only head can be blamed for is left out, and skipped says why: a commit that is
 // nowhere, or a submodule in a submodule with an address that base does not have. Of base
-// itself it is an error. The errors are those of Fetch.
+// itself it is an error. It fails with the errors of Fetch.
 func (s *Store) Submodules(ctx context.Context, base, head ObjectID, paths []string) (list []Submodule, skipped []error, err error) {
 	ofBase := submoduleWalk{store: s, paths: paths}
 	err = ofBase.walk(ctx, s, base, base, Submodule{}, 1)
