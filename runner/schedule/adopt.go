@@ -161,8 +161,8 @@ func (c Claim) unstarted(now time.Time) Claim {
 	return c
 }
 
-// Retry makes a parked or waiting claim due at once and resets its counters, that of
-// attempts too, at the request of an operator. It reports whether there was such a claim.
+// Retry makes a parked or waiting claim due at once and resets its counters,
+// the attempts included, at the request of an operator. It reports whether there was such a claim.
 func (s *State) Retry(id tracker.ID, now time.Time) bool {
 	c, claimed := s.Claims[id]
 	if !claimed || c.holdsSlot() {

@@ -15,7 +15,7 @@ type Change interface {
 	// Apply writes the change into a state, with the policy in force. It does nothing if the
 	// state has no place for it any more.
 	Apply(s *State, p Policy)
-	fmt.Stringer // in one line
+	fmt.Stringer // one line for the log
 }
 
 // SessionEnded is the end of a session of this run.
@@ -39,7 +39,7 @@ func (c SessionEnded) String() string {
 
 // Excused takes back the charge of a failure that turned out not to be the issue's.
 type Excused struct {
-	Before Claim // as it was before the charge
+	Before Claim // claim before the charge
 	Why    string
 	At     time.Time
 }
@@ -90,7 +90,7 @@ func (c CommandGiven) String() string {
 
 // PausePassed says that a test of the cause of a pause passed.
 type PausePassed struct {
-	Began time.Time // of the pause
+	Began time.Time // start of the pause
 	At    time.Time
 }
 

@@ -71,8 +71,8 @@ func TestAChangeThatIsAppliedAgainChangesNothing(t *testing.T) {
 	})
 }
 
-// Another run has saved first: what is unsaved is applied to its state, which differs from
-// ours only in what the other run did.
+// Another run has saved first: the unsaved changes are applied to its state, which differs
+// from ours only in the changes of the other run.
 func TestAChangeToTheStateOfAnotherRunLeavesItsClaims(t *testing.T) {
 	check(t, func(t *rapid.T, f fixture) {
 		c := genChange(t, f)

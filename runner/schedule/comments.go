@@ -18,7 +18,7 @@ const (
 	NoIssueComments IssueComments = iota // none are read
 	OnTheIssue                           // beside the issue, in its tracker
 	OnGitHub                             // the same, where only people with write access are heard
-	InTheFile                            // in the file that is the issue
+	InTheFile                            // the file of the issue
 )
 
 // AnyComments stands for the place of comments where the tracker is not known.
@@ -58,7 +58,7 @@ func (c Comments) Resume() string {
 	return "To try at once, write /symphony " + string(CommandResume) + " in a comment" + place
 }
 
-// place returns where to comment on an issue and its pull request.
+// place returns the place for comments on an issue and its pull request.
 func (c Comments) place() string {
 	switch {
 	case c.Issues == NoIssueComments:
@@ -73,7 +73,8 @@ func (c Comments) place() string {
 	return "on the issue"
 }
 
-// condition returns whose comments count, in brackets after a space; empty for everybody's.
+// condition returns the condition for comments that count, in brackets after a space; empty
+// for none.
 func (c Comments) condition() string {
 	if c.Pulls || c.Issues == OnGitHub {
 		return " (on GitHub with write access)"

@@ -22,7 +22,7 @@ type Conversation struct {
 	Read []string
 
 	Pull        string // digest of the pull request when all of it was last read; empty for never
-	Checks      Checks // of the head of the pull request, as they were read last; empty for none, and when it moved since
+	Checks      Checks // state of the checks of the pull request's head when last read; empty for none, and after the head moved
 	Closed      bool   // the issue is parked because its pull request was closed without a merge
 	Rounds      int    // sessions on what people said, since somebody let the issue go on
 	CheckRounds int    // sessions on checks and conflicts alone, since then
@@ -32,7 +32,7 @@ type Conversation struct {
 	Asked          string // the agent's question that nobody has answered; empty for none
 	Posted         string // digest of what the program said last, so that it is not said again
 	PendingCommand Order  // command from outside of comments that is not obeyed yet; zero for none
-	Answer         string // that was not given in a comment, for the next session; empty for none
+	Answer         string // answer from outside of comments, for the next session; empty for none
 
 	// What the next claim of the issue begins with.
 	Thread   string
@@ -43,8 +43,8 @@ type Conversation struct {
 // Checks says how the checks of a commit stand, in the word that people are shown.
 type Checks string
 
-// The checks of a commit. The zero value is for a commit without checks, and for what is
-// not known.
+// The checks of a commit. The zero value is for a commit without checks, and for unknown
+// checks.
 const (
 	ChecksGreen   Checks = "green"
 	ChecksRed     Checks = "red"
@@ -52,7 +52,7 @@ const (
 )
 
 // Mark is a place in a conversation. A comment may become visible after a later one, so
-// those of the last minutes are known by name.
+// the comments of the last minutes are known by name.
 type Mark struct {
 	At       time.Time // everything that was said until then is before the mark
 	IDs      []string  // names of the later comments that are before it too, sorted; package feedback makes them
@@ -85,7 +85,7 @@ const (
 type Order struct {
 	Command Command
 	By      string // may be empty
-	Answer  string // to the agent, in several lines; empty for none
+	Answer  string // answer to the agent, in several lines; empty for none
 }
 
 // PullState tells what became of the pull request of an issue.
@@ -96,7 +96,7 @@ type PullState string
 const (
 	PullOpen   PullState = "open"
 	PullMerged PullState = "merged"
-	PullClosed PullState = "closed" // without a merge
+	PullClosed PullState = "closed" // it was not merged
 )
 
 // Feedback is what a plan needs to know of the conversation on an issue.
@@ -104,8 +104,8 @@ type Feedback struct {
 	Round    Round  // what a session would be for; empty when nothing is unanswered
 	Fresh    bool   // some of it is newer than the mark at which the issue was parked
 	Prompted bool   // the latest session was given all of it; only answers of the program may be newer
-	Summary  string // what is unanswered, in one line: "2 comments of kim, 1 failed check"
-	Mark     Mark   // what a session that starts now is given; zero if it was too much to be read
+	Summary  string // the unanswered feedback in one line: "2 comments of kim, 1 failed check"
+	Mark     Mark   // mark for a session that starts now; zero if the feedback was too large to be read
 
 	Command      Command // the latest command of a trusted person that was not obeyed; never status, which changes nothing
 	By           string  // who gave it
@@ -261,8 +261,8 @@ func (c *Conversation) obey(f Feedback) {
 	c.markRead(f)
 }
 
-// park notes what was known when a person was asked: only what is newer lets the issue go
-// on.
+// park notes the latest feedback when a person is asked: only newer feedback lets the issue
+// go on.
 func (c *Conversation) park(d Decision) {
 	f := d.Feedback
 	if c.ParkedUpTo = c.PromptedUpTo; !f.Mark.IsZero() {

@@ -10,19 +10,19 @@ import (
 // maxDeliveries bounds how many deliveries the state keeps.
 const maxDeliveries = 500
 
-// Delivery holds where the work on an issue was published, and what is known of a
-// publication that has not ended. It outlives the claim of the issue.
+// Delivery describes the published work on an issue, and a publication that has not ended.
+// It outlives the claim of the issue.
 type Delivery struct {
-	Identifier string    // of the issue
-	Title      string    // of the issue, as it was at the latest push; empty if it is not known
-	IssueURL   string    // of the issue, for people; empty if it is not known
-	Branch     string    // on the remote
-	Base       string    // that the work is for
+	Identifier string    // identifier of the issue
+	Title      string    // title of the issue at the latest push; empty if unknown
+	IssueURL   string    // address of the issue, for people; empty if unknown
+	Branch     string    // branch on the remote
+	Base       string    // branch that the work is for
 	Head       string    // commit where we left the branch; empty before the first push
 	Pushing    string    // commit of a push that has begun and whose end is not known; empty for none
-	Number     int       // of the pull request; 0 for none
-	URL        string    // of the pull request, or the path of a patch; empty for none
-	At         time.Time // of the latest push
+	Number     int       // number of the pull request; 0 for none
+	URL        string    // address of the pull request, or the path of a patch; empty for none
+	At         time.Time // time of the latest push
 	Refused    string    // why the latest work was not published; empty if it was
 	LeftOut    string    // files that could not be taken along with the latest work, in one line; empty for none
 	Blocked    string    // hosts that commands of the latest session were refused, in one line of Markdown; empty for none
@@ -31,9 +31,8 @@ type Delivery struct {
 	Lost bool
 }
 
-// Deliver replaces the delivery of an issue; a zero one removes it. If there are too
-// many, the one that was pushed first is dropped: one of an issue without a claim as
-// long as there is one, and never that of id.
+// Deliver replaces the delivery of an issue; a zero one removes it. If there are too many,
+// it drops the one that was pushed first. Issues without a claim go first, and id stays.
 func (s *State) Deliver(id tracker.ID, d Delivery) {
 	if d == (Delivery{}) {
 		s.dropDelivery(id)
@@ -43,7 +42,7 @@ func (s *State) Deliver(id tracker.ID, d Delivery) {
 		s.Deliveries = map[tracker.ID]Delivery{}
 	}
 	if c, talks := s.Conversations[id]; talks && c.Checks != "" && d.Head != s.Deliveries[id].Head {
-		c.Checks = "" // those of another commit
+		c.Checks = "" // the commit is another one
 		s.Conversations[id] = c
 	}
 	s.Deliveries[id] = d

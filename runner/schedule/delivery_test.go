@@ -61,7 +61,7 @@ func TestTheOldestDeliveriesAreDropped(t *testing.T) {
 	for n := range 500 {
 		f.state.Deliver(todo(n).ID, schedule.Delivery{Identifier: todo(n).Identifier, At: noon.Add(time.Duration(n/2) * time.Second)})
 	}
-	// The oldest of all is that of a claim, so it stays.
+	// The oldest one belongs to a claim, so it stays.
 	f.claim(todo(0), schedule.Parked, nil)
 	want := maps.Clone(f.state.Deliveries)
 	for _, dropped := range []int{1, 2, 3} {

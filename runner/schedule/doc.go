@@ -81,7 +81,7 @@
 //     never began, its issues are not charged ([State.Unstart]). Otherwise each of its issues
 //     counts a failure, and the shard may have pushed something ([Delivery].Lost). If collect
 //     dies, the next plan does the same.
-//   - A plan reserves tokens for each shard ([State.Reserves]): its share of what is left of
+//   - A plan reserves tokens for each shard ([State.Reserves]): its share of the rest of
 //     the budgets. The reserve counts as spent until the result of the shard is settled.
 //     Then the shard's real spending counts instead, even if its claims were taken over in
 //     the meantime. A reserve is forgotten when no result can come any more.
@@ -94,7 +94,7 @@
 // after that, and [State.Settle] decides nothing about them again. What concerns more than
 // one claim is decided from all results, by the rules of one process:
 //
-//   - A claim whose session has not ended in the result fails as that of a dead run: both
+//   - A claim whose session has not ended in the result fails like a claim of a dead run: both
 //     go through the same function, as do all claims whose session was never started.
 //   - A pause ends if a session works that began after it. The sessions of a shard count as
 //     begun when the shard was planned. Of several pauses the latest end counts.
@@ -104,8 +104,8 @@
 // In three points the rules differ, because a shard does not have the state:
 //
 //   - A run saves its claims before it pushes, so the next one knows what it may have
-//     pushed. Nobody knows that of a shard without a result ([Delivery].Lost).
-//   - A run is bound by what is left of the budgets, a shard by its reserve.
+//     pushed. Nobody knows it for a shard without a result ([Delivery].Lost).
+//   - A run is bound by the rest of the budgets, a shard by its reserve.
 //   - The results that a later tick settles in place of collect make no fault systemic. The
 //     tick may have another WORKFLOW.md, and it finds out by itself whether that one works.
 //
@@ -114,8 +114,8 @@
 //
 // # The conversation on an issue
 //
-// A [Conversation] holds what of the words of people and the verdicts of checks is dealt
-// with, by marks that move forward only. It exists as long as the issue has a claim or a
+// A [Conversation] tells which comments and results of checks are handled, by marks that
+// move forward only. It exists as long as the issue has a claim or a
 // delivery:
 //
 //	first Dispatch          ReadUpTo: earlier comments are not feedback

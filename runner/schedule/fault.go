@@ -9,15 +9,15 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Fault represents a failure that may be the workflow's and not the issue's, such as that of
-// a hook or of the start of Codex. If two issues of a tick fail in the same way before any
+// Fault represents a failure that may be the workflow's and not the issue's, such as a
+// failure of a hook or of the start of Codex. If two issues of a tick fail in the same way before any
 // session has had a turn, the failure is systemic: nothing more starts, and no issue is
 // charged for it. [State.Reclassify] finds that out at the end of a session, and
 // [State.SettleFaults] from the results of shards, which do not know of each other.
 type Fault struct {
 	Kind    string // see [Outcome.Fault]
-	Why     string // of the outcome
-	Before  Claim  // as it was before the failure was charged
+	Why     string // reason of the outcome
+	Before  Claim  // claim before the failure was charged
 	Excused bool   // the charge is taken back, or was not made
 }
 
@@ -25,8 +25,8 @@ type Fault struct {
 const PushFault = "push: "
 
 // addFault adds a fault to the others of a tick. If other issues failed in the same way, it
-// marks all of these faults as excused, and returns why they are systemic and which of the
-// others were still charged.
+// marks all of these faults as excused, and returns the reason why they are systemic and
+// the other faults that were still charged.
 func addFault(faults *[]Fault, f Fault) (systemic string, charged []Fault) {
 	for i := range *faults {
 		other := &(*faults)[i]
@@ -70,9 +70,9 @@ func (s *State) Reclassify(id tracker.ID, o Outcome) (Outcome, []Fault) {
 	return o, charged
 }
 
-// isRefusedAgain reports whether the server has refused a push in the same way before: that of
-// another issue, or that of the last session on this one. Sessions have turns before they push,
-// and each costs, so twice is enough.
+// isRefusedAgain reports whether the server has refused a push in the same way before: a push
+// for another issue, or by the last session on this one. Sessions have turns before they
+// push, and each costs, so twice is enough.
 func (s *State) isRefusedAgain(o Outcome) bool {
 	if o.Fault == "" || o.Class != IssueFailed {
 		return false
@@ -120,9 +120,9 @@ func (s *State) hasTurn() bool {
 	return false
 }
 
-// SettleFaults finds systemic faults among those of several shards, of which each knew only its
-// own. If there is one, it pauses everything and takes back the charges. The faults are those
-// of all shards that are settled in one save; hadTurn tells whether a session of these shards
+// SettleFaults finds systemic faults among the faults of several shards, each of which knew
+// only its own. If there is one, it pauses everything and takes back the charges. The faults
+// come from all shards that are settled in one save; hadTurn tells whether a session of these shards
 // has had a turn. SettleFaults returns the faults whose charges it took back, with Why as the
 // reason why they are systemic.
 //

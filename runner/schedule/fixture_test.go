@@ -294,7 +294,7 @@ func genFixture(t *rapid.T) fixture {
 	return f
 }
 
-// genTalks draws deliveries, and what is unanswered on issues, as far as it was read.
+// genTalks draws deliveries, and the unanswered feedback that was read.
 func genTalks(t *rapid.T, f *fixture) {
 	if !rapid.Bool().Draw(t, "conversations") {
 		return

@@ -13,7 +13,7 @@ import (
 const (
 	MaxShards    = 256                // jobs of one matrix
 	MaxSlots     = 16                 // sessions at once in a shard
-	MaxShardTime = 7 * 24 * time.Hour // of a shard, from its plan to its end
+	MaxShardTime = 7 * 24 * time.Hour // longest life of a shard, from its plan to its end
 )
 
 // Fleet describes how the sessions of a plan are spread over its shards.
@@ -21,11 +21,11 @@ type Fleet struct {
 	// Owner is the owner of every shard, but with Shard 0. No two plans may have the same:
 	// it tells to which plan a result belongs.
 	Owner Owner
-	// Name is the same for all plans that share the slots of the fleet: those of one workflow
-	// file. It is empty where runs have no workflow.
+	// Name is the same for all plans that share the slots of the fleet: the plans of one
+	// workflow file. It is empty where runs have no workflow.
 	Name   string
-	Shards int // at most, from 1 to MaxShards
-	Slots  int // sessions in each shard, at most; from 1 to MaxSlots
+	Shards int // maximum of shards, from 1 to MaxShards
+	Slots  int // maximum of sessions in each shard, from 1 to MaxSlots
 	// Lease is how long a shard counts as alive if nobody can be asked about it: the time
 	// until its start, its limit, and a margin.
 	Lease time.Duration
@@ -36,17 +36,17 @@ type Fleet struct {
 
 // Shard describes a process of a fleet.
 type Shard struct {
-	Number int          // from 1
+	Number int          // number in the fleet, from 1
 	RunsOn []string     // labels of the runner; nil for the default runner
-	IDs    []tracker.ID // of its issues
+	IDs    []tracker.ID // its issues
 }
 
 // Owns reports whether the owner is a shard of this fleet.
 func (f Fleet) Owns(o Owner) bool { return o.Shard > 0 && o == f.Owner.OfShard(o.Shard) }
 
 // Bind returns the policy of a fleet's plan: p, but with as many concurrent sessions as all
-// shards have slots. The sessions of earlier plans of the fleet count against them, and those
-// of other fleets and of single processes do not.
+// shards have slots. The sessions of earlier plans of the fleet count against them, and the
+// sessions of other fleets and of single processes do not.
 func (f Fleet) Bind(p Policy) Policy {
 	p.MaxConcurrent, p.OfFleet, p.Fleet = f.shards()*f.slots(), true, f.Name
 	return p
@@ -56,7 +56,7 @@ func (f Fleet) shards() int { return min(max(f.Shards, 1), MaxShards) }
 
 func (f Fleet) slots() int { return min(max(f.Slots, 1), MaxSlots) }
 
-// Spread gives each Dispatch an owner and its share of what is left of the budgets. It
+// Spread gives each Dispatch an owner and its share of the rest of the budgets. It
 // returns the decisions, and the shards that have work. It leaves out each Dispatch for which
 // there is no slot or no token: its issue waits for the next plan. Other decisions stay as
 // they are. A share is no more than the issue may still use of its own budget, because it is
@@ -148,8 +148,8 @@ func (f Fleet) runner(labels []string) []string {
 	return nil
 }
 
-// CompareOwners compares two owners, for sorting. Those of one fleet are in the order of
-// their shards.
+// CompareOwners compares two owners, for sorting. The owners of one fleet are in the order
+// of their shards.
 func CompareOwners(a, b Owner) int {
 	return cmp.Or(
 		cmp.Compare(a.Run, b.Run), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Job, b.Job),

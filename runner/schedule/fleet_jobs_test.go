@@ -449,7 +449,7 @@ func (w *fleetWorld) advance(d time.Duration) {
 	}
 }
 
-// delivered returns what every result says that can be read.
+// delivered returns the tokens of each session, as the readable results say.
 func (w *fleetWorld) delivered() map[*agentSession]int64 {
 	all := map[*agentSession]int64{}
 	for _, r := range w.runs {

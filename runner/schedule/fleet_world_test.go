@@ -105,7 +105,7 @@ func (w *fleetWorld) issue(id tracker.ID) *boardIssue {
 	return w.board[slices.IndexFunc(w.board, func(b *boardIssue) bool { return b.ID == id })]
 }
 
-// snapshot returns what a process with the state knows about the issues.
+// snapshot returns the issues as a process with the state knows them.
 func (w *fleetWorld) snapshot(s *schedule.State, lists bool) schedule.Snapshot {
 	snap := schedule.Snapshot{Claimed: make(map[tracker.ID]*tracker.Issue, len(s.Claims))}
 	for id := range s.Claims {
@@ -192,7 +192,7 @@ func (w *fleetWorld) end(s *agentSession, c schedule.Claim) schedule.Outcome {
 	return o
 }
 
-// statuses returns what GitHub says about the owners of claims; collector is the attempt
+// statuses returns the statuses of the owners of claims according to GitHub; collector is the attempt
 // of a run that its own collect asks about, nil for others.
 func (w *fleetWorld) statuses(s *schedule.State, collector *runAttempt) map[schedule.Owner]schedule.OwnerStatus {
 	lives := map[schedule.Owner]schedule.OwnerStatus{}

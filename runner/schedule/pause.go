@@ -8,7 +8,7 @@ type Pause struct {
 	Why   string // empty when there is none
 	Since time.Time
 	Until time.Time
-	Setup Setup  // in which it began: only the part whose change may fix the failure
+	Setup Setup  // setup when it began: only the part whose change may fix the failure
 	Cause Cause  // decides what ends the pause before its time
 	Fault string // the kind of the [Fault] that began it; empty for other failures
 	// Passed says that the test of the cause passed, and no session has worked since. If one

@@ -49,7 +49,7 @@ func (a Action) Happened() string {
 type Decision struct {
 	Action Action
 	ID     tracker.ID
-	Issue  tracker.Issue // as last read; may be zero for a Stop
+	Issue  tracker.Issue // the issue when last read; may be zero for a Stop
 	Why    Why           // all but Observe; empty for a Dispatch that answers nothing
 	Clean  bool          // Release, Finish: nobody works on the issue again, so its workspace is removed
 
@@ -64,7 +64,7 @@ type Decision struct {
 	Share int64         // tokens of the budgets for this session; 0: no limit
 }
 
-// Snapshot holds what is known about the issues when a plan is made.
+// Snapshot holds the known facts about the issues when a plan is made.
 type Snapshot struct {
 	// Candidates holds the known issues in active states. Planning is fastest
 	// when they are in the order of [Compare]. Claimed issues may be among them.
@@ -73,19 +73,19 @@ type Snapshot struct {
 	// nil if the tracker no longer shows it, absent if it could not be read. Nothing is
 	// done about feedback on an issue that is absent.
 	Claimed map[tracker.ID]*tracker.Issue
-	// Malformed maps a claimed issue that is absent from Claimed to what is
-	// wrong with its record.
+	// Malformed maps a claimed issue that is absent from Claimed to the defect
+	// of its record.
 	Malformed map[tracker.ID]string
-	// Feedback holds what is unanswered on each issue with a claim or a delivery whose
-	// conversation was read: a zero one if nothing is. It is nil if no conversation is
-	// read at all, since there is nowhere to read it.
+	// Feedback holds the unanswered feedback on each issue with a claim or a delivery whose
+	// conversation was read; a zero one for none. It is nil if no conversation can be
+	// read at all.
 	Feedback map[tracker.ID]Feedback
 	// Hold is the reason why nothing at all may be started; zero when there is
 	// none.
 	Hold Why
 }
 
-// Plan returns what should happen now. It changes nothing.
+// Plan returns the decisions for now. It changes nothing.
 func Plan(s *State, snap Snapshot, p Policy, now time.Time) []Decision {
 	return run(s, snap, p, now, false).decisions
 }
@@ -93,7 +93,7 @@ func Plan(s *State, snap Snapshot, p Policy, now time.Time) []Decision {
 // Verdict tells what a plan does about one issue, and why.
 type Verdict struct {
 	Issue  tracker.Issue // if the issue could not be read, what its claim remembers
-	Phase  Phase         // of its claim; empty when it has none
+	Phase  Phase         // phase of its claim; empty when it has none
 	Action Action        // empty when nothing is done
 	Why    Why           // why nothing is done, or why the action is
 }
@@ -149,8 +149,8 @@ type planner struct {
 	freed      map[tracker.ID]bool // claims released by this plan
 	taken      map[tracker.ID]bool // issues dispatched by this plan, or that wait for a slot in it
 
-	talks   map[tracker.ID]Conversation // as they are after this plan; other ones are as in the state
-	due     []*tracker.Issue            // without a claim, because of their feedback, in order
+	talks   map[tracker.ID]Conversation // conversations that this plan changes; all others are in the state
+	due     []*tracker.Issue            // issues without a claim that have sessions because of feedback, in order
 	resumes bool                        // a person ends the pause
 
 	decisions []Decision
@@ -199,7 +199,7 @@ func (pl *planner) run() {
 	}
 }
 
-// holdReason returns why nothing at all may be started.
+// holdReason returns the reason for starting nothing at all; zero for none.
 func (pl *planner) holdReason(resumed bool) Why {
 	s := pl.state
 	if !pl.snap.Hold.None() {
@@ -231,7 +231,7 @@ func (pl *planner) compareClaims(a, b *Claim) int {
 	return cmp.Or(cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID))
 }
 
-// noRoomFor returns why the issue cannot be started now although it is eligible.
+// noRoomFor returns the reason for not starting an eligible issue now; zero for none.
 func (pl *planner) noRoomFor(issue *tracker.Issue) Why {
 	if why := pl.noRoom(); !why.None() {
 		return why
@@ -243,7 +243,7 @@ func (pl *planner) noRoomFor(issue *tracker.Issue) Why {
 	return Why{}
 }
 
-// noRoom returns why no issue can be started now.
+// noRoom returns the reason for starting no issue now; zero for none.
 func (pl *planner) noRoom() Why {
 	switch {
 	case !pl.hold.None():
@@ -301,8 +301,8 @@ func (pl *planner) note(issue tracker.Issue, phase Phase, action Action, why Why
 	}
 }
 
-// NoRoom returns why no issue at all could be started; zero if one could. If none could, the
-// tracker need not be asked for candidates.
+// NoRoom returns the reason for starting no issue at all; zero for none. If there is one,
+// the tracker need not be asked for candidates.
 func NoRoom(s *State, snap Snapshot, p Policy, now time.Time) Why {
 	pl := newPlanner(s, snap, p, now, false)
 	for _, c := range s.Claims {
@@ -344,8 +344,8 @@ func (s *State) Wake(p Policy, now time.Time) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// NextRetry returns when the next waiting issue may continue: its retry is due, no pause
-// holds it, and the budget of the day is not spent. ok is false when none waits.
+// NextRetry returns the time from which the next waiting issue may continue: its retry is
+// due, no pause holds it, and the budget of the day is not spent. ok is false when none waits.
 func (s *State) NextRetry(p Policy, now time.Time) (at time.Time, ok bool) {
 	for _, c := range s.Claims {
 		if c.Phase == Waiting && (!ok || c.Due.Before(at)) {

@@ -33,7 +33,7 @@ func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
 		f.Command = ""
 	}
 	if _, delivered := pl.state.Deliveries[id]; !delivered {
-		f.Pull = "" // of a delivery that was forgotten since
+		f.Pull = "" // its delivery was forgotten since
 	}
 	return f.withOrder(talk), true
 }
@@ -47,7 +47,7 @@ func (f Feedback) withOrder(talk Conversation) Feedback {
 	return f
 }
 
-// talk returns the conversation on an issue as it is after what the plan has decided.
+// talk returns the conversation on an issue after the decisions so far.
 func (pl *planner) talk(id tracker.ID) Conversation {
 	if c, changed := pl.talks[id]; changed {
 		return c
@@ -132,7 +132,7 @@ func (pl *planner) finish(c Claim, known *tracker.Issue, f Feedback) {
 	pl.decide(d, issue, c.Phase)
 }
 
-// mergedOrClosed returns what became of a pull request, in words.
+// mergedOrClosed returns the end of a pull request as a reason.
 func mergedOrClosed(f Feedback) Why {
 	who := orElse(f.PullBy, "somebody")
 	if f.Pull == PullMerged {
@@ -176,7 +176,7 @@ func (pl *planner) obey(c Claim, known *tracker.Issue, f Feedback) bool {
 	return true
 }
 
-// commanded returns who gave a command, as a reason.
+// commanded returns a command as a reason, with its author.
 func commanded(f Feedback) Why {
 	verb := "wrote /symphony"
 	if f.Pending {
@@ -219,8 +219,7 @@ func (pl *planner) isAnswered(c Claim, f Feedback) bool {
 	return false
 }
 
-// roundsSpent returns why no session on the feedback is started although it is new; zero
-// if one may be.
+// roundsSpent returns the reason for starting no session on new feedback; zero for none.
 func (pl *planner) roundsSpent(f Feedback, talk Conversation) Why {
 	switch {
 	case f.Round == "", talk.again(f):
@@ -233,8 +232,8 @@ func (pl *planner) roundsSpent(f Feedback, talk Conversation) Why {
 	return Why{}
 }
 
-// unanswered returns a reason with what is unanswered added, so that it does not seem
-// overlooked.
+// unanswered returns the reason with the unanswered feedback added, so that the feedback
+// does not seem overlooked.
 func unanswered(why Why, f Feedback) Why {
 	if f.Round != "" && f.Summary != "" {
 		why.Detail = why.String() + "; unanswered: " + f.Summary
@@ -242,7 +241,7 @@ func unanswered(why Why, f Feedback) Why {
 	return why
 }
 
-// stillParked returns why a parked issue stays so although something may be unanswered.
+// stillParked returns the reason of a parked issue, with feedback that does not change it.
 func stillParked(c Claim, f Feedback) Why {
 	if f.Round == "" {
 		return Why{IsParked, c.Why}
@@ -273,8 +272,8 @@ func (pl *planner) settleUnclaimed(c Claim, known *tracker.Issue, f Feedback) {
 	pl.due = append(pl.due, known)
 }
 
-// mustPark returns why a person is asked before the next session on an issue; zero if
-// nobody is.
+// mustPark returns the reason for asking a person before the next session on an issue; zero
+// for none.
 func (pl *planner) mustPark(c Claim, f Feedback) Why {
 	if b := pl.p.Budget; b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue {
 		return issueBudget(c, b)

@@ -46,7 +46,7 @@ func (pl *planner) reconcile(c Claim) {
 	pl.note(issue, c.Phase, "", Why{InProgress, "a session works on it"})
 }
 
-// stopReason returns why a running session must end.
+// stopReason returns the reason for ending a running session; zero for none.
 func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool, f Feedback) Why {
 	if asked && known == nil {
 		return Why{NotVisible, "the tracker no longer shows the issue"}
@@ -133,7 +133,7 @@ func (pl *planner) settle(c Claim) {
 	}
 }
 
-// unknown returns why a claimed issue could not be read.
+// unknown returns the reason why a claimed issue could not be read.
 func (pl *planner) unknown(id tracker.ID) Why {
 	if reason, malformed := pl.snap.Malformed[id]; malformed {
 		return Why{Malformed, "its record in the tracker is malformed: " + reason}
@@ -166,7 +166,7 @@ func (pl *planner) resumeWaiting(c Claim, known *tracker.Issue) {
 	pl.note(*known, c.Phase, "", unanswered(why, f))
 }
 
-// release deletes a claim. What is unanswered on the issue may be the reason for another
+// release deletes a claim. Unanswered feedback on the issue may be the reason for another
 // one.
 func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 	if c.Phase == "" {

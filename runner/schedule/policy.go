@@ -32,7 +32,7 @@ type Policy struct {
 	MaxRounds      int    // sessions in a row on what people said; 0 for no session on feedback
 	MaxCheckRounds int    // sessions in a row on checks and conflicts alone; 0 for none
 	HandsOver      bool   // an issue whose work is delivered is handed over
-	HandedOver     string // to this state; empty for another way, such as a label
+	HandedOver     string // state for handed-over issues; empty for another way, such as a label
 
 	// AnyState says that an issue is worked on in any state that is not terminal, and
 	// with any labels; see Answering.
@@ -54,12 +54,12 @@ type Policy struct {
 type Budget struct {
 	Attempts       int   // failures in a row before an issue is parked
 	IdleSessions   int   // sessions in a row that changed nothing before it is parked
-	TokensPerIssue int64 // over all runs, while the issue is claimed
+	TokensPerIssue int64 // tokens of one issue in all runs, while it is claimed
 	TokensPerTick  int64
 	TokensPerDay   int64 // a day of UTC
 }
 
-// PerTick returns how many sessions are started in one tick at most.
+// PerTick returns the maximum of sessions that one tick starts.
 func (p Policy) PerTick() int { return cmp.Or(p.MaxPerTick, p.MaxConcurrent) }
 
 const (
@@ -92,13 +92,13 @@ func (p Policy) notBefore(asked, now time.Time) time.Time {
 	return asked
 }
 
-// IneligibleToStart returns why the issue must not be worked on even when there
+// IneligibleToStart returns the reason for not working on the issue even when there
 // is room (SPEC §8.2). The zero Why means that it may be started.
 func (p Policy) IneligibleToStart(issue tracker.Issue) Why {
 	return p.rules().ineligibleToStart(&issue)
 }
 
-// IneligibleToContinue returns why a session that works on the issue must end.
+// IneligibleToContinue returns the reason for ending a session on the issue.
 // The zero Why means that it may continue.
 func (p Policy) IneligibleToContinue(issue tracker.Issue) Why {
 	return p.rules().ineligibleToContinue(&issue)
@@ -148,7 +148,7 @@ func (r rules) forFeedback(handedOver string) rules {
 	return r
 }
 
-// ineligibleToStart returns why no session may be started on the issue.
+// ineligibleToStart returns the reason for starting no session on the issue; zero for none.
 func (r rules) ineligibleToStart(issue *tracker.Issue) Why {
 	if missing := issue.MissingFields(); missing != nil {
 		return Why{Incomplete, "has no " + strings.Join(missing, ", ")}
@@ -167,7 +167,7 @@ func (r rules) ineligibleToStart(issue *tracker.Issue) Why {
 	return Why{}
 }
 
-// ineligibleToContinue returns why a session that works on the issue must end.
+// ineligibleToContinue returns the reason for ending a session on the issue; zero for none.
 func (r rules) ineligibleToContinue(issue *tracker.Issue) Why {
 	state := tracker.NormalState(issue.State)
 	switch {

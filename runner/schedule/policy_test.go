@@ -24,7 +24,7 @@ func TestIssuesAreOrderedByUrgencyAgeAndName(t *testing.T) {
 		issue(1, time.Time{}, "ABC-9", "9"),
 		issue(2, at(-1), "ABC-5", "5"),
 		issue(4, at(-1), "ABC-4", "4"),
-		issue(0, at(-10), "ABC-7", "7"), // what is not 1 to 4 is as if it were nothing
+		issue(0, at(-10), "ABC-7", "7"), // a priority outside of 1 to 4 counts as none
 		unknown,
 		issue(5, at(-8), "ABC-1", "3"),
 		issue(-1, at(-8), "ABC-2", "1"),

@@ -22,7 +22,7 @@ type Reserve struct {
 	Fleet  string       // the name of the fleet
 	Since  time.Time    // when the shard was planned, or when its claims were taken over
 	Tokens int64        // share of the token budgets for all sessions of the shard; 0: no limit
-	IDs    []tracker.ID // of the issues that the plan gave to the shard, sorted
+	IDs    []tracker.ID // issues that the plan gave to the shard, sorted
 }
 
 const (
@@ -89,7 +89,7 @@ type Reserved struct {
 	Tokens int64
 }
 
-// Reserved returns the sum of the open reserves, except that of Self.
+// Reserved returns the sum of the open reserves of all other owners.
 func (s *State) Reserved() (all Reserved) {
 	for owner, r := range s.Reserves {
 		if owner != s.Self && r.Tokens > 0 {

@@ -24,7 +24,7 @@ import (
 // A file of testdata/plan holds one scenario. It begins with a sentence about what
 // it shows, and has these sections:
 //
-//	-- policy --   settings, over those of [simple]: concurrent, per-state, batch,
+//	-- policy --   settings, over the settings of [simple]: concurrent, per-state, batch,
 //	               active, terminal, labels, backoff, stall, attempts, idle,
 //	               issue-tokens, tick-tokens, day-tokens, delivers, hands-over (to which
 //	               state), rounds, check-rounds
@@ -55,9 +55,9 @@ import (
 //	say ABC-1 kim "text"            somebody comments on the issue; the word of a stranger does not count
 //	pull ABC-1 open | merged | closed [by=kim] [fails=lint,test] [conflicts]
 //	                                the pull request, with what it is like now
-//	conversations down | up         what is said cannot be read, or can
+//	conversations down | up         comments cannot be read, or can
 //	finished ABC-1                  the runner has performed its finish
-//	claims, deliveries, talks, wake prints the claims, the deliveries and what is completed, the conversations, the time of the next plan
+//	claims, deliveries, talks, wake prints the claims, the deliveries and the completed issues, the conversations, the time of the next plan
 //
 // After each step the claims must be legal, and after a plan there must be
 // nothing more to plan. Rewrite the indented lines with
@@ -253,7 +253,7 @@ func (s *story) planAndApply() {
 	}
 }
 
-// read returns what the tracker answers.
+// read returns the tracker's answers.
 func (s *story) read() schedule.Snapshot {
 	snap := schedule.Snapshot{Claimed: map[tracker.ID]*tracker.Issue{}, Hold: s.snap.Hold}
 	if s.talks {

@@ -24,7 +24,7 @@ const (
 type Update struct {
 	Turn       TurnSign
 	Alive      bool            // the session made progress; a retry inside the agent does not count
-	Usage      Usage           // of the session so far; never counted twice
+	Usage      Usage           // tokens of the session so far; never counted twice
 	Turns      int             // started so far
 	Thread     string          // set once a turn has started on it
 	RateLimits json.RawMessage // nil when the update has none
@@ -79,10 +79,10 @@ type Outcome struct {
 	Status   AttemptStatus  // how the attempt ended, for people
 	Why      string         // one line: the category and its cause; for NeedsInput the question
 	Question string         // what the agent asks people, for NeedsInput; empty when it asks nothing
-	Issue    *tracker.Issue // as read after the session; nil when it was not read
+	Issue    *tracker.Issue // the issue after the session; nil when it was not read
 	Gone     bool           // the tracker no longer shows the issue
-	Thread   string         // to resume; empty when no turn was started
-	Usage    Usage          // of the whole session
+	Thread   string         // thread to resume; empty when no turn was started
+	Usage    Usage          // tokens of the whole session
 	Turns    int            // started
 	Idle     bool           // the session changed neither the issue nor the workspace; if its work is delivered, it published nothing new
 	RetryAt  time.Time      // earliest retry that a server asked for; zero when it named none
@@ -100,19 +100,19 @@ type Outcome struct {
 	// for (a hook, the prompt, the start of Codex). It is equal for all issues that fail in the same way,
 	// and empty for all other failures.
 	Fault    string
-	Cause    Cause    // of a systemic failure
-	Warnings []string // failures that do not change the outcome, such as that of after_run; one line each
+	Cause    Cause    // cause of a systemic failure; empty for other outcomes
+	Warnings []string // failures that do not change the outcome, such as a failed after_run; one line each
 }
 
 // Next tells what happens to a claim after its session.
 type Next struct {
 	Phase Phase // empty when the claim is released
 	Why   Why
-	Due   time.Time // of a waiting claim
+	Due   time.Time // end of the wait of a waiting claim
 	Clean bool      // the issue is terminal, so its workspace is removed
 }
 
-// Next returns what happens next to a claim on which no session works.
+// Next returns the next step of a claim on which no session works.
 func (c Claim) Next() Next {
 	if c.Phase == Parked {
 		return parked(Why{IsParked, c.Why})
@@ -171,8 +171,8 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	return next
 }
 
-// holdFeedback notes that no session is started before a time on what is unanswered on an
-// issue. A claim would say so, but the issue needs none.
+// holdFeedback notes that the unanswered feedback on an issue starts no session before a
+// time. A claim would say so, but the issue needs none.
 func (s *State) holdFeedback(id tracker.ID, until time.Time) {
 	failed := maps.Clone(s.Failed)
 	if failed == nil {
@@ -309,8 +309,8 @@ func (c *Claim) failed(why string, p Policy, now, notBefore time.Time) Next {
 // inARow stands between the number of failures for which a claim is parked and the last.
 const inARow = " in a row (budget.max_attempts_per_issue), the last: "
 
-// LastFailure returns why the last session failed of a claim that is parked for its
-// failures in a row. Other reasons it returns as they are.
+// LastFailure returns the last failure from the reason of a claim that is parked for its
+// failures in a row. It returns other reasons unchanged.
 func LastFailure(why string) string {
 	failures, last, found := strings.Cut(why, inARow)
 	count, _, _ := strings.Cut(failures, " ")

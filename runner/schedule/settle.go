@@ -67,7 +67,7 @@ func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tr
 	}
 	s.addDays(reserve.boundDays(slice.Days))
 	delete(s.Reserves, owner)
-	if len(owned) > 0 && slice.RateLimits != nil { // otherwise the result is too old to say what is true now
+	if len(owned) > 0 && slice.RateLimits != nil { // otherwise the result is too old
 		s.RateLimits = slice.RateLimits
 	}
 	return owned, nil
@@ -95,8 +95,8 @@ func (s *State) forgetSetups() {
 	}
 }
 
-// settleClaim replaces the claim, the delivery and the conversation of an issue by those of
-// the slice.
+// settleClaim replaces the claim, the delivery and the conversation of an issue by the ones
+// of the slice.
 func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time) {
 	if c, kept := slice.Claims[id]; kept && c.holdsSlot() {
 		slice.abandon(c, slice.Self.Name()+" ended before its session did", p, now)
@@ -116,7 +116,7 @@ func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time
 
 // ShardEnd holds what the result of a shard says about all issues.
 type ShardEnd struct {
-	Slice   *State    // as the shard left it
+	Slice   *State    // the slice that the shard left
 	Planned time.Time // when the shard was planned
 }
 

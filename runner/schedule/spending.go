@@ -37,7 +37,7 @@ func (u Usage) atMost(n int64) Usage {
 type Spent struct {
 	Sessions int           // started
 	Usage    Usage         // tokens
-	Time     time.Duration // of ended sessions, added up
+	Time     time.Duration // sum over ended sessions
 	Paused   bool          // a systemic failure occurred, so nothing more starts
 	HadTurn  bool          // a session that ended had a turn
 }
@@ -50,7 +50,7 @@ type Day struct {
 	Date     string // 2006-01-02
 	Sessions int
 	Usage    Usage
-	Time     time.Duration // of ended sessions, added up
+	Time     time.Duration // sum over ended sessions
 }
 
 // Plus returns the sum of both. It is paused if either is.
@@ -86,7 +86,7 @@ func (s *State) day(date string) *Day {
 	return &s.Days[at]
 }
 
-// SpentToday returns what was used on the day of now.
+// SpentToday returns the spending of the day of now.
 func (s *State) SpentToday(now time.Time) Day {
 	date := now.UTC().Format(time.DateOnly)
 	for _, day := range s.Days {
@@ -122,8 +122,8 @@ func nextDay(now time.Time) time.Time {
 	return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 }
 
-// SpentBudget returns which spent budget forbids to start anything more; zero
-// when none does.
+// SpentBudget returns the spent budget that forbids to start anything more; zero
+// for none.
 func (s *State) SpentBudget(b Budget, now time.Time) Why {
 	if b.TokensPerTick > 0 && s.Tick.Usage.Total() >= b.TokensPerTick {
 		return Why{TickBudget, "budget.max_tokens_per_tick is spent"}
@@ -144,7 +144,7 @@ func (s *State) SpentBudget(b Budget, now time.Time) Why {
 	return Why{}
 }
 
-// tokensLeft returns how many tokens the sessions that start now may spend. If no budget
+// tokensLeft returns the tokens that the sessions which start now may spend. If no budget
 // limits them, limited is false.
 func (s *State) tokensLeft(b Budget, now time.Time) (left int64, limited bool) {
 	left = MaxTokens

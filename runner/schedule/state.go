@@ -18,14 +18,14 @@ type State struct {
 	Pause      Pause
 	Days       []Day           // oldest first, at most maxDays
 	RateLimits json.RawMessage // the agent's latest snapshot; nil when none was received
-	Wait       TrackerWait     // until when the tracker asked not to be called
-	Salt       string          // of all digests in the state; empty as long as there is none
+	Wait       TrackerWait     // time before which the tracker asked not to be called
+	Salt       string          // salt of all digests in the state; empty as long as there is none
 	History    []TickRecord    // the last ticks that did something, oldest first, at most maxHistory
-	// Deliveries holds where the work on issues was published, by issue. It outlives
+	// Deliveries holds the published work, by issue. It outlives
 	// claims, has at most maxDeliveries, and is changed by Deliver and Exit.
 	Deliveries map[tracker.ID]Delivery
-	// Conversations holds, by issue, which words of people and checks were dealt with. An
-	// issue has an entry as long as it has a claim or a delivery.
+	// Conversations holds, by issue, the marks of handled comments and checks. An issue has
+	// an entry as long as it has a claim or a delivery.
 	Conversations map[tracker.ID]Conversation
 	// Reserves holds the open reserves: of each shard of a fleet, by owner, until its result is
 	// settled.
@@ -44,7 +44,7 @@ type State struct {
 	// run was stopped or failed, on an issue that has no claim any more; not stored.
 	Failed map[tracker.ID]time.Time
 	Tick   Spent   // what this tick has used so far; not stored
-	Faults []Fault // of this tick; not stored
+	Faults []Fault // faults of this tick; not stored
 }
 
 // New returns an empty state that is owned by the run self.
@@ -87,7 +87,7 @@ type Claim struct {
 	Identifier string
 	Title      string
 	URL        string
-	State      string // of the issue, as last seen
+	State      string // state of the issue when last read
 	Content    string // its tracker.Issue.Content, as last read; empty when a session may have changed it since
 
 	Phase Phase
@@ -96,27 +96,27 @@ type Claim struct {
 
 	Owner      Owner     // the run that works on it; zero unless running or stopping
 	Lease      time.Time // end of the time in which an owner that cannot be asked counts as alive
-	StopReason Reason    // of a stopping claim; empty otherwise
+	StopReason Reason    // reason of a stopping claim; empty otherwise
 	Heard      time.Time // last sign of life of the session; zero before the first
 	// TurnSince is when the current turn began; zero when no turn runs. A
 	// session can stall in a turn only: hooks and the start of a session have
 	// their own timeouts.
 	TurnSince time.Time
-	Turns     int   // of the live session
+	Turns     int   // turns of the live session
 	Live      Usage // tokens of the live session, already counted below
 
 	Attempt  int       // SPEC §4.1.5: 0 in the first run, 1 and more in retries and continuations
 	Due      time.Time // when a waiting claim may be dispatched
 	Thread   string    // the agent's thread to resume; empty for a new one
-	Sessions int       // started so far
-	Failures int       // in a row
+	Sessions int       // sessions started so far
+	Failures int       // failures in a row
 	Idle     int       // sessions in a row that changed nothing
 	Tokens   int64     // input and output, over all sessions
 	Feedback bool      // it is claimed for feedback: see [Policy.Answering]
-	Setup    Setup     // in which its last session failed by a fault of WORKFLOW.md; zero if it did not
+	Setup    Setup     // setup of its last session, if that failed by a fault of WORKFLOW.md; zero otherwise
 	Fault    string    // the kind of the fault for which its last session was charged; empty for none
-	// Unsettled says that its last session ended well and its work is on the branch: what is
-	// missing is the pull request or the hand-over, for which no agent is needed.
+	// Unsettled says that its last session ended well and its work is on the branch. Only the
+	// pull request or the hand-over is missing, for which no agent is needed.
 	Unsettled bool
 }
 
@@ -143,11 +143,11 @@ func (c *Claim) setPhase(phase Phase, why string, now time.Time) {
 // stands for no owner.
 type Owner struct {
 	Run     string `json:"run,omitempty"`     // the workflow run's id; empty outside Actions
-	Attempt int    `json:"attempt,omitempty"` // of the workflow run
+	Attempt int    `json:"attempt,omitempty"` // attempt of the workflow run
 	Job     string `json:"job,omitempty"`
 	Host    string `json:"host,omitempty"`
 	PID     int    `json:"pid,omitempty"`
-	Started int64  `json:"started,omitempty"` // in Unix milliseconds, to distinguish two processes with the same pid; of a shard: when its plan was made
+	Started int64  `json:"started,omitempty"` // time in Unix milliseconds, to distinguish two processes with the same pid; for a shard the time of its plan
 	Shard   int    `json:"shard,omitempty"`   // number of the shard, from 1; 0 for a run that is not a shard
 	// Limit is the time from the start of a shard's job until it has ended its sessions by
 	// itself, in seconds; 0: not known.
@@ -187,7 +187,7 @@ func (c Claim) whereUntil() string {
 	return " in " + c.Owner.Name()
 }
 
-// longestLease returns how far in the future a lease of the owner may end.
+// longestLease returns the longest lease of the owner.
 func (o Owner) longestLease() time.Duration {
 	if o.Shard > 0 {
 		return MaxShardTime
@@ -286,7 +286,7 @@ const maxHistory = 20
 // depends on it.
 type TickRecord struct {
 	Run      string // id of the workflow run; empty outside Actions
-	Attempt  int    // of that run, from 1; 0 outside Actions
+	Attempt  int    // attempt of that run, from 1; 0 outside Actions
 	Started  time.Time
 	Ended    time.Time
 	Stopped  string // why it ended early; empty when it did not

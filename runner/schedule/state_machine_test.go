@@ -46,12 +46,12 @@ func TestClaimsSurviveAnySequenceOfEvents(t *testing.T) {
 	})
 }
 
-// machine is a fixture with the truth beside it: the embedded state is what the runs
-// believe, and the other fields are what is really the case.
+// machine is a fixture with the truth beside it: the embedded state holds the
+// beliefs of the runs, and the other fields hold the facts.
 type machine struct {
 	fixture
 	issues   []tracker.Issue                   // in the tracker
-	worlds   map[tracker.ID]feedback.World     // what is said about them
+	worlds   map[tracker.ID]feedback.World     // conversations on them
 	read     map[tracker.ID]schedule.Feedback  // when the conversations were read last
 	answered map[tracker.ID][]schedule.Mark    // what was given to sessions that did not fail
 	sessions map[tracker.ID]session            // the processes, by issue
