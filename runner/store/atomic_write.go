@@ -11,7 +11,7 @@ import (
 func tempPath(path string) string { return path + ".tmp" }
 
 // writeAtomically replaces the content of the file. A kill or a power cut leaves
-// the old content or the new one. It returns when the new one is on disk. The
+// the old content or the new one. The new one is on disk when it returns. The
 // write lock must be held.
 func writeAtomically(path string, data []byte) error {
 	// O_EXCL: never write through a link that somebody put there.

@@ -45,7 +45,7 @@ type Branch struct {
 	head       string   // that commit; empty if there was no branch
 	headRecord record   // the state in it
 
-	defaultBranch string // of the repository; empty until GitHub was asked
+	defaultBranch string // default branch of the repository; empty until GitHub was asked
 }
 
 // OpenBranch returns the state on a branch. It checks the names and the address,

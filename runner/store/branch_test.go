@@ -260,7 +260,7 @@ func TestACheckOfTheAccessChangesNothing(t *testing.T) {
 func TestAServerWithoutGitHubsGitAPIIsNamed(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	h.Fail(storetest.Repository, storetest.Fault{Header: http.Header{"Content-Type": {"application/json"}}, Body: `{"id": 1, "full_name": "octo/state-keeper", "default_branch": "main"}`}) // as Gitea answers
+	h.Fail(storetest.Repository, storetest.Fault{Header: http.Header{"Content-Type": {"application/json"}}, Body: `{"id": 1, "full_name": "octo/state-keeper", "default_branch": "main"}`}) // Gitea's answer
 	_, _, err := h.open(t).Load(t.Context())
 	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "does not know GitHub's git API: use `state: cache`") {
 		t.Error(err)

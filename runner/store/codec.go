@@ -105,7 +105,7 @@ func checksumMatches(data []byte, checksum string) bool {
 	return bytes.Equal(again, data)
 }
 
-// afterHead returns what an encoded state holds after its first fields: the
+// afterHead returns the rest of an encoded state after its first fields: the
 // version, the generation and the checksum.
 func afterHead(data []byte) []byte {
 	_, rest, _ := bytes.Cut(data, []byte(`"claims":`))

@@ -129,7 +129,7 @@ func TestAStateCutOffAnywhereIsUnreadable(t *testing.T) {
 func TestAStateWithAFlippedBitIsUnreadable(t *testing.T) {
 	t.Parallel()
 	data := mustEncode(t, sampleWithClaims(1), 42)
-	version := bytes.Index(data, []byte("2")) // with a flipped bit it may become a newer one
+	version := bytes.Index(data, []byte("2")) // a flipped bit may make it a newer one
 	for i := range data {
 		bit := i % 8
 		data[i] ^= 1 << bit

@@ -21,7 +21,7 @@ type openStore interface {
 
 // storage is where a state is kept. It gives access to the bytes without the store.
 type storage struct {
-	open func(t *testing.T) (s openStore, end func()) // as a run opens and closes it
+	open func(t *testing.T) (s openStore, end func()) // opens and closes the store like a run
 	raw  func(t *testing.T) []byte                    // the stored bytes, nil if there are none
 	put  func(t *testing.T, data []byte)              // writes as somebody else; nil removes the state
 }

@@ -38,15 +38,15 @@ var (
 // holder writes the lock file a moment after it has locked it, so the fields other
 // than Path may be zero. They are for people; no decision depends on them.
 type LockedError struct {
-	Path    string // of the state
+	Path    string // path of the state
 	PID     int
 	Host    string
 	Since   time.Time
 	Command string
 }
 
-// maxShownCommand bounds the command in the text of a [LockedError], in characters: what
-// to do comes after it.
+// maxShownCommand bounds the command in the text of a [LockedError], in characters: the
+// advice comes after it.
 const maxShownCommand = 60
 
 func (e *LockedError) Error() string {
@@ -63,7 +63,7 @@ func (e *LockedError) Unwrap() error { return ErrLocked }
 type requestError struct {
 	op       string
 	category error
-	failure  *transport.Error // whose remedy may be replaced by a better one
+	failure  *transport.Error // its remedy may be replaced by a better one
 }
 
 func (e *requestError) Error() string {
@@ -101,8 +101,8 @@ func notRead(err error) error {
 	return fmt.Errorf("%w: %w: nothing was changed: %s", ErrUnreadable, err, remedy(err, "name a regular file that this user may read, or correct its permissions"))
 }
 
-// remedy returns what to do about the failure of a call of the operating system: usual,
-// unless the machine is the cause.
+// remedy returns the advice for the failure of a call of the operating system: usual, unless
+// the machine is the cause.
 func remedy(err error, usual string) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
@@ -117,8 +117,8 @@ func remedy(err error, usual string) string {
 	return usual
 }
 
-// unreadable returns an [ErrUnreadable] with what is wrong in a state and what to do. The
-// advice begins with the runs that use the state: what they hold is not in a backup.
+// unreadable returns an [ErrUnreadable] with the defect of a state and the advice. The advice
+// begins with the runs that use the state, because a backup lacks their latest claims.
 func unreadable(format string, args ...any) error {
 	return fmt.Errorf("%w: %w: nothing was changed: end the runs that use it, then restore it from a backup, or move it away to begin with no claims",
 		ErrUnreadable, fmt.Errorf(format, args...))

@@ -203,7 +203,7 @@ func (f *File) save(ctx context.Context, s *schedule.State, rev Revision) (Revis
 	return f.last, nil
 }
 
-// readOrEmpty reads the encoded state, that of an empty one if there is no file.
+// readOrEmpty returns the encoded state of the file, or of an empty state if there is no file.
 // A strange repository can put anything there. A link is an error: a save would
 // replace the link, and must not write elsewhere. A pipe does not block.
 func readOrEmpty(path string) ([]byte, error) {

@@ -27,7 +27,7 @@ const (
 	maxDeliveries = 1000
 
 	maxConversations = maxClaims + maxDeliveries
-	maxOpen          = maxClaims + 4000 // those of shards with a claim, and of lost ones
+	maxOpen          = maxClaims + 4000 // reserves of shards with a claim, and of lost shards
 )
 
 // The limits of numbers, which no run reaches. They leave room for sums.
@@ -319,7 +319,7 @@ func (p tickRecord) validate() error {
 }
 
 // clamped returns the delivery with its texts and number within their limits. The
-// names of branches and commits are not changed: those of other ones would be wrong.
+// names of branches and commits are not changed: a changed name would be wrong.
 func (d delivery) clamped() delivery {
 	d.Identifier, d.Title = oneLine(d.Identifier, maxName), oneLine(d.Title, maxTitle)
 	d.URL, d.IssueURL = wholeOrEmpty(d.URL, maxURL), wholeOrEmpty(d.IssueURL, maxURL) // a part of a link leads elsewhere
@@ -379,7 +379,7 @@ func isCommand(c schedule.Command) bool {
 }
 
 // clamped returns the mark with its names kept whole or not at all. A comment whose name
-// is dropped is heard again.
+// is dropped is read again.
 func (m mark) clamped() mark {
 	m.IDs = plainNames(m.IDs)
 	m.Checks, m.Conflict = wholeOrEmpty(m.Checks, maxName), wholeOrEmpty(m.Conflict, maxName)
@@ -424,7 +424,7 @@ func emptyOrCommit(s string) bool {
 	return s == "" || len(s) == 40 && strings.Trim(s, "0123456789abcdef") == "" && strings.Trim(s, "0") != ""
 }
 
-// plainID reports whether the id can be that of an issue.
+// plainID reports whether an issue can have the id.
 func plainID(id tracker.ID) bool {
 	return id != "" && wholeOrEmpty(string(id), maxName) == string(id)
 }

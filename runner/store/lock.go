@@ -130,7 +130,7 @@ func flock(f *os.File, how int) error {
 
 // writeHolder writes into the lock file which process holds it.
 func writeHolder(f *os.File) error {
-	host, _ := os.Hostname() // without a host the holder is still useful
+	host, _ := os.Hostname() // the holder is useful even if its host is not known
 	text, err := json.Marshal(holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second), oneLine(strings.Join(os.Args, " "), maxTitle)})
 	if err != nil {
 		return err

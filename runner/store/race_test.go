@@ -92,7 +92,7 @@ type arena struct {
 	mu     sync.Mutex
 	runs   int
 	kills  int               // how many runs are still to be killed
-	last   map[string]*end   // by run
+	last   map[string]*end   // end of each run, by run
 	done   map[string]bool   // issues
 	dead   map[string]bool   // runs
 	held   map[string]string // run by issue
@@ -107,7 +107,7 @@ type arena struct {
 // end says when a run is killed.
 type end struct {
 	process *os.Process
-	in      int  // after this many requests
+	in      int  // number of requests before it
 	after   bool // the server carries out the last of them
 }
 
@@ -142,7 +142,7 @@ func (a *arena) start(h *storetest.Hub, home string) (run string, cmd *exec.Cmd,
 		return "", nil, err
 	}
 	in := 1 + rand.N(50)
-	if a.runs == 1 { // at least this one is killed
+	if a.runs == 1 { // this one is killed in any case
 		in = 1 + rand.N(3)
 	}
 	a.last[run] = &end{cmd.Process, in, rand.N(2) == 0}

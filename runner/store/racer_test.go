@@ -62,7 +62,7 @@ func race() error {
 		}
 		mine, changed := r.plan(s, others)
 		if !changed && len(others.Done) == r.issues {
-			return nil // the runs that still live release what is still claimed
+			return nil // the runs that still live release the other claims
 		}
 		again, err := b.Save(ctx, s, rev)
 		switch {

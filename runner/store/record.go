@@ -36,7 +36,7 @@ type record struct {
 	Days       []day           `json:"days,omitempty"`
 	RateLimits json.RawMessage `json:"rate_limits,omitempty"`
 	Past       []tickRecord    `json:"past,omitempty"`       // oldest first
-	Salt       string          `json:"salt,omitempty"`       // of the digests in every setup
+	Salt       string          `json:"salt,omitempty"`       // salt of the digests in every setup
 	Deliveries []delivery      `json:"deliveries,omitempty"` // sorted by id
 
 	Conversations []conversation `json:"conversations,omitempty"` // sorted by id
@@ -126,7 +126,7 @@ type day struct {
 	Sessions int    `json:"sessions,omitempty"`
 	Tokens   usage  `json:"tokens,omitzero"`
 	Seconds  int64  `json:"seconds,omitempty"`
-	Millis   int    `json:"millis,omitempty"` // in addition to the seconds
+	Millis   int    `json:"millis,omitempty"` // milliseconds beside the seconds
 }
 
 type tickRecord struct {
