@@ -9,15 +9,15 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Feedback is one thing that was said about the work on an issue, or that a check found.
+// Feedback is one comment on the work on an issue, or one finding of a check.
 type Feedback struct {
 	ID     string // what the agent gives to the tool reply; empty if it cannot be answered
 	Kind   FeedbackKind
-	Author string // of a comment; the name of a check; the branch of a conflict
+	Author string // author of a comment, name of a check, or branch of a conflict
 	Text   string // Markdown of a person, or the output of a check
 	URL    string
-	Path   string // of the file that it is about; empty for none
-	Line   int    // in that file; 0 for none
+	Path   string // file that it is about; empty for none
+	Line   int    // line in that file; 0 for none
 	Code   string // the part of the diff that it is about; empty for none
 	At     time.Time
 }
@@ -27,10 +27,10 @@ type FeedbackKind string
 
 // The kinds of feedback.
 const (
-	FeedbackComment  FeedbackKind = "comment"  // on the issue or the pull request
-	FeedbackReview   FeedbackKind = "review"   // the text of a review, or that it asks for changes
+	FeedbackComment  FeedbackKind = "comment"  // a comment on the issue or the pull request
+	FeedbackReview   FeedbackKind = "review"   // the text of a review, or its request for changes
 	FeedbackThread   FeedbackKind = "thread"   // a comment of a review on a line
-	FeedbackAnswer   FeedbackKind = "answer"   // to a question of the agent
+	FeedbackAnswer   FeedbackKind = "answer"   // an answer to a question of the agent
 	FeedbackCheck    FeedbackKind = "check"    // a check that failed
 	FeedbackConflict FeedbackKind = "conflict" // the branch conflicts with its base
 )
@@ -57,8 +57,8 @@ func feedbackFields(items []Feedback) []any {
 	return list
 }
 
-// feedbackBlock returns what follows the text of a template that does not print the
-// feedback itself. What others wrote stands in quotations.
+// feedbackBlock returns the text after a template that does not print the feedback itself.
+// The words of others stand in quotations.
 func feedbackBlock(issue tracker.Issue, run Run) string {
 	if len(run.Feedback) == 0 {
 		return ""

@@ -70,7 +70,7 @@ func filterAdvice(name string) string {
 type call struct {
 	at    token // name of the filter
 	input *typ
-	field *typ // type of the items of the input, or of the field of them that is named
+	field *typ // type of the input's items, or of their named field
 	args  []*typ
 	lex   []token // first token of each argument
 }

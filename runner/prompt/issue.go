@@ -6,9 +6,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// bindings returns the variables of a template: SPEC §5.4's two, what is known
-// of the run, and the literals that the engine does not know. They are the
-// schema as well, see [schema].
+// bindings returns the variables of a template: SPEC §5.4's two, the facts about the
+// run, and the literals that the engine does not know. They are the schema as well,
+// see [schema].
 func bindings(issue tracker.Issue, run Run) map[string]any {
 	return map[string]any{
 		"issue":    fields(issue),

@@ -8,9 +8,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// preamble returns what stands before the prompt of a session: what became of the work
-// of the last one, what it may rely on, and how the work of this one is taken. The
-// template need not say any of it.
+// preamble returns the text before the prompt of a session: the fate of the last session's
+// work, the state of the workspace, and the way to deliver. The template need not say any of
+// it.
 func preamble(issue tracker.Issue, run Run) string {
 	return refusal(issue, run) + leftOut(issue, run) + blocked(issue, run) + resumption(issue, run) + repository(run) + room(run) + asking(run)
 }

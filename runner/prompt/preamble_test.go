@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// mustRender renders a template whose text is "The prompt.", and returns what stands
+// mustRender renders a template whose text is "The prompt.", and returns the text
 // before that.
 func mustRender(t *testing.T, run Run) string {
 	t.Helper()

@@ -38,8 +38,7 @@ var operators = map[string]string{
 	"'":    "close the quotes",
 }
 
-// syntaxProblem returns what is wrong with arguments that the grammar does not allow, and
-// what to write instead.
+// syntaxProblem returns the error of arguments that the grammar does not allow, with advice.
 func (e *expression) syntaxProblem() string {
 	form := forms[e.tag]
 	if strings.TrimSpace(e.args) == "" {

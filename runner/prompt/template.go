@@ -16,7 +16,7 @@ import (
 // The categories of SPEC §5.5. Both fail the attempt that meets them, and
 // nothing else.
 var (
-	// ErrParse: the template is not valid Liquid, or uses what is refused here.
+	// ErrParse: the template is not valid Liquid, or uses a tag that is refused here.
 	ErrParse = errors.New("template_parse_error")
 	// ErrRender: an unknown name or filter, a value that cannot be used as it
 	// is, or too much work.
@@ -37,18 +37,18 @@ const fallback = `You are working on an issue from the tracker: {{ issue.identif
 
 // Template is a parsed prompt. It is immutable, and safe for concurrent use.
 type Template struct {
-	source string // rewritten for the engine
-	line   int    // of the file, on which the source begins
-	err    error  // returned by Check
+	source string // source, rewritten for the engine
+	line   int    // line of the file on which the source begins
+	err    error  // result of Check
 	// printsFeedback says that the template names the feedback itself, so that Render
 	// does not add it.
 	printsFeedback bool
 }
 
-// Problem describes what is wrong on one line of a template.
+// Problem describes an error on one line of a template.
 type Problem struct {
 	Line     int    // 0 when it is not known
-	Reason   string // what is wrong, and how to fix it
+	Reason   string // the error and the advice
 	Category error  // ErrParse or ErrRender
 }
 
@@ -128,7 +128,7 @@ func (t *Template) Check() error { return t.err }
 type Run struct {
 	Attempt       int    // 0 is the first run, and null to the template; 1 and above is a retry or a continuation (SPEC §12.3)
 	Resumed       bool   // the session continues the thread of an earlier one
-	WorkspaceKept bool   // the session works in the folder that an earlier one left, and nothing that was in it is lost
+	WorkspaceKept bool   // the session works in the folder that an earlier one left, and it has lost nothing
 	Refused       string // why the work of the last session was not published, in Markdown; empty if it was
 	Blocked       string // hosts that commands of the last session were refused, in one line of Markdown; empty for none
 	LeftOut       string // files of the last session that could not be taken along with its work, in one line; empty for none
@@ -140,19 +140,18 @@ type Run struct {
 	Submodules   bool     // there are submodules in such a workspace
 	Delivers     bool     // the work is taken from such a workspace, and there is the tool deliver
 
-	Feedback    []Feedback // what was said about the work and nobody has answered, oldest first
+	Feedback    []Feedback // unanswered feedback on the work, oldest first
 	Replies     bool       // there is the tool reply
 	Asks        bool       // there is the tool ask
 	Loopback    bool       // each command has a loopback of its own and no other network
 	UnixSockets bool       // commands may open Unix sockets of their own
-	Hosts       []string   // that commands reach besides
+	Hosts       []string   // hosts that commands also reach
 	Prepared    bool       // the project is prepared, and there is the tool setup
 }
 
-// Render returns the prompt for one attempt. Before the text of the template a preamble
-// says that the thread is resumed, what became of refused work, and what a workspace of
-// the host is, as far as that applies. After it stands the feedback, if there is some and
-// the template does not name it. Invalid UTF-8 in the issue becomes U+FFFD. Errors are
+// Render returns the prompt for one attempt. A preamble before the text of the template
+// describes a resumed thread, refused work and a workspace of the host, as far as they
+// apply. Feedback comes after it, unless the template names it. Invalid UTF-8 in the issue becomes U+FFFD. Errors are
 // [ErrRender].
 func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 	if t.err != nil {
@@ -178,8 +177,8 @@ func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 	return text, nil
 }
 
-// Check returns what is wrong with a template whatever the issue, as [Problems]; nil for
-// nothing. The source begins on a line of a file.
+// Check returns the [Problems] of a template that do not depend on the issue; nil for none.
+// The source begins on a line of a file.
 func Check(source string, line int) error {
 	t, err := ParseAt(source, line)
 	if err != nil {

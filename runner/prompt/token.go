@@ -8,7 +8,7 @@ import (
 // token is a piece of an expression. The token after the last one has no text.
 type token struct {
 	text  string
-	at    int // its offset
+	at    int // offset in the expression
 	class class
 }
 
@@ -18,10 +18,10 @@ type class int
 const (
 	symbol   class = iota
 	word           // a string in quotes
-	number         // with its sign
+	number         // a number with its sign
 	keyword        // a name with its colon
-	name           // of a variable or a filter, or a word of the grammar
-	property       // a name with its dot
+	name           // a variable, a filter or a word of the grammar
+	property       // a dot and the name of a property
 )
 
 // lexeme returns the expression that matches one token of the engine's scanner. Its groups are the

@@ -12,8 +12,8 @@ import (
 // value, and which properties it has.
 type typ struct {
 	kind   kind
-	fields map[string]*typ // of an object: all of them
-	elem   *typ            // of a list or a range; of a dict, whatever the key
+	fields map[string]*typ // all fields of an object
+	elem   *typ            // item of a list or a range, value of a dict
 }
 
 // kind names a type in error messages.
