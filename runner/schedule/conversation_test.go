@@ -369,7 +369,7 @@ func TestACommandWaitsForTheRunThatWorksOnTheIssue(t *testing.T) {
 	if got := f.plan(); len(got) > 0 {
 		t.Fatalf("another run decided %+v", got)
 	}
-	f.state.Self = theirs // as it reads the state again
+	f.state.Self = theirs // it has read the state again
 	if got := f.plan(); len(got) != 1 || got[0].Action != schedule.Stop {
 		t.Errorf("the run of the session decided %+v", got)
 	}

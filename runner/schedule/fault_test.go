@@ -32,7 +32,7 @@ func (f *fixture) exit(id tracker.ID, o schedule.Outcome) (systemic bool) {
 
 func TestAHookThatFailsAlikeForTheFirstIssuesIsSystemic(t *testing.T) {
 	t.Parallel()
-	for _, attempts := range []int{1, 10} { // with 1 the first issue is parked at first
+	for _, attempts := range []int{1, 10} { // 1 parks the first issue at first
 		f := running(todo(1), todo(2), todo(3), todo(4))
 		f.policy.Budget.Attempts = attempts
 		c := f.state.Claims["1"]
@@ -102,8 +102,8 @@ func TestTheSameRefusalOfTwoPushesIsSystemic(t *testing.T) {
 	const signatures = "push: Commits must have verified signatures."
 	for name, test := range map[string]struct {
 		first, second tracker.ID
-		rule          string // of the second refusal
-		later         bool   // in another tick
+		rule          string // rule of the second refusal
+		later         bool   // the second comes in another tick
 		systemic      bool
 	}{
 		"of another issue":         {"1", "2", signatures, false, true},

@@ -16,7 +16,7 @@ type workflowRun struct {
 	calm      bool // nothing fails since it began
 	attempts  []*runAttempt
 	slices    map[schedule.Owner]*schedule.State // the artifacts of plans
-	artifacts []*artifact                        // of shards, of all attempts
+	artifacts []*artifact                        // artifacts of all shards, in all attempts
 }
 
 // artifact is the result of a shard.
@@ -207,7 +207,7 @@ func (w *fleetWorld) saveOf(fleet schedule.Fleet, s *schedule.State, revision in
 type workJob struct {
 	owner    schedule.Owner
 	attempt  *runAttempt
-	status   jobStatus // as GitHub sees it
+	status   jobStatus // GitHub's view of the job
 	over     bool      // its process has ended
 	started  time.Time // when GitHub gave it a runner
 	stage    int       // 0 queued, 1 begin, 2 work, 3 upload

@@ -72,7 +72,7 @@ func (w *fleetWorld) cancel(r *workflowRun) {
 		return
 	}
 	a.cancel(w)
-	if w.pick(2, "force") == 1 { // without a collect
+	if w.pick(2, "force") == 1 { // the run has no collect
 		if a.collect != nil && a.collect.status == active {
 			a.collect.kill(w)
 		}

@@ -20,7 +20,7 @@ type fleetWorld struct {
 	saved      *schedule.State
 	revision   int
 	policy     schedule.Policy
-	fleet      schedule.Fleet // without an owner
+	fleet      schedule.Fleet // the fleet; it has no owner
 	selfHosted bool           // a process may go on after GitHub says that its job is over
 	quiet      bool           // nothing fails from now on
 
@@ -29,7 +29,7 @@ type fleetWorld struct {
 	ticks    []*tickProcess
 	sessions []*agentSession
 	claimed  map[claimKey]bool        // that a saved plan claimed once
-	shares   map[schedule.Owner]int64 // of the budget, as the plan that was saved says
+	shares   map[schedule.Owner]int64 // share of the budget by owner, from the saved plan
 	counted  map[*agentSession]int64  // tokens that must be in the days of the saved state
 }
 
@@ -55,7 +55,7 @@ type claimKey struct {
 const (
 	shardLimit = 3 * time.Hour
 	dayBudget  = 100
-	maxTokens  = 32 // above all that a session reports at once
+	maxTokens  = 32 // more than a session reports at once
 )
 
 func newFleetWorld(t *rapid.T) *fleetWorld {

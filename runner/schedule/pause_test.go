@@ -107,7 +107,7 @@ func TestASessionThatBeganBeforeAPauseDoesNotEndIt(t *testing.T) {
 		},
 	} {
 		for _, test := range []struct {
-			pause time.Duration // after the session began
+			pause time.Duration // start of the pause, counted from the start of the session
 			over  bool
 		}{{time.Minute, false}, {-time.Minute, true}} {
 			f := simple()

@@ -73,7 +73,7 @@ func TestWakeIsTheNextTimeThatMatters(t *testing.T) {
 	tests := []struct {
 		name string
 		with func(fixture) fixture
-		want time.Duration // from noon; 0 for never
+		want time.Duration // time after noon; 0 for never
 	}{
 		{"nothing is claimed", func(f fixture) fixture { return f }, 0},
 		{"a wait that is over already", func(f fixture) fixture {
@@ -151,7 +151,7 @@ func TestARetryWaitsForPausesAndTheBudgetOfTheDay(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		with []func(fixture) fixture
-		want time.Duration // from noon; 0 for none
+		want time.Duration // time after noon; 0 for none
 	}{
 		"nothing waits":                    {[]func(fixture) fixture{retries(), pause, spent}, 0},
 		"the first of two":                 {[]func(fixture) fixture{retries(time.Hour, time.Minute)}, time.Minute},

@@ -181,7 +181,7 @@ func TestTheSameRefusalInTwoShardsIsSystemic(t *testing.T) {
 	t.Parallel()
 	const signatures = "push: Commits must have verified signatures."
 	for name, test := range map[string]struct {
-		faults [][]string // of the sessions of each shard
+		faults [][]string // faults of the sessions of each shard
 		want   string
 	}{
 		"in two shards":               {[][]string{{signatures}, {""}, {signatures}}, signatures},

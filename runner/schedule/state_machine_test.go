@@ -50,7 +50,7 @@ func TestClaimsSurviveAnySequenceOfEvents(t *testing.T) {
 // beliefs of the runs, and the other fields hold the facts.
 type machine struct {
 	fixture
-	issues   []tracker.Issue                   // in the tracker
+	issues   []tracker.Issue                   // issues in the tracker
 	worlds   map[tracker.ID]feedback.World     // conversations on them
 	read     map[tracker.ID]schedule.Feedback  // when the conversations were read last
 	answered map[tracker.ID][]schedule.Mark    // what was given to sessions that did not fail
