@@ -409,6 +409,9 @@ func TestTheTopLevelStaysSmall(t *testing.T) {
 	}
 }
 
+// clause matches a comment that says with a clause what a function returns. It returns a noun.
+var clause = regexp.MustCompile(`^\w+ returns (what|how|why|whether|where|which|when)\b`)
+
 // TestCommentsOfFunctionsSayWhatTheyDo holds to Go's convention that a function's
 // comment begins with its name and a verb: a few may say what it is instead.
 func TestCommentsOfFunctionsSayWhatTheyDo(t *testing.T) {
@@ -421,6 +424,9 @@ func TestCommentsOfFunctionsSayWhatTheyDo(t *testing.T) {
 				continue
 			}
 			documented[s.folder]++
+			if clause.MatchString(f.Doc.Text()) {
+				t.Errorf("%s: the comment of %s returns a clause: write a noun", s.name, f.Name.Name)
+			}
 			words := strings.Fields(f.Doc.Text())
 			if len(words) > 1 && slices.Contains([]string{"is", "are"}, words[1]) {
 				isOrAre[s.folder] = append(isOrAre[s.folder], f.Name.Name)

@@ -51,19 +51,19 @@ func commitMessage(old, new *schedule.State) string {
 	identifiers := map[tracker.ID]string{}
 	for _, s := range []*schedule.State{old, new} {
 		for id := range s.Conversations {
-			identifiers[id] = identifiers[id]
+			identifiers[id] = cmp.Or(identifiers[id], string(id))
 		}
 		for id, d := range s.Deliveries {
-			identifiers[id] = d.Identifier
+			identifiers[id] = cmp.Or(d.Identifier, string(id))
 		}
 		for id, c := range s.Claims {
-			identifiers[id] = c.Identifier
+			identifiers[id] = cmp.Or(c.Identifier, string(id))
 		}
 	}
 	var names []string
 	for _, id := range slices.Sorted(maps.Keys(identifiers)) {
 		if old.Claims[id] != new.Claims[id] || old.Deliveries[id] != new.Deliveries[id] || !reflect.DeepEqual(old.Conversations[id], new.Conversations[id]) {
-			names = append(names, plainName(identifiers[id], id))
+			names = append(names, plainName(identifiers[id]))
 		}
 	}
 	switch n := len(names); {
@@ -77,7 +77,7 @@ func commitMessage(old, new *schedule.State) string {
 
 // plainName returns a short name of an issue in which GitHub finds no reference: each
 // commit would otherwise show up in the issue, or notify somebody.
-func plainName(identifier string, id tracker.ID) string {
+func plainName(name string) string {
 	plain := strings.NewReplacer("#", " ", "@", " ", "GH-", "GH ", "gh-", "gh ", "Gh-", "Gh ", "gH-", "gH ", "://", " ")
-	return strings.TrimSpace(plain.Replace(oneLine(cmp.Or(identifier, string(id)), 40)))
+	return strings.TrimSpace(plain.Replace(oneLine(name, 40)))
 }
