@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -55,90 +54,8 @@ func (a *app) addSecret(r *redact.Redactor, secret string) {
 	}
 }
 
-// redacted returns a deep copy of v without secrets in any text it holds. Data is
-// redacted before it is rendered: rendering escapes, wraps and cuts, and a part of a
-// secret is not found any more.
-//
-// Values of the type string and JSON are text. Strings of other types are not: those
-// types are issue ids and the program's own enumerations. Neither are the keys of
-// maps, nor an owner, which runs compare with their own.
+// redacted returns a deep copy of v without secrets, see [redact.Copy]. An owner stays as it is:
+// runs compare it with their own.
 func redacted[T any](v T, r *redact.Redactor) T {
-	clean := v
-	redactValue(reflect.ValueOf(&clean).Elem(), r)
-	return clean
-}
-
-var (
-	textType  = reflect.TypeFor[string]()
-	ownerType = reflect.TypeFor[schedule.Owner]()
-)
-
-// redactValue replaces what v holds by a redacted copy. v can be set.
-func redactValue(v reflect.Value, r *redact.Redactor) {
-	switch v.Kind() {
-	case reflect.String:
-		if v.Type() == textType {
-			v.SetString(r.String(v.String()))
-		}
-	case reflect.Struct:
-		if v.Type() == ownerType {
-			return
-		}
-		for i := range v.NumField() {
-			if field := v.Field(i); field.CanSet() { // not the unexported fields
-				redactValue(field, r)
-			}
-		}
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			return
-		}
-		clean := reflect.New(v.Elem().Type())
-		clean.Elem().Set(v.Elem())
-		redactValue(clean.Elem(), r)
-		if v.Kind() == reflect.Interface {
-			clean = clean.Elem()
-		}
-		v.Set(clean)
-	case reflect.Slice:
-		redactSlice(v, r)
-	case reflect.Array:
-		for i := range v.Len() {
-			redactValue(v.Index(i), r)
-		}
-	case reflect.Map:
-		if v.IsNil() {
-			return
-		}
-		clean := reflect.MakeMapWithSize(v.Type(), v.Len())
-		value := reflect.New(v.Type().Elem()).Elem()
-		for entry := v.MapRange(); entry.Next(); {
-			value.SetIterValue(entry)
-			redactValue(value, r)
-			clean.SetMapIndex(entry.Key(), value)
-		}
-		v.Set(clean)
-	}
-}
-
-// redactSlice replaces a slice by a redacted copy. Bytes are JSON, which is left out
-// altogether when it is not JSON any more without its secrets.
-func redactSlice(v reflect.Value, r *redact.Redactor) {
-	if v.IsNil() {
-		return
-	}
-	if v.Type().Elem().Kind() == reflect.Uint8 {
-		clean := r.Bytes(v.Bytes())
-		if !json.Valid(clean) && json.Valid(v.Bytes()) {
-			clean = nil
-		}
-		v.SetBytes(clean)
-		return
-	}
-	clean := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-	reflect.Copy(clean, v)
-	for i := range clean.Len() {
-		redactValue(clean.Index(i), r)
-	}
-	v.Set(clean)
+	return redact.Copy(v, r, reflect.TypeFor[schedule.Owner]())
 }

@@ -78,7 +78,7 @@ func checkRedacted[T any](t *testing.T, r *redact.Redactor, others *[]string) {
 func fill(v reflect.Value, others *[]string) (filled int) {
 	switch v.Kind() {
 	case reflect.String:
-		if v.Type() != textType {
+		if v.Type() != reflect.TypeFor[string]() {
 			*others = append(*others, v.Type().String())
 			v.SetString("x")
 			return 0
@@ -86,7 +86,7 @@ func fill(v reflect.Value, others *[]string) (filled int) {
 		v.SetString("a " + hiddenText + " b")
 		return 1
 	case reflect.Struct:
-		if v.Type() == ownerType {
+		if v.Type() == reflect.TypeFor[schedule.Owner]() {
 			return 0
 		}
 		for i := range v.NumField() {
