@@ -114,7 +114,7 @@ func (a *app) command() *cobra.Command {
 		(&schemaCommand{a}).command(),
 		(&completionCommand{a}).command(),
 	)
-	a.completeFlags(root)
+	completer{a}.flags(root)
 	return root
 }
 

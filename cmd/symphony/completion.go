@@ -62,9 +62,11 @@ func (c *completionCommand) Run(root *cobra.Command, shell string) error {
 	return fmt.Errorf("%w: shell %q: want bash, zsh or fish", errUsage, shell)
 }
 
-// completeFlags sets how the values of flags are completed, for the command and all below
-// it. A flag that is not in the table and has no completion yet takes no name of a file.
-func (a *app) completeFlags(cmd *cobra.Command) {
+// completer completes command lines from what is on this machine.
+type completer struct{ *app }
+
+// flags sets how the values of flags are completed, for the command and all below it. A flag that is not in the table and has no completion yet takes no name of a file.
+func (c completer) flags(cmd *cobra.Command) {
 	words := func(words ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 	}
@@ -74,7 +76,7 @@ func (a *app) completeFlags(cmd *cobra.Command) {
 		"log-format": words("text", "json"),
 		"fail-on":    words(failNever, failFailed, failParked),
 		"command":    words(feedback.Commands()...),
-		"issue":      a.completeIssue,
+		"issue":      c.issue(startedOrToDo),
 		"state":      cobra.FixedCompletions([]cobra.Completion{"file:", "branch:", "cache:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace),
 		"report":     file,
 		"output":     file,
@@ -82,7 +84,7 @@ func (a *app) completeFlags(cmd *cobra.Command) {
 		"exchange":   folder,
 		"home":       folder,
 	}
-	isAsked := len(a.args) > 0 && a.args[0] == cobra.ShellCompRequestCmd
+	isAsked := len(c.args) > 0 && c.args[0] == cobra.ShellCompRequestCmd
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if isAsked {
 			f.Usage = strings.ReplaceAll(f.Usage, "`", "") // these mark the name of the value in help alone
@@ -99,7 +101,7 @@ func (a *app) completeFlags(cmd *cobra.Command) {
 		}
 	})
 	for _, sub := range cmd.Commands() {
-		a.completeFlags(sub)
+		c.flags(sub)
 	}
 }
 
@@ -113,19 +115,6 @@ func completeWorkflow(cmd *cobra.Command, args []string, prefix string) ([]cobra
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return []cobra.Completion{"md"}, cobra.ShellCompDirectiveFilterFileExt
-}
-
-// completeIssueOf completes the name of an issue, and after it the path of a WORKFLOW.md.
-func (a *app) completeIssueOf(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return completeWorkflow(cmd, args[1:], prefix)
-	}
-	return a.completeIssue(cmd, args, prefix)
-}
-
-// completeIssue completes the name of an issue that has a claim or is a candidate.
-func (a *app) completeIssue(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return a.localIssues(cmd.Context(), startedOrToDo), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeLog completes the name of an issue that has a session log, and after it or in its
@@ -152,26 +141,22 @@ func (l *logCommand) completeLog(cmd *cobra.Command, args []string, prefix strin
 	return found.sorted(), cobra.ShellCompDirectiveDefault // a word that begins no issue can be a path
 }
 
-// completeKnown completes the name of an issue that the state knows: by its claim, or by
-// what was delivered.
-func (a *app) completeKnown(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return completeWorkflow(cmd, args[1:], prefix)
+// issue returns the completion of the name of an issue of a kind.
+func (c completer) issue(wanted int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return c.issues(cmd.Context(), wanted), cobra.ShellCompDirectiveNoFileComp
 	}
-	return a.localIssues(cmd.Context(), knownIssues), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeClaim completes the name of an issue that has a claim.
-func (a *app) completeClaim(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return completeWorkflow(cmd, args[1:], prefix)
+// issueAndWorkflow returns the completion of the name of an issue of a kind, and after it of the
+// path of a WORKFLOW.md.
+func (c completer) issueAndWorkflow(wanted int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return completeWorkflow(cmd, args[1:], prefix)
+		}
+		return c.issue(wanted)(cmd, args, prefix)
 	}
-	return a.localIssues(cmd.Context(), claimedIssues), cobra.ShellCompDirectiveNoFileComp
-}
-
-// completeClaims completes the names of issues that have a claim.
-func (a *app) completeClaims(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return a.localIssues(cmd.Context(), claimedIssues), cobra.ShellCompDirectiveNoFileComp
 }
 
 // maxLookup bounds the time that a person waits for the completion of an issue.
@@ -184,15 +169,15 @@ const (
 	startedOrToDo        // those with a claim, and the candidates
 )
 
-// localIssues returns the identifiers of the issues that a command takes, with their titles.
+// issues returns the identifiers of the issues that a command takes, with their titles.
 // It reads only files of this machine: whatever would need a request, or cannot be read, is
 // left out.
-func (a *app) localIssues(ctx context.Context, wanted int) []cobra.Completion {
+func (c completer) issues(ctx context.Context, wanted int) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(ctx, maxLookup)
 	defer cancel()
-	found := a.newCompletions()
-	kept, wf, err := (&stateCommand{app: a}).stateHere(stateReadOnly)
-	if isLocal := !strings.HasPrefix(a.state, "branch:"); err == nil && isLocal {
+	found := c.newCompletions()
+	kept, wf, err := (&stateCommand{app: c.app}).stateHere(stateReadOnly)
+	if isLocal := !strings.HasPrefix(c.state, "branch:"); err == nil && isLocal {
 		state, _, err := kept.Load(ctx)
 		if err != nil {
 			state = new(schedule.State)
@@ -202,12 +187,12 @@ func (a *app) localIssues(ctx context.Context, wanted int) []cobra.Completion {
 				found.add(d.Identifier, d.Branch)
 			}
 		}
-		for _, c := range state.Claims {
-			found.add(c.Identifier, c.Title)
+		for _, claim := range state.Claims {
+			found.add(claim.Identifier, claim.Title)
 		}
 	}
 	if wanted == startedOrToDo && wf.Settings.Tracker.Kind == "file" {
-		if adapter, err := a.openTracker(wf, quiet(), true); err == nil {
+		if adapter, err := c.openTracker(wf, quiet(), true); err == nil {
 			issues, _ := adapter.IssuesByState(ctx, wf.Settings.Policy.ActiveStates) // none without an answer
 			for _, issue := range issues {
 				found.add(issue.Identifier, issue.Title)

@@ -29,7 +29,7 @@ func (e *explainCommand) command() *cobra.Command {
 		Short:             "Say why an issue would or would not be worked on now",
 		Example:           "symphony explain GH-7\nsymphony --state branch:symphony-state explain GH-7 # with the state of the Action\nsymphony explain --environment",
 		Annotations:       ofWorkflow(),
-		ValidArgsFunction: e.completeIssueOf,
+		ValidArgsFunction: completer{e.app}.issueAndWorkflow(startedOrToDo),
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if e.environment {

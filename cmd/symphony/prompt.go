@@ -30,7 +30,7 @@ The template is Liquid. Its filters: ` + strings.Join(prompt.Filters(), ", ") + 
 		Example:           "symphony prompt GH-7\nsymphony --state branch:symphony-state prompt GH-7 # with the state of the Action",
 		Annotations:       ofWorkflow(),
 		Args:              argumentsFrom(1, 2, issueOf("prompt")),
-		ValidArgsFunction: p.completeIssueOf,
+		ValidArgsFunction: completer{p.app}.issueAndWorkflow(startedOrToDo),
 		RunE:              func(cmd *cobra.Command, args []string) error { return p.Run(cmd.Context(), args[0], args[1:]) },
 	}
 }

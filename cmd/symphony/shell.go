@@ -63,7 +63,7 @@ func (s *shellCommand) completeClaimed(cmd *cobra.Command, args []string, prefix
 	if cmd.ArgsLenAtDash() >= 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	return s.completeClaim(cmd, args, prefix)
+	return completer{s.app}.issueAndWorkflow(claimedIssues)(cmd, args, prefix)
 }
 
 // Run runs a command in the room of the issue that a person means by a name, or a shell if the

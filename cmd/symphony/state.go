@@ -48,7 +48,7 @@ func (s *stateCommand) command() *cobra.Command {
 		Short:             "Make parked or waiting issues due at once, with a clean record",
 		Example:           "symphony state retry GH-7\nsymphony state retry GH-7 GH-8\nsymphony state retry --all-parked",
 		Annotations:       ofWorkflow(),
-		ValidArgsFunction: s.completeClaims,
+		ValidArgsFunction: completer{s.app}.issue(claimedIssues),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.retry(cmd.Context(), s.takePath(args, len(args)))
 		},
@@ -61,7 +61,7 @@ func (s *stateCommand) command() *cobra.Command {
 			Example:           "symphony state show\nsymphony state show GH-7\nsymphony state show other/WORKFLOW.md\nsymphony --state branch:symphony-state --log-format json state show # for a script",
 			Annotations:       ofWorkflow(),
 			Args:              argumentsUpTo(2),
-			ValidArgsFunction: s.completeKnown,
+			ValidArgsFunction: completer{s.app}.issueAndWorkflow(knownIssues),
 			RunE:              func(cmd *cobra.Command, args []string) error { return s.show(cmd.Context(), s.takePath(args, 1)) },
 		},
 		retry,
@@ -71,7 +71,7 @@ func (s *stateCommand) command() *cobra.Command {
 			Example:           "symphony state release GH-7",
 			Annotations:       ofWorkflow(),
 			Args:              argumentsFrom(1, 2, issueOf("state release")),
-			ValidArgsFunction: s.completeClaim,
+			ValidArgsFunction: completer{s.app}.issueAndWorkflow(claimedIssues),
 			RunE:              func(cmd *cobra.Command, args []string) error { return s.release(cmd.Context(), s.takePath(args, 1)) },
 		},
 		&cobra.Command{
