@@ -23,8 +23,9 @@
 // hosted runner of GitHub Actions loses its disk with the job. The Action saves
 // workspaces to its cache only when an input asks for it: anybody who can open a
 // pull request can read that cache, and it would bring back a folder as the agent
-// left it. Work that must last is pushed by after_run. The agent's thread is kept,
-// and its next session is informed that the folder is new.
+// left it. Work that must last is published by the program, or where it knows no repository
+// by a hook. The agent's thread is kept, and its next session is informed that the folder is
+// new.
 //
 // # Invariants
 //
