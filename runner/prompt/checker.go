@@ -94,7 +94,7 @@ func (c *checker) unclosed(tok parser.Token) {
 
 func (c *checker) output(tok parser.Token) string {
 	e := c.expression(tok)
-	if e.value().kind == rangeType {
+	if e.condition().kind == rangeType {
 		e.report(token{}, "%s is a range, which cannot be printed; go over it with {%% for %%}", tok.Args)
 	}
 	return "(" + e.done() + ") | show"

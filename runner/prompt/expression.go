@@ -15,12 +15,13 @@ import (
 const maxNesting = 100
 
 // expression reads the arguments of one tag or output, and writes them again for the
-// engine. Its grammar accepts all that the engine's grammar accepts, and a little more,
-// which the engine then refuses:
+// engine. It follows the engine's grammar:
 //
-//	value   = operand { operator operand | "|" name | "|" name ":" operand { "," operand } }
-//	operand = primary { ".name" | "[" operand "]" }
-//	primary = literal | name | "(" value ")" | "(" value ".." operand ")"
+//	condition  = comparison { ("and" | "or") comparison }
+//	comparison = filtered | operand ("==" | "!=" | "<" | ">" | "<=" | ">=" | "contains") operand
+//	filtered   = operand { "|" name | "|" name ":" operand { "," operand } }
+//	operand    = primary { ".name" | "[" operand "]" }
+//	primary    = literal | name | "(" condition ")" | "(" operand ".." operand ")"
 type expression struct {
 	*checker
 	tag    string // empty for an output
@@ -34,9 +35,6 @@ type expression struct {
 	wrong  *token // first token that the grammar does not allow; nil for none
 	before token  // token before wrong
 }
-
-// comparisons are the operators between two values, except and and or.
-var comparisons = []string{"==", "!=", "<", ">", "<=", ">=", "contains"}
 
 func (e *expression) peek() token {
 	if len(e.lex) == 0 {
@@ -99,26 +97,34 @@ func (e *expression) done() string {
 	return e.out.String() + e.args[e.last.end():]
 }
 
-// value reads a value and returns its type.
-func (e *expression) value() *typ {
-	t, combined := e.operand(), false
-	for {
-		switch {
-		case e.accept("|"):
-			t = e.filter(t)
-		case e.comparesWithBlank():
-			t = plain
-		case e.accept(comparisons...):
-			e.operand()
-			t = plain
-		case e.accept("and", "or"):
-			t, combined = e.operand(), true
-		case combined:
-			return plain
-		default:
-			return t
-		}
+// condition reads a condition and returns the type of its value.
+func (e *expression) condition() *typ {
+	t := e.comparison()
+	for e.accept("and", "or") {
+		e.comparison()
+		t = plain
 	}
+	return t
+}
+
+func (e *expression) comparison() *typ {
+	t := e.filtered()
+	if e.comparesWithBlank() {
+		return plain
+	}
+	if e.accept("==", "!=", "<", ">", "<=", ">=", "contains") {
+		e.operand()
+		return plain
+	}
+	return t
+}
+
+func (e *expression) filtered() *typ {
+	t := e.operand()
+	for e.accept("|") {
+		t = e.filter(t)
+	}
+	return t
 }
 
 // comparesWithBlank reads a comparison with blank or empty on its right side, if that is
@@ -199,7 +205,7 @@ func (e *expression) primary() *typ {
 		return e.variable()
 	case at.text == "(":
 		e.next()
-		t := e.value()
+		t := e.condition()
 		if e.accept("..") {
 			e.operand()
 			t = &typ{kind: rangeType, elem: plain}

@@ -41,16 +41,16 @@ func (c *checker) tag(tok parser.Token) string {
 	case "for", "tablerow":
 		c.open(e, e.loop())
 	case "if", "unless", "case":
-		e.value()
+		e.condition()
 		c.open(e, nil)
 	case "elsif":
-		e.value()
+		e.condition()
 	case "when":
 		e.when()
 	case "assign":
 		name := e.binds()
 		e.expect("=")
-		c.names[name] = e.value()
+		c.names[name] = e.condition()
 	case "else":
 		c.leave()
 	default:
@@ -120,7 +120,7 @@ func (e *expression) loop() (restore func()) {
 	variable := e.binds()
 	e.expect("in")
 	at := e.peek()
-	t := e.value()
+	t := e.filtered()
 	fmt.Fprintf(&e.out, " | each: %d ", e.line)
 	if t.kind != list && t.kind != rangeType && t.kind != unknown {
 		t = e.report(at, "%s is %s, and a loop goes over a list or a range", e.args[at.at:e.last.end()], t.kind)
