@@ -59,7 +59,9 @@ func newAttempt(job Job, report func(Update)) *attempt {
 		job.Redact = func(text string) string { return text }
 	}
 	job.stoppedTime = cmp.Or(job.stoppedTime, stoppedTime)
-	return &attempt{Job: job, report: report, stopped: sync.OnceValue(time.Now)}
+	a := &attempt{Job: job, report: report, stopped: sync.OnceValue(time.Now)}
+	a.talk.job = &a.Job
+	return a
 }
 
 // attempt is an attempt in progress.
@@ -90,9 +92,8 @@ type attempt struct {
 	gone      bool           // whether that read found that the issue is no longer visible
 	changed   bool           // whether the session changed the workspace; if its work is taken, whether it published any
 	said      string         // the latest message of the agent
-	replied   bool           // whether the agent has answered an item of Feedback
 	questions []string       // that the agent asked
-	asked     asked          // by the tool ask, in the present turn
+	talk      talk           // with people, by the tools reply and ask
 	resumed   bool           // whether the session continues Thread
 	acted     bool           // whether it did more than speak in the latest turn
 	warnings  []string       // failures that do not change the outcome
@@ -381,7 +382,7 @@ func (a *attempt) runTurn(ctx context.Context, session *codex.Session, text stri
 		a.lastSession = session.ThreadID() + "-" + turn.ID
 	}
 	a.questions = append(a.questions, turn.Questions...)
-	a.questions = append(a.questions, a.asked.take()...)
+	a.questions = append(a.questions, a.talk.take()...)
 	return err
 }
 

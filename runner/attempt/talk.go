@@ -23,8 +23,21 @@ const (
 	replyTime    = time.Minute
 )
 
+// talk is what the agent says to people during a session. The calls of a turn may run at the same
+// time.
+type talk struct {
+	job     *Job
+	replied bool // whether the agent has answered an item of the feedback; guarded by posting
+
+	mu      sync.Mutex
+	asked   []string // questions of the present turn
+	replies int
+
+	posting sync.Mutex // held while an answer is posted, because two answers to one item become one comment
+}
+
 // replyTool returns the tool with which the agent answers the feedback that it was given.
-func (a *attempt) replyTool() codex.Tool {
+func (t *talk) replyTool() codex.Tool {
 	return codex.Tool{
 		Name: "reply",
 		Description: "Answer one item of the feedback on this issue, where its author will read it. " +
@@ -35,14 +48,14 @@ func (a *attempt) replyTool() codex.Tool {
 			`"required":["to","text"],"additionalProperties":false}`),
 		Timeout: replyTime,
 		Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
-			text, ok := a.callReply(ctx, arguments)
-			return a.Redact(text), ok
+			text, ok := t.callReply(ctx, arguments)
+			return t.job.Redact(text), ok
 		},
 	}
 }
 
 // callReply answers a call of the tool reply.
-func (a *attempt) callReply(ctx context.Context, arguments json.RawMessage) (answer string, ok bool) {
+func (t *talk) callReply(ctx context.Context, arguments json.RawMessage) (answer string, ok bool) {
 	var input struct {
 		To, Text string
 		Resolve  bool
@@ -52,7 +65,7 @@ func (a *attempt) callReply(ctx context.Context, arguments json.RawMessage) (ans
 		return err.Error(), false
 	}
 	var ids []string
-	for _, f := range a.Feedback {
+	for _, f := range t.job.Feedback {
 		if f.ID != "" {
 			ids = append(ids, f.ID)
 		}
@@ -65,12 +78,12 @@ func (a *attempt) callReply(ctx context.Context, arguments json.RawMessage) (ans
 		case len(input.Text) > maxReply:
 			return fmt.Sprintf("the text has %d bytes: shorten it to %d", len(input.Text), maxReply), false
 		}
-		if err := a.asked.reserve(); err != nil {
+		if err := t.reserve(); err != nil {
 			return err.Error(), false
 		}
-		if err := a.asked.inTurn(func() error {
-			err := a.Reply(ctx, f.ID, input.Text, input.Resolve)
-			a.replied = a.replied || err == nil
+		if err := t.inTurn(func() error {
+			err := t.job.Reply(ctx, f.ID, input.Text, input.Resolve)
+			t.replied = t.replied || err == nil
 			return err
 		}); err != nil {
 			return "The answer was not posted: " + err.Error(), false
@@ -84,7 +97,7 @@ func (a *attempt) callReply(ctx context.Context, arguments json.RawMessage) (ans
 }
 
 // askTool returns the tool with which the agent asks a person.
-func (a *attempt) askTool() codex.Tool {
+func (t *talk) askTool() codex.Tool {
 	return codex.Tool{
 		Name: "ask",
 		Description: "Ask the people of this issue for a decision that you cannot make and cannot go on without. " +
@@ -92,12 +105,12 @@ func (a *attempt) askTool() codex.Tool {
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"question":{"type":"string","description":"what you need to know, and why"},` +
 			`"choices":{"type":"array","items":{"type":"string"},"description":"the answers that you see"}},` +
 			`"required":["question"],"additionalProperties":false}`),
-		Call: func(_ context.Context, arguments json.RawMessage) (string, bool) { return a.callAsk(arguments) },
+		Call: func(_ context.Context, arguments json.RawMessage) (string, bool) { return t.callAsk(arguments) },
 	}
 }
 
 // callAsk answers a call of the tool ask.
-func (a *attempt) callAsk(arguments json.RawMessage) (answer string, ok bool) {
+func (t *talk) callAsk(arguments json.RawMessage) (answer string, ok bool) {
 	var input struct {
 		Question string
 		Choices  []string
@@ -119,56 +132,46 @@ func (a *attempt) callAsk(arguments json.RawMessage) (answer string, ok bool) {
 	if len(s) > maxQuestion {
 		return fmt.Sprintf("the question has %d bytes with its choices: shorten it to %d", len(s), maxQuestion), false
 	}
-	if !a.asked.add(s) {
+	if !t.add(s) {
 		return fmt.Sprintf("there are %d questions already: end your turn", maxQuestions), false
 	}
 	return "The question goes to the people of this issue. End your turn now: the answer comes in a later session.", true
 }
 
-// asked holds the questions of the tool ask, and counts the replies. The calls of a turn
-// may run at the same time.
-type asked struct {
-	mu        sync.Mutex
-	questions []string
-	replies   int
-
-	posting sync.Mutex // held while an answer is posted, because two answers to one item become one comment
-}
-
 // inTurn runs post when no other one runs.
-func (q *asked) inTurn(post func() error) error {
-	q.posting.Lock()
-	defer q.posting.Unlock()
+func (t *talk) inTurn(post func() error) error {
+	t.posting.Lock()
+	defer t.posting.Unlock()
 	return post()
 }
 
 // add adds a question, and reports whether there was room for it.
-func (q *asked) add(question string) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.questions) == maxQuestions {
+func (t *talk) add(question string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.asked) == maxQuestions {
 		return false
 	}
-	q.questions = append(q.questions, question)
+	t.asked = append(t.asked, question)
 	return true
 }
 
 // take returns the questions of the turn that has ended.
-func (q *asked) take() []string {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	questions := q.questions
-	q.questions = nil
-	return questions
+func (t *talk) take() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	asked := t.asked
+	t.asked = nil
+	return asked
 }
 
 // reserve counts a reply, and fails if there were too many.
-func (q *asked) reserve() error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.replies == maxReplies {
+func (t *talk) reserve() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.replies == maxReplies {
 		return fmt.Errorf("this session has posted %d answers: no more are posted", maxReplies)
 	}
-	q.replies++
+	t.replies++
 	return nil
 }

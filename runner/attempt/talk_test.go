@@ -145,16 +145,17 @@ func TestASessionWithoutFeedbackHasNothingToAnswer(t *testing.T) {
 // A keyed comment is found before it is posted: two answers at once would be two comments.
 func TestAnswersArePostedOneAfterTheOther(t *testing.T) {
 	t.Parallel()
-	a := &attempt{Job: Job{Feedback: []prompt.Feedback{{ID: "1"}}}}
+	job := Job{Feedback: []prompt.Feedback{{ID: "1"}}}
+	with := &talk{job: &job}
 	calls := 0
-	a.Reply = func(context.Context, string, string, bool) error {
-		if calls++; a.asked.posting.TryLock() {
+	job.Reply = func(context.Context, string, string, bool) error {
+		if calls++; with.posting.TryLock() {
 			t.Error("another answer could be posted meanwhile")
 		}
 		return nil
 	}
 	for range 2 {
-		a.callReply(t.Context(), json.RawMessage(`{"to":"1","text":"Done."}`))
+		with.callReply(t.Context(), json.RawMessage(`{"to":"1","text":"Done."}`))
 	}
 	if calls != 2 {
 		t.Errorf("%d of 2 answers were posted", calls)

@@ -40,7 +40,7 @@ func (a *attempt) tools() []codex.Tool {
 		tools = append(tools, a.setupTool())
 	}
 	if a.Talks { // both from the first session on: a thread keeps the tools that it began with
-		tools = append(tools, a.replyTool(), a.askTool())
+		tools = append(tools, a.talk.replyTool(), a.talk.askTool())
 	}
 	return tools
 }
