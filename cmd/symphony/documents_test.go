@@ -109,7 +109,7 @@ func hostTable() string {
 // setupTable returns the table of the kinds of projects.
 func setupTable() string {
 	var b strings.Builder
-	b.WriteString("| files | `setup.run` | `network` | in the checkout |\n|---|---|---|---|\n")
+	b.WriteString("| files | `setup.run` | `setup.update` | `network` | in the checkout |\n|---|---|---|---|---|\n")
 	for _, kind := range setup.Kinds() {
 		files := code(strings.Join(kind.Files, "`, `"))
 		if kind.With != "" {
@@ -117,7 +117,7 @@ func setupTable() string {
 		}
 		script := strings.ReplaceAll(strings.Join(kind.Script, "`<br>`"), "|", "\\|")
 		script = strings.NewReplacer("{file}", "FILE", "{requirements}", "-r requirements.txt").Replace(script)
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", files, code(script), kind.Hosts, code(strings.Join(kind.Makes, "`, `")))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", files, code(script), code(kind.Update), kind.Hosts, code(strings.Join(kind.Makes, "`, `")))
 	}
 	return b.String()
 }

@@ -278,7 +278,7 @@ func (a *attempt) prepareIn(ctx context.Context, folder workspace.Workspace) err
 		err = a.checkOutScratch(ctx, folder, checkout, nil)
 	}
 	if err == nil {
-		err = a.runScript(ctx, folder.Path, s.Env)
+		err = a.runScript(ctx, runKey, folder.Path, s.Env)
 	}
 	if err != nil {
 		return err
@@ -297,13 +297,23 @@ func (a *attempt) prepareIn(ctx context.Context, folder workspace.Workspace) err
 	return err
 }
 
-// runScript runs the script in a folder; an empty one is the workspace. It has the network of that
-// name if the session has one, and variables are those that it sees besides the plain ones. The
+// Keys of WORKFLOW.md whose values are the scripts of setup.
+const (
+	runKey    = "setup.run"
+	updateKey = "setup.update"
+)
+
+// runScript runs the script of a key in a folder; an empty one is the workspace. It has the network
+// of setup if the session has one, and variables are those that it sees besides the plain ones. The
 // error of a script that fails is a [*scriptError].
-func (a *attempt) runScript(ctx context.Context, folder string, variables []string) error {
+func (a *attempt) runScript(ctx context.Context, key, folder string, variables []string) error {
 	began, s := time.Now(), a.setup()
-	code, output, err := a.shell(ctx, a.work.session, folder, "preparing the project (setup.run)", s.Run, setupNetwork, s.Timeout, variables)
-	failed := &scriptError{output: output}
+	script := s.Run
+	if key == updateKey {
+		script = s.Update
+	}
+	code, output, err := a.shell(ctx, a.work.session, folder, "preparing the project ("+key+")", script, setupNetwork, s.Timeout, variables)
+	failed := &scriptError{key: key, output: output}
 	switch {
 	case errors.Is(err, codex.ErrExecTimeout):
 		failed.how = fmt.Sprintf("it was not done after %v (setup.timeout_ms)", s.Timeout)
@@ -323,12 +333,12 @@ func (a *attempt) runScript(ctx context.Context, folder string, variables []stri
 	return failed
 }
 
-// scriptError reports that setup.run failed.
-type scriptError struct{ how, output string }
+// scriptError reports that a script of setup failed.
+type scriptError struct{ key, how, output string }
 
 // Error returns the failure as that of a preparation of the base.
 func (e *scriptError) Error() string {
-	s := "setup.run failed: " + e.how
+	s := e.key + " failed: " + e.how
 	if said := text.Output(e.output, maxHookOutput); said != "" {
 		s += ": " + said
 	}
@@ -501,7 +511,7 @@ func (a *attempt) prepareWork(ctx context.Context, folder string, work *git.Inco
 	if err != nil || maps.Equal(inputs, a.prepared.inputs) {
 		return err
 	}
-	err = a.runScript(ctx, folder, nil)
+	err = a.runScript(ctx, runKey, folder, nil)
 	if failed, isScript := errors.AsType[*scriptError](err); isScript {
 		return &verifyError{how: "setup.run, which prepares it, failed" + a.offline() + ": " + failed.how, output: lastLines(failed.output)}
 	}

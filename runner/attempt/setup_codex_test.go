@@ -117,6 +117,9 @@ mkdir -p cache && cp package-lock.json cache/lock`
 			if answered := strings.Contains(log, "setup.run failed without a network (setup.for_agent is offline, which a person can change): exit status 3"); answered == online {
 				t.Errorf("the tool says %v", answered)
 			}
+			if strings.Contains(log, "write the script that changes it into setup.update") == online {
+				t.Error("a tool that fails has to name setup.update, which is missing here")
+			}
 			if strings.Contains(log, "npm_0123456789abcdef") {
 				t.Error("the event log holds the token")
 			}
@@ -193,40 +196,47 @@ func serveNPM(t *testing.T, host *testHost, name, code string) {
 	}
 }
 
-// TestAnIssueAddsALibrary has the agent name a new package in the manifest. With the network of
-// setup the package comes, the test passes, and so does the check of the work, which has the lock
-// file. Without it the answer names what is missing, and that a person can allow more.
+// TestAnIssueAddsALibrary has the agent name a new package in the manifest of a project with the
+// scripts that init writes. With the network of setup the package comes, the test passes, and so
+// does the check of the work, which has the lock file. Without it the answer names what is missing,
+// and that a person can allow more.
 func TestAnIssueAddsALibrary(t *testing.T) {
 	t.Parallel()
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		t.Skip(err)
 	}
+	suggested, _ := setup.Detect([]string{"package.json", "package-lock.json"})
 	for name, online := range map[string]bool{"offline": false, "network": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			host := newTestHost(t)
 			serveNPM(t, host, "farewell", "module.exports = () => 'bye'\n")
+			mirror := "export npm_config_registry=" + host.url + " npm_config_fetch_retries=0\n"
 			f := newSetupFixtureWith(t, map[string]string{
-				"package.json":      `{"name": "p", "scripts": {"test": "node --test"}}`,
+				"package.json":      `{"name": "p"}`,
 				"package-lock.json": "{\n  \"name\": \"p\",\n  \"lockfileVersion\": 3,\n  \"requires\": true,\n  \"packages\": {\n    \"\": {\n      \"name\": \"p\"\n    }\n  }\n}\n",
 				"app.test.js":       "require('node:test')('it says something', () => require('assert').equal(require('./app')(), 'bye'))\n",
 				"app.js":            "module.exports = () => 'hello'\n",
-				".gitignore":        "node_modules/\n",
-			}, "npm install --no-audit --no-fund --fetch-retries=0 --registry "+host.url,
-				calls(t, "exec_command", map[string]any{"cmd": `npm pkg set dependencies.farewell=1.0.0 && echo "module.exports = require('farewell')" > app.js; npm test; echo at first $?`, "yield_time_ms": 30000}),
+			}, mirror+suggested.Script,
+				calls(t, "exec_command", map[string]any{"cmd": `echo '{"name": "p", "dependencies": {"farewell": "1.0.0"}}' > package.json && echo "module.exports = require('farewell')" > app.js; node --test; echo at first $?`, "yield_time_ms": 30000}),
 				calls(t, "setup", map[string]string{}),
-				calls(t, "exec_command", map[string]any{"cmd": "npm test; echo with it $?", "yield_time_ms": 30000}))
+				calls(t, "exec_command", map[string]any{"cmd": "node --test; echo with it $?", "yield_time_ms": 30000}))
 			f.tools = filepath.Dir(npm)
 			s := f.job.Repository.Setup
-			s.Keep, s.Network, s.Online = []string{"node_modules"}, codex.Network{Hosts: []string{host.name}, Private: true}, online
-			f.job.Repository.Verify = "npm test"
+			s.Update, s.Keep = mirror+suggested.Update, suggested.Makes
+			s.Network, s.Online = codex.Network{Hosts: []string{host.name}, Private: true}, online
+			f.job.Repository.Verify = "node --test"
 			got, log := f.session(t.Context()), f.readLog()
 			if !strings.Contains(log, "at first 1") || got.Class != schedule.Done || len(f.deliveries) != 1 {
 				t.Fatalf("%+v, deliveries %+v\n%.6000s", got, f.deliveries, log)
 			}
 			if !online {
-				if !strings.Contains(log, "with it 1") || !f.deliveries[0].Unproven || !strings.Contains(log, "setup.for_agent: network") || !strings.Contains(log, "farewell") {
+				_, answer, _ := strings.Cut(log, "The project was not prepared: setup.update failed without a network")
+				if answer, _, _ = strings.Cut(answer, "\n"); !strings.Contains(answer, host.url+"/farewell") || !strings.Contains(answer, "setup.for_agent: network") {
+					t.Errorf("the tool answers %q", answer)
+				}
+				if !strings.Contains(log, "with it 1") || !f.deliveries[0].Unproven {
 					t.Errorf("%+v\n%.6000s", f.deliveries, log)
 				}
 				return

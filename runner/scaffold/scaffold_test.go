@@ -423,7 +423,9 @@ func TestTheLineOfASuggestionIsTheSection(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v\n%s", kind.Name, err, text)
 			}
-			wf.Settings.Setup.Run = strings.TrimSpace(wf.Settings.Setup.Run)
+			for _, script := range []*string{&wf.Settings.Setup.Run, &wf.Settings.Setup.Update} {
+				*script = strings.TrimSpace(*script)
+			}
 			configs = append(configs, wf.Settings.Setup)
 		}
 		if diff := cmp.Diff(configs[0], configs[1]); diff != "" || !ok {

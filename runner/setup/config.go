@@ -5,6 +5,7 @@ import "time"
 // Config holds the section setup of WORKFLOW.md.
 type Config struct {
 	Run     string   // shell script; empty prepares nothing
+	Update  string   // shell script that makes lock files fit an agent's manifests, before Run; empty for none
 	Env     []string // names of the variables that it sees besides the plain ones, and no agent
 	Inputs  []string // patterns of the files of the base that decide whether it runs again; empty is Manifests
 	Keep    []string // paths of the checkout that are kept; empty is all that git ignores

@@ -19,7 +19,10 @@ type Kind struct {
 	Members  bool     // it prepares all projects of its ecosystem below it, even separate ones
 	// Script is the commands. One with {file} is repeated for each of Files, and {requirements} are
 	// the options of pip for the lists of a folder.
-	Script  []string
+	Script []string
+	// Update is the command that changes a lock file to what its manifest says, and nothing else in
+	// it; empty where Script does that, or where there is no lock file.
+	Update  string
 	Makes   []string // folders beside Files in which it installs; empty if it installs in the home alone
 	Install string   // command that installs it on a runner of GitHub, which does not have it
 }
@@ -30,22 +33,22 @@ func Kinds() []Kind {
 	node, venv := []string{"node_modules"}, []string{".venv"}
 	const makeVenv, pip = "python3 -m venv .venv", ".venv/bin/pip install "
 	return []Kind{
-		{Name: "pnpm", Hosts: "node", Files: []string{"pnpm-lock.yaml"}, Separate: true, Script: []string{"pnpm install --frozen-lockfile"}, Makes: node, Install: "npm install --global pnpm"},
-		{Name: "Yarn", Hosts: "node", Files: []string{"yarn.lock"}, With: ".yarnrc.yml", Separate: true, Script: []string{"yarn install --immutable"}, Makes: node, Install: "corepack enable && corepack install"},
-		{Name: "Yarn 1", Hosts: "node", Files: []string{"yarn.lock"}, Separate: true, Script: []string{"yarn install --frozen-lockfile"}, Makes: node},
+		{Name: "pnpm", Hosts: "node", Files: []string{"pnpm-lock.yaml"}, Separate: true, Script: []string{"pnpm install --frozen-lockfile"}, Update: "pnpm install --lockfile-only", Makes: node, Install: "npm install --global pnpm"},
+		{Name: "Yarn", Hosts: "node", Files: []string{"yarn.lock"}, With: ".yarnrc.yml", Separate: true, Script: []string{"yarn install --immutable"}, Update: "yarn install --mode=update-lockfile", Makes: node, Install: "corepack enable && corepack install"},
+		{Name: "Yarn 1", Hosts: "node", Files: []string{"yarn.lock"}, Separate: true, Script: []string{"yarn install --frozen-lockfile"}, Update: "yarn install", Makes: node},
 		{Name: "Bun", Hosts: "node", Files: []string{"bun.lock", "bun.lockb"}, Separate: true, Script: []string{"bun install --frozen-lockfile"}, Makes: node, Install: "npm install --global bun"},
-		{Name: "npm", Hosts: "node", Files: []string{"package-lock.json", "npm-shrinkwrap.json"}, Separate: true, Script: []string{"npm ci"}, Makes: node},
+		{Name: "npm", Hosts: "node", Files: []string{"package-lock.json", "npm-shrinkwrap.json"}, Separate: true, Script: []string{"npm ci"}, Update: "npm install --package-lock-only", Makes: node},
 		{Name: "npm without a lock file", Hosts: "node", Files: []string{"package.json"}, Script: []string{"npm install --no-package-lock"}, Makes: node},
 
-		{Name: "uv", Hosts: "python", Files: []string{"uv.lock"}, Separate: true, Script: []string{"uv sync --locked"}, Makes: venv, Install: "pipx install uv"},
-		{Name: "Poetry", Hosts: "python", Files: []string{"poetry.lock"}, Separate: true, Script: []string{"POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction"}, Makes: venv, Install: "pipx install poetry"},
+		{Name: "uv", Hosts: "python", Files: []string{"uv.lock"}, Separate: true, Script: []string{"uv sync --locked"}, Update: "uv lock", Makes: venv, Install: "pipx install uv"},
+		{Name: "Poetry", Hosts: "python", Files: []string{"poetry.lock"}, Separate: true, Script: []string{"POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction"}, Update: "poetry lock --no-interaction", Makes: venv, Install: "pipx install poetry"},
 		{Name: "PDM", Hosts: "python", Files: []string{"pdm.lock"}, Separate: true, Script: []string{"pdm sync"}, Makes: venv, Install: "pipx install pdm"},
 		{Name: "Pipenv", Hosts: "python", Files: []string{"Pipfile.lock"}, Separate: true, Script: []string{"PIPENV_VENV_IN_PROJECT=1 pipenv sync --dev"}, Makes: venv, Install: "pipx install pipenv"},
 		{Name: "pip", Hosts: "python", Files: []string{"requirements.txt"}, Separate: true, Script: []string{makeVenv, pip + "{requirements}"}, Makes: venv},
 		{Name: "pip without lists", Hosts: "python", Files: []string{"pyproject.toml", "setup.py"}, Script: []string{makeVenv, pip + "--editable ."}, Makes: venv},
 
 		{Name: "Go with a workspace", Hosts: "go", Files: []string{"go.work"}, Separate: true, Members: true, Script: []string{"go mod download"}},
-		{Name: "Go", Hosts: "go", Files: []string{"go.mod"}, Separate: true, Script: []string{"go mod download", "go build -o /dev/null ./... || true"}},
+		{Name: "Go", Hosts: "go", Files: []string{"go.mod"}, Separate: true, Script: []string{"go mod download", "go build -o /dev/null ./... || true"}, Update: "go get -t ./..."},
 
 		// Maven and Gradle fetch the parts that run the tests only when they run them.
 		{Name: "Gradle", Hosts: "java", Files: []string{"settings.gradle", "settings.gradle.kts", "build.gradle", "build.gradle.kts"}, With: "gradlew", Separate: true, Script: []string{"./gradlew --no-daemon testClasses", "./gradlew --no-daemon --continue test || true"}},
@@ -53,10 +56,10 @@ func Kinds() []Kind {
 		{Name: "Maven", Hosts: "java", Files: []string{"pom.xml"}, Script: []string{"mvn --batch-mode -Dmaven.test.failure.ignore test"}},
 		{Name: "Gradle without its wrapper", Hosts: "java", Files: []string{"settings.gradle", "settings.gradle.kts", "build.gradle", "build.gradle.kts"}, Script: []string{"gradle --no-daemon testClasses", "gradle --no-daemon --continue test || true"}},
 
-		{Name: "Cargo", Hosts: "rust", Files: []string{"Cargo.lock"}, Separate: true, Script: []string{"cargo fetch --locked"}},
+		{Name: "Cargo", Hosts: "rust", Files: []string{"Cargo.lock"}, Separate: true, Script: []string{"cargo fetch --locked"}, Update: "cargo fetch"},
 		{Name: "Cargo without a lock file", Hosts: "rust", Files: []string{"Cargo.toml"}, Script: []string{"cargo fetch"}},
 
-		{Name: "Bundler", Hosts: "ruby", Files: []string{"Gemfile.lock"}, Separate: true, Script: []string{`bundle config set --global path "$HOME/.bundle"`, "BUNDLE_FROZEN=true bundle install"}},
+		{Name: "Bundler", Hosts: "ruby", Files: []string{"Gemfile.lock"}, Separate: true, Script: []string{`bundle config set --global path "$HOME/.bundle"`, "BUNDLE_FROZEN=true bundle install"}, Update: "bundle lock"},
 		{Name: "Bundler without a lock file", Hosts: "ruby", Files: []string{"Gemfile"}, Script: []string{`bundle config set --global path "$HOME/.bundle"`, "bundle install"}},
 
 		{Name: "Composer", Hosts: "php", Files: []string{"composer.json"}, Script: []string{"composer install --no-interaction --no-progress"}, Makes: []string{"vendor"}},
@@ -80,6 +83,7 @@ func Caches(hosts string) []string {
 type Suggestion struct {
 	Files    []string // that it was made from, one for each project
 	Script   string   // setup.run, without a newline at its end
+	Update   string   // setup.update, without a newline at its end; empty for none
 	Hosts    []string // setup.network: names of sets
 	Makes    []string // folders of the checkout in which the script installs
 	Full     bool     // setup.network_mode is full, for tools that do not take the certificate of Codex
@@ -103,7 +107,7 @@ func Detect(paths []string) (Suggestion, bool) {
 		return Suggestion{}, false
 	}
 	var s Suggestion
-	var lines []string
+	var lines, updates []string
 	for _, p := range projects {
 		s.Files = append(s.Files, path.Join(p.folder, p.files[0]))
 		s.Hosts = append(s.Hosts, p.kind.Hosts)
@@ -115,16 +119,24 @@ func Detect(paths []string) (Suggestion, bool) {
 			s.Installs = append(s.Installs, p.kind.Install)
 		}
 		lines = append(lines, p.commands()...)
+		if p.kind.Update != "" {
+			updates = append(updates, p.inFolder(p.kind.Update))
+		}
 	}
-	if len(lines) > 1 {
-		lines = slices.Insert(lines, 0, "set -e")
-	}
-	s.Script = strings.Join(lines, "\n")
+	s.Script, s.Update = scriptOf(lines), scriptOf(updates)
 	for _, list := range []*[]string{&s.Hosts, &s.Installs} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
 	return s, true
+}
+
+// scriptOf returns a script that ends with the first of its commands that fails.
+func scriptOf(lines []string) string {
+	if len(lines) > 1 {
+		lines = slices.Insert(lines, 0, "set -e")
+	}
+	return strings.Join(lines, "\n")
 }
 
 // projectsOf returns the projects of a checkout, those of a folder before those below it.
@@ -202,13 +214,18 @@ func (p project) commands() []string {
 			lines = append(lines, strings.ReplaceAll(command, "{file}", quote(name)))
 		}
 	}
-	if p.folder == "." {
-		return lines
-	}
 	for i, line := range lines {
-		lines[i] = "(cd " + quote(p.folder) + " && " + line + ")"
+		lines[i] = p.inFolder(line)
 	}
 	return lines
+}
+
+// inFolder returns a command that runs another one in the folder of the project.
+func (p project) inFolder(command string) string {
+	if p.folder == "." {
+		return command
+	}
+	return "(cd " + quote(p.folder) + " && " + command + ")"
 }
 
 // testRequirements matches the lists of what tests need besides requirements.txt.

@@ -127,11 +127,38 @@ func TestEveryKindRunsAgainWhenItsFilesChange(t *testing.T) {
 	}
 }
 
+// TestASetupThatKeepsLockFilesHasAnUpdate has a script for agents that add a library wherever
+// setup.run installs what a lock file says.
+func TestASetupThatKeepsLockFilesHasAnUpdate(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		checkout fstest.MapFS
+		update   string
+	}{
+		"npm":            {names("package.json", "package-lock.json"), "npm install --package-lock-only"},
+		"Go":             {names("go.mod"), "go get -t ./..."},
+		"no lock file":   {names("package.json"), ""},
+		"requirements":   {names("requirements.txt"), ""},
+		"below the top":  {names("my web/yarn.lock"), "(cd 'my web' && yarn install)"},
+		"two of several": {names("api/requirements.txt", "jobs/go.mod", "web/pnpm-lock.yaml"), "set -e\n(cd jobs && go get -t ./...)\n(cd web && pnpm install --lockfile-only)"},
+	} {
+		if s, _ := Look(test.checkout); s.Update != test.update {
+			t.Errorf("%s: %q, want %q", name, s.Update, test.update)
+		}
+	}
+	frozen := regexp.MustCompile(`frozen|FROZEN|immutable|locked|npm ci`)
+	for _, kind := range Kinds() {
+		if script := strings.Join(kind.Script, "\n"); frozen.MatchString(script) && kind.Update == "" && kind.Name != "Bun" { // of Bun none was tried
+			t.Errorf("%s: no update, and %q keeps lock files", kind.Name, script)
+		}
+	}
+}
+
 // TestEveryKindIsPlain checks the conditions under which Section needs no quotes.
 func TestEveryKindIsPlain(t *testing.T) {
 	t.Parallel()
 	for _, kind := range Kinds() {
-		if !regexp.MustCompile(`^[a-z]+$`).MatchString(kind.Hosts) || len(kind.Script) == 0 || strings.ContainsAny(strings.Join(kind.Script, ""), "\n\t") {
+		if !regexp.MustCompile(`^[a-z]+$`).MatchString(kind.Hosts) || len(kind.Script) == 0 || strings.ContainsAny(strings.Join(kind.Script, "")+kind.Update, "\n\t") {
 			t.Errorf("%+v", kind)
 		}
 	}

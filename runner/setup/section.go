@@ -11,10 +11,9 @@ func (s Suggestion) Section() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Before any agent works, and again when one of these files changes: %s.\n", some(s.Files))
 	b.WriteString("setup:\n")
-	if lines := strings.Split(s.Script, "\n"); len(lines) == 1 && !strings.ContainsAny(s.Script, "#:\"'{}[]|") {
-		fmt.Fprintf(&b, "  run: %s\n", s.Script)
-	} else {
-		fmt.Fprintf(&b, "  run: |\n    %s\n", strings.Join(lines, "\n    "))
+	writeScript(&b, "run", s.Script, "")
+	if s.Update != "" {
+		writeScript(&b, "update", s.Update, "for an agent that has changed what the project depends on")
 	}
 	fmt.Fprintf(&b, "  network: [%s] # sets of hosts that it reaches; agents reach none\n", strings.Join(s.Hosts, ", "))
 	if s.Full {
@@ -27,11 +26,26 @@ func (s Suggestion) Section() string {
 	return b.String()
 }
 
+// writeScript writes a key whose value is a script, with a comment.
+func writeScript(b *strings.Builder, key, script, comment string) {
+	if comment != "" {
+		comment = " # " + comment
+	}
+	if lines := strings.Split(script, "\n"); len(lines) == 1 && !strings.ContainsAny(script, "#:\"'{}[]|") {
+		fmt.Fprintf(b, "  %s: %s%s\n", key, script, comment)
+	} else {
+		fmt.Fprintf(b, "  %s: |%s\n    %s\n", key, comment, strings.Join(lines, "\n    "))
+	}
+}
+
 // Line returns the section in one line of YAML.
 func (s Suggestion) Line() string {
 	rest := ""
+	if s.Update != "" {
+		rest = ", update: " + quoted(s.Update)
+	}
 	if s.Full {
-		rest = ", network_mode: full"
+		rest += ", network_mode: full"
 	}
 	if len(s.Exposed) > 0 {
 		rest += ", keep: " + flow(s.Makes)

@@ -121,6 +121,7 @@ func (d *decoder) table() []entry {
 		optional("hooks.trusted", "false", "with repository: hooks may run outside the sandbox in a folder where an agent has worked; before_remove always does", d.boolean(&s.TrustHooks)),
 
 		optional("setup.run", "", "shell script that prepares the project, such as npm ci: it runs in the sandbox on a clean checkout of the base, before any agent, once for the files of setup.inputs; each workspace gets a copy of what it made", d.text(&setup.Run)),
+		optional("setup.update", "", "shell script that changes lock files to what manifests say, such as npm install --package-lock-only: the agent's tool setup runs it before setup.run, as setup.for_agent says; where it is missing, an agent can add no library to a project whose setup.run leaves lock files as they are", d.text(&setup.Update)),
 		optional("setup.network", "[]", "hosts that setup.run reaches, as hooks.network has them", d.hosts(&s.SetupNetwork.Hosts)),
 		optional("setup.network_private", "false", "hosts of setup.network may have private addresses, such as a company's mirror", d.boolean(&s.SetupNetwork.Private)),
 		withDefault("setup.network_mode", "limited", "limited lets setup.run send GET and HEAD alone, which takes a certificate of Codex's own; full opens a tunnel for anything to these hosts, for tools that do not take the certificate", d.word(func(word string) { s.SetupNetwork.Full = word == "full" }, "limited", "full")),

@@ -208,11 +208,11 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 			TrustHooks:   true,
 			SetupNetwork: codex.Network{Private: true, Full: true},
 			Setup: setup.Config{
-				Run: "make deps", Env: []string{"REGISTRY_TOKEN"},
+				Run: "make deps", Update: "make lock", Env: []string{"REGISTRY_TOKEN"},
 				Inputs: []string{"package-lock.json"}, Keep: []string{"node_modules", "web/node_modules"}, Timeout: 7 * time.Second, Online: true,
 			},
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 125,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 126,
 		Warnings: []string{
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",
