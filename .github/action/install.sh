@@ -25,7 +25,7 @@ build() { # why
   echo "Building symphony from source: $1"
   local files
   cd "$source"
-  files=$(find go.mod go.sum cmd codex runner tracker workspace -type f | LC_ALL=C sort)
+  files=$(find go.mod go.sum cmd codex internal runner tracker workspace -type f | LC_ALL=C sort)
   {
     echo "source=$source"
     echo "digest=$({ echo "$files" && tr '\n' '\0' <<<"$files" | xargs -0 cat; } | sha256 | cut -d ' ' -f 1)"

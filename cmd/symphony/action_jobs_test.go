@@ -271,7 +271,7 @@ func TestWithoutAReleaseTheActionIsBuiltOnce(t *testing.T) {
 	}
 	m := newMachine(t)
 	m.onHub()
-	m.ownCopy("cmd", "codex", "runner", "tracker", "workspace")
+	m.ownCopy(sourceFolders...)
 	m.releases.change("checksums.txt", nil)
 	build := func() outcome {
 		j := m.job("max-issues", "1", "cache-sessions", "false")

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -395,13 +396,31 @@ func uses(f *ast.File, pkg, name string) bool {
 	return found
 }
 
+// sourceFolders are the folders at the top level that the program is built from.
+var sourceFolders = []string{"cmd", "codex", "internal", "runner", "tracker", "workspace"}
+
+// The Action keeps a binary that it has built, under a digest of these folders: with one missing
+// it would take an older binary for the present one.
+func TestTheActionKnowsTheFoldersOfTheProgram(t *testing.T) {
+	folders := map[string]bool{}
+	for _, s := range sources(t) {
+		folders[strings.Split(s.folder, "/")[0]] = true
+	}
+	if got := slices.Sorted(maps.Keys(folders)); !slices.Equal(got, sourceFolders) {
+		t.Errorf("the program is made of %q, not of %q", got, sourceFolders)
+	}
+	if want := "find go.mod go.sum " + strings.Join(sourceFolders, " ") + " -type f"; !strings.Contains(readText(t, filepath.Join(root, ".github", "action", "install.sh")), want) {
+		t.Errorf("install.sh does not %s", want)
+	}
+}
+
 // Everything a reader sees first. What is hidden there, .ci and .github, is not the product.
 func TestTheTopLevelStaysSmall(t *testing.T) {
 	entries, err := os.ReadDir("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := []string{"cmd", "codex", "internal", "runner", "testdata", "tracker", "workspace", "bin"} // bin is ignored by git
+	known := append([]string{"testdata", "bin"}, sourceFolders...) // bin is ignored by git
 	for _, entry := range entries {
 		if name := entry.Name(); entry.IsDir() && !strings.HasPrefix(name, ".") && !slices.Contains(known, name) {
 			t.Errorf("%s is a new folder at the top level: put it below one of %v, or below .github", name, known)

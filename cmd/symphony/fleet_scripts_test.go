@@ -222,7 +222,7 @@ func TestAShardDoesNotAnnotateWhatIsKept(t *testing.T) {
 func TestAFleetIsBuiltFromTheWholeRepository(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	m.ownCopy("cmd", "codex", "runner", "tracker", "workspace")
+	m.ownCopy(sourceFolders...)
 	m.writeFile(filepath.Join(m.home, "output"), "")
 	folder := filepath.Join(m.action, ".github", "fleet")
 	code, said := m.runProgram([]string{"GITHUB_ACTION_PATH=" + folder, "ACTION_REF="}, "bash", "-c", `bash "$GITHUB_ACTION_PATH/../action/install.sh"`)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,33 +68,6 @@ func TestRaidWaitsInAWorkspaceOfAnOlderVersion(t *testing.T) {
 	for _, key := range issues {
 		if files := r.published(key); !slices.Equal(files, []string{"good.txt"}) {
 			t.Errorf("%s: published %v\n%s\n%s", key, files, got.stdout, got.stderr)
-		}
-	}
-}
-
-// TestRaidWaitsWhereNoProgramOfTheHostCanRun lets agents of a server that runs no programs
-// of the host leave each trap, and others continue in the same workspaces, which keep
-// their files.
-func TestRaidWaitsWhereNoProgramOfTheHostCanRun(t *testing.T) {
-	t.Parallel()
-	older := strings.TrimPrefix(olderAgent(t), agentCommand(t))
-	r := newRaid(t, "", raider(t)+older)
-	r.replace("{kind: pull_request, hand_over: {state: Review}}", "{kind: none}\nsandbox: {loopback: false}")
-	const work = `test -f .git/config && ! git config --local --get-regexp '^(core.fsmonitor|filter|include|protocol)' && echo good >> good.txt`
-	issues := map[string]string{}
-	for i, name := range slices.Sorted(maps.Keys(traps)) {
-		key := fmt.Sprintf("RAID-%d", i+1)
-		issues[name] = key
-		r.assign(key, "echo left > left.txt\n"+strings.ReplaceAll(traps[name].script(), "OUTSIDE", r.dir+"/outside"), work)
-		r.write("issues/"+key+".md", r.read("issues/"+key+".md")+"- [ ] Move this issue to `Review`\n")
-	}
-	got := r.tick(t)
-	r.intact(t, "the tick")
-	for name, key := range issues {
-		for _, file := range []string{"left.txt", "good.txt"} {
-			if _, err := os.Stat(filepath.Join(r.dir, "workspaces", key, file)); err != nil {
-				t.Errorf("%s: %s: %v\n%s\n%s", name, key, err, got.stdout, got.stderr)
-			}
 		}
 	}
 }
