@@ -115,7 +115,11 @@ func githubCommand(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	case verb == "show2" && args[1] == "pulls":
 		for _, p := range s.hub.Pulls() {
-			fmt.Fprintf(ts.Stdout(), "#%d %s, merged: %t, from %s to %s: %s\n", p.Number, p.State, p.Merged, p.Head, p.Base, p.Title)
+			state := p.State
+			if p.Draft {
+				state += ", a draft"
+			}
+			fmt.Fprintf(ts.Stdout(), "#%d %s, merged: %t, from %s to %s: %s\n", p.Number, state, p.Merged, p.Head, p.Base, p.Title)
 		}
 	case verb == "show2" && args[1] == "branches":
 		for _, name := range slices.Sorted(maps.Keys(s.hub.Branches())) {
@@ -180,12 +184,15 @@ func (s *story) readIssue(ts *testscript.TestScript, file string) (title, body s
 // scripted agent does: a part of it, divided by the heading "Next turn", in each turn.
 func repliesTo(t testing.TB, body string) (replies []codextest.Reply) {
 	t.Helper()
+	run := regexp.MustCompile("^- \\[ \\] Run `(.*)`$")
 	create, use := regexp.MustCompile("^- \\[ \\] Create `(.*)` containing `(.*)`$"), regexp.MustCompile("^- \\[ \\] Call `(.*)` with `(.*)`$")
 	for n, part := range strings.Split(body, "## Next turn") {
 		for line := range strings.Lines(part) {
 			line = strings.TrimSpace(line)
 			if m := create.FindStringSubmatch(line); m != nil {
 				replies = append(replies, call("exec_command", map[string]string{"cmd": "echo " + shellQuote(m[2]) + " > " + shellQuote(m[1])}))
+			} else if m := run.FindStringSubmatch(line); m != nil {
+				replies = append(replies, call("exec_command", map[string]string{"cmd": m[1]}))
 			} else if m := use.FindStringSubmatch(line); m != nil {
 				replies = append(replies, codextest.Reply{Items: []codextest.Item{codextest.Call{Name: m[1], Arguments: m[2]}}})
 			} else if strings.HasPrefix(line, "- ") {
