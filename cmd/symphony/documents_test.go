@@ -35,6 +35,7 @@ func generated(t *testing.T) map[string]map[string]string {
 		"README.md": {
 			"first-run": firstRun(t),
 			"setup-npm": setupExample(t),
+			"local-run": localRun(t),
 		},
 		".github/action/README.md": {
 			"inputs":          action.inputTable(),
@@ -130,6 +131,20 @@ func setupExample(t *testing.T) string {
 		t.Fatal("nothing is suggested for npm")
 	}
 	return "```yaml\n" + suggested.Section() + "```\n"
+}
+
+// localRun returns the commands of a new user, from the script that runs them.
+func localRun(t *testing.T) string {
+	t.Helper()
+	commands := regexp.MustCompile(`(?m)^exec (symphony .*) (# .*)$`).FindAllStringSubmatch(readText(t, filepath.Join(scriptFolder, "new-user.txt")), -1)
+	if len(commands) == 0 {
+		t.Fatal("the script has no commands")
+	}
+	text := "```sh\n"
+	for _, command := range commands {
+		text += fmt.Sprintf("%-35s %s\n", command[1], command[2])
+	}
+	return text + "```\n"
 }
 
 // settingTable returns the table of the settings of a kind of tracker.

@@ -16,7 +16,11 @@ func (s Setup) Steps(program string) []Step {
 		if s.Linear() {
 			steps = append(steps, Step{"read -rs LINEAR_API_KEY && export LINEAR_API_KEY", "paste a key of Linear: Settings, Security & access"})
 		}
-		return append(steps, Step{program + " validate", "checks everything, Codex too"}, Step{program + " --once --dry-run", "what would happen, and why not more"})
+		steps = append(steps, Step{program + " validate", "checks everything, Codex too"})
+		if s.Preparation.Script != "" {
+			steps = append(steps, Step{program + " setup", "prepares the project as agents get it, and shows the output"})
+		}
+		return append(steps, Step{program + " --once --dry-run", "what would happen, and why not more"})
 	}
 	repo := ""
 	if s.Repository != "" {
