@@ -57,7 +57,7 @@ func (a *attempt) prove(ctx context.Context, work *git.Incoming, proof proof) (t
 	}
 	err = a.verify(ctx, work)
 	if failed, isVerify := errors.AsType[*verifyError](err); isVerify && proof == mayFail {
-		a.work.warnings = append(a.work.warnings, "the work is published as a draft, because its check (delivery.verify) failed: "+failed.how)
+		a.work.warnings = append(a.work.warnings, "the work is published, a pull request as a draft, although its check (delivery.verify) failed: "+failed.how)
 		return "The check of this repository (`delivery.verify`) failed in a clean checkout of the work: " + failed.how + ".", true, nil
 	}
 	return checkPassed, false, err

@@ -18,7 +18,7 @@ const (
 )
 
 // warnedOfDraft is what the report says of work whose check failed.
-var warnedOfDraft = []string{"the work is published as a draft, because its check (delivery.verify) failed: exit status 1"}
+var warnedOfDraft = []string{"the work is published, a pull request as a draft, although its check (delivery.verify) failed: exit status 1"}
 
 func TestTheWorkIsCheckedBeforeItIsPublished(t *testing.T) {
 	t.Parallel()

@@ -91,7 +91,7 @@ func (d *decoder) table() []entry {
 		withDefault("delivery.history", "squash", "squash publishes one commit, keep the agent's own commits, each checked like the work itself: their messages mention people and close issues as it likes", d.word(func(word string) { del.KeepHistory = word == "keep" }, "squash", "keep")),
 		withDefault("delivery.commits", "git", "git, or verified: GitHub makes the commit and signs it, for the token of a job or of an App; only with delivery.history squash", d.word(func(word string) { del.Verified = word == "verified" }, "git", "verified")),
 		optional("delivery.verify", "", "shell command that checks a clean checkout of the work in the sandbox before it is published; its failure goes back to the agent", d.text(&del.Verify)),
-		withDefault("delivery.verify_rounds", "2", "turns in which the agent may fix work that fails delivery.verify; after them it is published as a draft that says so", d.integer(&del.VerifyRounds, 0)),
+		withDefault("delivery.verify_rounds", "2", "turns in which the agent may fix work that fails delivery.verify; after them it is published, and a pull request is a draft that says so", d.integer(&del.VerifyRounds, 0)),
 		withDefault("delivery.verify_timeout_ms", "600000", "time that delivery.verify may take", d.millis(&del.VerifyTimeout, 1)),
 		optional("delivery.folder", ".symphony/patches", "folder for the patches of kind patch; kind branch writes patches too if it is written; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md", form{d.folder, nonemptySchema()}),
 		optional("delivery.draft", "false", "open pull requests as drafts", d.boolean(&del.Draft)),
