@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -385,41 +384,5 @@ func TestEveryDocumentIsReachedFromTheReadme(t *testing.T) {
 		if !reached[document] && !strings.HasPrefix(document, "runner/demo/files/") && document != ".github/pull_request_template.md" {
 			t.Errorf("no link leads from README.md to %s", document)
 		}
-	}
-}
-
-// TestTheExampleOfTheReadmeWorks runs the commands that are shown for a laptop, with the
-// agent of this program.
-func TestTheExampleOfTheReadmeWorks(t *testing.T) {
-	t.Parallel()
-	commands := regexp.MustCompile(`(?m)^    symphony ?(.*?) +# .*$`).FindAllStringSubmatch(readText(t, filepath.Join(root, "README.md")), -1)
-	if len(commands) != 5 {
-		t.Fatalf("the README shows the commands %q", commands)
-	}
-	p := emptyProject(t)
-	git := func(args ...string) string {
-		t.Helper()
-		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", p.dir, "-c", "user.name=Kim", "-c", "user.email=kim@example.org", "-c", "commit.gpgSign=false"}, args...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %q: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	git("init", "--quiet", "--initial-branch=main")
-	git("commit", "--quiet", "--allow-empty", "--message", "Begin")
-	for _, command := range commands[:4] {
-		out := p.ok(strings.Fields(command[1])...).stdout
-		switch command[1] {
-		case "init --tracker file":
-			p.replace("agent:\n", "codex: {command: "+mustJSON(t, scripted(t, filepath.Join(t.TempDir(), "agent")))+"}\nagent:\n")
-			p.write("issues/FIRST-1.md", p.read("issues/FIRST-1.md")+"\n- [ ] Create `TESTS.md` containing `go test`\n- [ ] Call `deliver` with `{\"title\": \"Say how\", \"body\": \"In a line.\"}`\n")
-		case "--once --dry-run":
-			if !strings.Contains(out, "FIRST-1") {
-				t.Errorf("the plan does not name the issue:\n%s", out)
-			}
-		}
-	}
-	if files := git("diff", "--name-only", "main", "symphony/FIRST-1"); files != "TESTS.md" || !strings.Contains(p.read("issues/FIRST-1.md"), "state: Review") {
-		t.Errorf("the branch of the first issue changes %q, and the issue is\n%s", files, p.read("issues/FIRST-1.md"))
 	}
 }
