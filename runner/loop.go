@@ -423,6 +423,7 @@ func (l *loop) snapshot(now time.Time) schedule.Snapshot {
 	unavailable := l.unavailable()
 	l.talks.addFeedback(&snap, unavailable)
 	l.orders.addIssues(&snap, unavailable)
+	snap.Own = l.running.ownChanges()
 	return snap
 }
 

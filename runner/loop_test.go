@@ -336,6 +336,42 @@ func TestAnIssueThatIsDoneStopsItsSessionAndLosesItsWorkspace(t *testing.T) {
 	})
 }
 
+func TestAPollDoesNotStopTheSessionThatMovedItsIssueItself(t *testing.T) {
+	for name, test := range map[string]struct {
+		later string // the state to which a person moves the issue after the agent; empty for none
+		want  schedule.Class
+	}{
+		"nobody else moves it": {"", schedule.Done},
+		"a person cancels it":  {"Done", schedule.Stopped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, issue("A-1", "Todo"))
+				f.sessions = func(ctx context.Context, job attempt.Job, _ func(attempt.Update)) schedule.Outcome {
+					var left tracker.Issue
+					job.Own.During(func() (*tracker.Issue, bool) {
+						left = f.board.move("A-1", "Review")
+						passes(ctx, time.Minute) // with two polls
+						return &left, true
+					})
+					passes(ctx, time.Minute)
+					if test.later != "" {
+						left = f.board.move("A-1", test.later)
+					}
+					if !passes(ctx, time.Minute) {
+						return stopped(ctx)
+					}
+					return schedule.Outcome{Class: schedule.Done, Issue: &left, Turns: 1}
+				}
+				tick := f.tick(t.Context())
+				if len(tick.Rows) != 1 || tick.Rows[0].Class != test.want {
+					t.Errorf("%+v", tick.Rows)
+				}
+			})
+		})
+	}
+}
+
 func TestWorkspacesOfIssuesThatAreDoneAreRemovedAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Done"), issue("A-2", "Review"))

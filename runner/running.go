@@ -60,6 +60,18 @@ func (s *sessions) lose(state *schedule.State) []tracker.ID {
 	return ids
 }
 
+// ownChanges returns the issues that sessions have changed themselves; see
+// [schedule.Snapshot].
+func (s *sessions) ownChanges() map[tracker.ID]*tracker.Issue {
+	changes := map[tracker.ID]*tracker.Issue{}
+	for id, w := range s.owned {
+		if issue, ok := w.own.Issue(); ok {
+			changes[id] = issue
+		}
+	}
+	return changes
+}
+
 // lately returns the times, sorted with the oldest first, that are not longer ago
 // than fresh.
 func lately(times []time.Time, now time.Time) []time.Time {

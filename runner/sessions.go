@@ -30,6 +30,8 @@ type worker struct {
 	head   string          // where the program had left the branch before the session
 	speak  context.Context // of what is posted about the session when it has ended
 
+	own attempt.OwnChange // what the session did to its issue
+
 	eventLog string          // path of its event log; empty for none
 	events   progress.Events // its latest, for the display
 
@@ -90,7 +92,7 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	}
 	ctx := l.running.begin(w)
 	job := l.jobFor(d, claim)
-	job.Log = log
+	job.Log, job.Own = log, &w.own
 	first := l.logs.sessionOf(issue, w.started)
 	first.Attempt, first.Number = claim.Attempt, claim.Sessions
 	logs := l.logs.options(first, log)

@@ -89,6 +89,7 @@ func argumentProblem(err error) string {
 
 // ToolResult is the answer to the model. After a failed call the session continues.
 type ToolResult struct {
-	OK   bool
-	Text string
+	OK    bool
+	Wrote bool // the call may have changed the issue, also if it failed
+	Text  string
 }

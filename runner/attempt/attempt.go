@@ -59,7 +59,7 @@ func newAttempt(job Job, report func(Update)) *attempt {
 		job.Redact = func(text string) string { return text }
 	}
 	job.stoppedTime = cmp.Or(job.stoppedTime, stoppedTime)
-	a := &attempt{Job: job, report: report, stopped: sync.OnceValue(time.Now)}
+	a := &attempt{Job: job, report: report, stopped: sync.OnceValue(time.Now), own: cmp.Or(job.Own, new(OwnChange))}
 	a.talk.job = &a.Job
 	return a
 }
@@ -98,6 +98,7 @@ type attempt struct {
 	acted     bool           // whether it did more than speak in the latest turn
 	warnings  []string       // failures that do not change the outcome
 	blocked   blockedHosts   // that commands of the agent were refused
+	own       *OwnChange     // Job.Own; never nil
 }
 
 // run makes the attempt, from the workspace to after_run.
@@ -390,23 +391,20 @@ func (a *attempt) runTurn(ctx context.Context, session *codex.Session, text stri
 // with it. If the issue cannot be read, the session ends without a failure: the next
 // one starts with a read of the issue.
 func (a *attempt) reread(ctx context.Context) bool {
-	a.issue, a.gone = nil, false
-	ctx, cancel := context.WithTimeout(ctx, rereadTime)
-	defer cancel()
-	if a.Policy.AnyState {
-		ctx = tracker.WithFeedback(ctx)
-	}
-	issues, err := a.Tracker.IssuesByID(ctx, []tracker.ID{a.Issue.ID})
-	switch {
-	case err != nil:
+	var issue *tracker.Issue
+	var err error
+	a.own.During(func() (*tracker.Issue, bool) { // the session ends by itself if the issue has moved on
+		issue, err = a.readIssue(ctx)
+		return issue, issue != nil
+	})
+	a.issue, a.gone = issue, err == nil && issue == nil
+	if err != nil {
 		a.warn("the issue was not read after the turn, so the session ended there", err)
-		return false
-	case len(issues) == 0:
-		a.gone = true
+	}
+	if issue == nil {
 		return false
 	}
-	a.issue = &issues[0]
-	return a.Policy.IneligibleToContinue(*a.issue).None()
+	return a.Policy.IneligibleToContinue(*issue).None()
 }
 
 // fingerprint returns a digest of the workspace that changes with its content;

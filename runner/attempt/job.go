@@ -57,6 +57,7 @@ type Job struct {
 	// Test tries without an issue whether the cause of a failure lasts. It returns nil if it
 	// is over, or was the issue itself. nil tests nothing.
 	Test     func(context.Context, schedule.Cause) error
+	Own      *OwnChange          // learns what the session does to its issue; nil for nobody who asks
 	Redact   func(string) string // hides secrets in texts that leave the program; nil hides none
 	EventLog *EventLog           // of the session; nil for none. The caller ends it
 	Version  string              // of this program, sent to the agent

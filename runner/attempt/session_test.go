@@ -266,8 +266,46 @@ func TestTheAnswerOfAToolHoldsNoSecret(t *testing.T) {
 	f.job.Tracker.Tools = []tracker.Tool{{Name: "echo", Call: func(_ context.Context, issue tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
 		return tracker.ToolResult{OK: true, Text: issue.Identifier + string(arguments) + "s3cret"}
 	}}}
-	tools := (&attempt{Job: f.job}).tools()
+	tools := newAttempt(f.job, nil).tools()
 	if text, ok := tools[0].Call(t.Context(), json.RawMessage(`"a"`)); !ok || text != issueName+`"a"[hidden]` {
 		t.Errorf("%q, %v", text, ok)
+	}
+}
+
+func TestASessionTellsTheRunnerThatItsAgentMovedTheIssue(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "- [ ] Move this issue to `Review`\n")
+	own := new(OwnChange)
+	f.job.Own = own
+	tool := f.job.Tracker.Tools[0]
+	move := tool.Call
+	tool.Call = func(ctx context.Context, issue tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
+		result := move(ctx, issue, arguments)
+		if left, ok := own.Issue(); left != nil || !ok {
+			t.Errorf("%v, %v: a poll at this time would stop the session", left, ok)
+		}
+		return result
+	}
+	f.job.Tracker.Tools = []tracker.Tool{tool}
+	if _, ok := own.Issue(); ok {
+		t.Error("a session that has not begun has changed its issue")
+	}
+	f.run(t.Context())
+	if left, ok := own.Issue(); !ok || left == nil || left.State != "Review" {
+		t.Errorf("%v, %v, want the issue in Review", left, ok)
+	}
+}
+
+func TestACallThatOnlyReadsIsNoChangeOfTheSession(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "")
+	own := new(OwnChange)
+	f.job.Own = own
+	f.job.Tracker.Tools = []tracker.Tool{{Name: "echo", Call: func(context.Context, tracker.Issue, json.RawMessage) tracker.ToolResult {
+		return tracker.ToolResult{OK: true}
+	}}}
+	newAttempt(f.job, nil).tools()[0].Call(t.Context(), json.RawMessage(`{}`))
+	if left, ok := own.Issue(); ok {
+		t.Errorf("%v", left)
 	}
 }

@@ -28,7 +28,7 @@ func (a *attempt) tools() []codex.Tool {
 				if a.holdsSecret(arguments) {
 					return "the arguments hold a secret of this run, or what looks like one: nothing was sent. Leave it out", false
 				}
-				result := tool.Call(ctx, a.Issue, arguments)
+				result := a.callTracker(ctx, tool, arguments)
 				return a.Redact(result.Text), result.OK
 			},
 		})

@@ -80,6 +80,10 @@ type Snapshot struct {
 	// conversation was read; a zero one for none. It is nil if no conversation can be
 	// read at all.
 	Feedback map[tracker.ID]Feedback
+	// Own maps the issue of a session to that issue as the session itself has left it: it ends
+	// by itself, so it is not stopped for that. nil says that it may be changing the issue now;
+	// a session that is absent has not changed it.
+	Own map[tracker.ID]*tracker.Issue
 	// Hold is the reason why nothing at all may be started; zero when there is
 	// none.
 	Hold Why

@@ -52,7 +52,7 @@ func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool, f Feedb
 		return Why{NotVisible, "the tracker no longer shows the issue"}
 	}
 	if known != nil {
-		if why := pl.rulesOf(c).ineligibleToContinue(known); !why.None() {
+		if why := pl.rulesOf(c).ineligibleToContinue(known); !why.None() && !pl.ownDoing(c, why) {
 			return why
 		}
 	}
@@ -73,6 +73,13 @@ func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool, f Feedb
 		return Why{Stalled, fmt.Sprintf("silent for %v (codex.stall_timeout_ms)", silence.Round(time.Second))}
 	}
 	return Why{}
+}
+
+// ownDoing reports whether it is the session itself that has given its issue a reason to end
+// it, or may have.
+func (pl *planner) ownDoing(c Claim, why Why) bool {
+	left, ok := pl.snap.Own[c.ID]
+	return ok && (left == nil || pl.rulesOf(c).ineligibleToContinue(left) == why)
 }
 
 // watched reports whether the session of the claim can stall now.

@@ -37,7 +37,7 @@ func (f *folder) updateTool() tracker.Tool {
 			if err != nil {
 				return tracker.ToolResult{Text: "issue_update: " + err.Error()}
 			}
-			return tracker.ToolResult{OK: true, Text: text}
+			return tracker.ToolResult{OK: true, Wrote: true, Text: text}
 		},
 	}
 }

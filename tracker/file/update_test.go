@@ -34,7 +34,7 @@ func TestTheToolChangesTheStateAndAddsComments(t *testing.T) {
 	start := time.Now().UTC().Truncate(time.Second)
 
 	got := f.call(t, "A", `{"state": " In Progress ", "comment": "Begun.\r\n\u001b[31mred"}`)
-	want := tracker.ToolResult{OK: true, Text: `A: the state is now "In Progress", it was "Todo"; the comment is added.`}
+	want := tracker.ToolResult{OK: true, Wrote: true, Text: `A: the state is now "In Progress", it was "Todo"; the comment is added.`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -131,8 +131,8 @@ func review(t *testing.T, g *githubtest.GitHub, wide *repository) error {
 	} {
 		path := strings.ReplaceAll(call.path, "LAST", strconv.Itoa(last.ID))
 		got := r.tool().Call(t.Context(), ownIssueOfTests, json.RawMessage(fmt.Sprintf(`{"method": %q, "path": "/repos/acme/shop/%s", "body": %s}`, call.method, path, call.body)))
-		if !got.OK {
-			return fmt.Errorf("%s %s: %s", call.method, path, got.Text)
+		if !got.OK || !got.Wrote {
+			return fmt.Errorf("%s %s: wrote %v: %s", call.method, path, got.Wrote, got.Text)
 		}
 		if _, answer, ok := strings.Cut(got.Text, "\n"); ok {
 			if err := json.Unmarshal([]byte(answer), &last); err != nil {

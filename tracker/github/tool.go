@@ -43,11 +43,16 @@ func (r *repository) tool() tracker.Tool {
 		InputSchema: json.RawMessage(toolSchema),
 		Timeout:     toolTime,
 		Call: func(ctx context.Context, issue tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
-			text, err := r.runTool(ctx, issue, arguments)
-			if err != nil {
-				return tracker.ToolResult{Text: "github_api: " + err.Error()}
+			c, err := r.authorizeCall(issue, arguments)
+			var text string
+			if err == nil {
+				text, err = r.runTool(ctx, c)
 			}
-			return tracker.ToolResult{OK: true, Text: text}
+			wrote := c != nil && c.Method != http.MethodGet
+			if err != nil {
+				return tracker.ToolResult{Wrote: wrote, Text: "github_api: " + err.Error()}
+			}
+			return tracker.ToolResult{OK: true, Wrote: wrote, Text: text}
 		},
 	}
 }
@@ -91,12 +96,9 @@ type call struct {
 	replacesLabels bool   // the call names all labels that remain
 }
 
-// runTool checks and sends a call and returns the text for the model.
-func (r *repository) runTool(ctx context.Context, issue tracker.Issue, arguments json.RawMessage) (string, error) {
-	c, err := r.authorizeCall(issue, arguments)
-	if err != nil {
-		return "", err
-	}
+// runTool checks with GitHub that a call is allowed, sends it, and returns the text for the
+// model.
+func (r *repository) runTool(ctx context.Context, c *call) (string, error) {
 	if err := r.checkOwn(ctx, c); err != nil {
 		return "", err
 	}

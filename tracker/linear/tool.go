@@ -54,7 +54,9 @@ func graphqlTool(endpoint string, wire *transport.Transport) tracker.Tool {
 			if !op.isMutation() { // a mutation that is sent again could be done twice
 				ctx = transport.Repeatable(ctx)
 			}
-			return execute(ctx, wire, endpoint, op)
+			result := execute(ctx, wire, endpoint, op)
+			result.Wrote = op.isMutation()
+			return result
 		},
 	}
 }

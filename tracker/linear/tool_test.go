@@ -54,7 +54,7 @@ func TestTheToolExecutesOneOperation(t *testing.T) {
 			f := newFake(t)
 			f.add(tracker.Issue{Title: "one", State: "Todo"})
 			got := f.serve(t).call(t, test.arguments)
-			if diff := cmp.Diff(tracker.ToolResult{OK: true, Text: test.want}, got); diff != "" {
+			if diff := cmp.Diff(tracker.ToolResult{OK: true, Wrote: test.want == finished, Text: test.want}, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if f.counted() != 1 {
