@@ -175,7 +175,7 @@ func TestNoToolOfTheTrackerSendsASecret(t *testing.T) {
 		"with invisible letters": `{"body":"s3cret\u200b-value"}`,
 	} {
 		calls := 0
-		a := &attempt{Job: Job{Redact: func(text string) string { return strings.ReplaceAll(text, "s3cret-value", "***") }}}
+		a := &attempt{own: new(OwnChange), Job: Job{Redact: func(text string) string { return strings.ReplaceAll(text, "s3cret-value", "***") }}}
 		a.Tracker.Tools = []tracker.Tool{{Name: "api", Call: func(context.Context, tracker.Issue, json.RawMessage) tracker.ToolResult {
 			calls++
 			return tracker.ToolResult{OK: true}
