@@ -356,7 +356,7 @@ func TestAPollDoesNotStopTheSessionThatMovedItsIssueItself(t *testing.T) {
 					})
 					passes(ctx, time.Minute)
 					if test.later != "" {
-						left = f.board.move("A-1", test.later)
+						f.board.move("A-1", test.later)
 					}
 					if !passes(ctx, time.Minute) {
 						return stopped(ctx)
