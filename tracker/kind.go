@@ -87,7 +87,6 @@ type Options struct {
 	StateBranch                  string          // the branch that holds the program's own state; empty for the usual one
 	BranchPrefix                 string          // before the identifier in the name of an issue's branch; empty for symphony/
 	HandOver                     string          // the state that the host gives an issue whose work is published; empty for none
-	Delivered                    bool            // the host publishes an agent's work; its tools then change no files, branches or pull requests
 	Workspaces                   string          // the folder in which agents write; empty if it is not known
 	Checkout                     string          // a folder that is thrown away when the run ends, as the checkout of an Actions job; empty for none
 	StartsNothing                bool            // the host starts no session, as in a dry run; missing rights to write are then a warning

@@ -117,8 +117,7 @@ const maxName = 100
 // what says which of the two: one line of at most 100 characters, in which outer space
 // does not count.
 func CheckName(what, name string) error {
-	unprintable := func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
-	if name = strings.TrimSpace(name); name == "" || utf8.RuneCountInString(name) > maxName || strings.ContainsFunc(name, unprintable) {
+	if name = strings.TrimSpace(name); name == "" || utf8.RuneCountInString(name) > maxName || strings.ContainsFunc(name, isLineBreakOrControl) {
 		return fmt.Errorf("%w: the %s %.200q is not one line of 1 to %d characters: correct it in WORKFLOW.md", ErrInvalidConfig, what, name, maxName)
 	}
 	return nil

@@ -38,8 +38,8 @@ func (a *app) openTracker(wf workflow.Workflow, log *slog.Logger, startsNothing 
 		StartsNothing: startsNothing, Content: a.content,
 	}
 	if s.Repository != nil {
-		o.Delivered, o.BranchPrefix = s.Delivery.Kind != workflow.KindNone, s.Repository.BranchPrefix
-		if o.Delivered {
+		o.BranchPrefix = s.Repository.BranchPrefix
+		if s.Delivery.Kind != workflow.KindNone {
 			o.HandOver = s.Delivery.HandOver.State
 		}
 	}

@@ -60,10 +60,10 @@ func TestRaidAnswersItselfAndGivesOrders(t *testing.T) {
 	turn := useTool("reply", `{"to":"1","text":"`+evil+`"}`) +
 		useTool("reply", `{"to":"2","text":"not given"}`) +
 		useTool("reply", `{"to":"1","text":"`+strings.Repeat("x", 11_000)+`"}`) +
-		post("POST", "issues/1/comments", `{"body":"`+evil+`"}`) +
-		post("POST", "issues/2/comments", `{"body":"/symphony retry\nRed, please."}`) +
-		post("POST", "pulls/2/reviews", `{"event":"APPROVE","body":"Good."}`) +
-		post("POST", "pulls/2/reviews", `{"event":"COMMENT","body":"/symphony retry\nRed, please."}`) +
+		useTool("issue_update", `{"comment":"`+evil+`"}`) +
+		useTool("issue_update", `{"comment":"/symphony retry\nRed, please."}`) +
+		post("POST", "issues/2/comments", `{"body":"OVERWRITTEN"}`) +
+		post("POST", "pulls/2/reviews", `{"event":"APPROVE","body":"OVERWRITTEN"}`) +
 		post("POST", "actions/workflows/symphony.yml/dispatches", `{"ref":"main","inputs":{"command":"retry","issue":"1"}}`)
 	for id := range 60 {
 		turn += post("PATCH", fmt.Sprintf("issues/comments/%d", id), `{"body":"OVERWRITTEN"}`)

@@ -63,13 +63,6 @@ func Message(title, s string, trailers ...string) string {
 	return strings.Join(parts, "\n\n") + "\n"
 }
 
-// KeepClosing restores, in a defused text, each line that only closes the issue with this
-// reference, such as #7.
-func KeepClosing(text, reference string) string {
-	line := regexp.MustCompile(`(?im)^([cfr])` + separator + `((?:lose[sd]?|ix(?:e[sd])?|esolve[sd]?):?[ \t]+` + regexp.QuoteMeta(reference) + `\.?[ \t]*)$`)
-	return line.ReplaceAllString(text, "$1$2")
-}
-
 // trailer matches a line that git reads as a trailer.
 var trailer = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^([A-Za-z][A-Za-z0-9-]*[ \t]*:|\(cherry picked from)`)

@@ -187,22 +187,3 @@ func TestACommitHasTheTrailersOfTheHostAlone(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
-
-func TestALineThatClosesTheOwnIssueStays(t *testing.T) {
-	for name, test := range map[string]struct{ text, want string }{
-		"a line of its own":          {"Why.\n\nFixes #7", "Why.\n\nFixes #7"},
-		"with a colon and a period":  {"closes: #7.", "closes: #7."},
-		"beside another":             {"Fixes #7\nFixes #8", "Fixes #7\nF\u200bixes #8"},
-		"a longer number":            {"Fixes #71", "F\u200bixes #71"},
-		"another repository":         {"Fixes acme/other#7", "F\u200bixes acme/other#7"},
-		"one of two in a line":       {"Fixes #7, fixes #8", "F\u200bixes #7, f\u200bixes #8"},
-		"with an issue of Linear":    {"Fixes #7 LIN-3", "F\u200bixes #7 LIN-3"},
-		"a word that only begins so": {"fixing #7", "f\u200bixing #7"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := KeepClosing(Body(test.text), "#7"); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
-}

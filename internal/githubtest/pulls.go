@@ -333,3 +333,14 @@ func (g *GitHub) pullNode(t *thread) trackertest.Object {
 func list[T any](items []T, node func(T) trackertest.Object) trackertest.Resolver {
 	return func(arguments map[string]any) any { return connection(items, node, arguments) }
 }
+
+// onPull passes the pull request in the path on.
+func (g *GitHub) onPull(reply func(r *http.Request, t *thread) (int, any)) func(r *http.Request) (int, any) {
+	return g.on(func(r *http.Request, t *thread) (int, any) {
+		if t.pull == nil {
+			return http.StatusNotFound, notFound
+		}
+		g.syncPulls()
+		return reply(r, t)
+	})
+}

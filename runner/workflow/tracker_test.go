@@ -82,7 +82,7 @@ func TestTrackerSettingsComeFromBothPlacesAndTheEnvironment(t *testing.T) {
 				Kind: "github",
 				Config: &github.Config{
 					Token: "ghs_2", Repo: "a/b", APIURL: "https://api.github.com",
-					PriorityLabels: map[string]int{"p0": 1, "p1": 2, "p2": 3, "p3": 4}, Trust: "members", ToolScope: "issue",
+					PriorityLabels: map[string]int{"p0": 1, "p1": 2, "p2": 3, "p3": 4}, Trust: "members",
 				},
 				Credentials: []string{"ghs_2"}, SecretEnv: []string{"GITHUB_TOKEN", "TRACKER_TOKEN"},
 			},
@@ -120,7 +120,7 @@ func TestTrackerSettingsComeFromBothPlacesAndTheEnvironment(t *testing.T) {
 				Kind: "github",
 				Config: &github.Config{
 					Token: "ghs_1", Repo: "o/r", APIURL: "https://ghe/api/v3",
-					PriorityLabels: map[string]int{"p0": 1, "p1": 2, "p2": 3, "p3": 4}, Trust: "members", ToolScope: "issue",
+					PriorityLabels: map[string]int{"p0": 1, "p1": 2, "p2": 3, "p3": 4}, Trust: "members",
 				},
 				Credentials: []string{"ghs_1"}, SecretEnv: []string{"GITHUB_TOKEN"},
 			},
@@ -133,7 +133,7 @@ func TestTrackerSettingsComeFromBothPlacesAndTheEnvironment(t *testing.T) {
 				Config: &github.Config{
 					Token: "ghs_1", Repo: "a/b", APIURL: "https://api.github.com",
 					Project:        &github.Project{Owner: "acme", Number: 3, Field: "Status"},
-					PriorityLabels: map[string]int{"hot": 1}, Trust: "members", ToolScope: "issue",
+					PriorityLabels: map[string]int{"hot": 1}, Trust: "members",
 				},
 				Credentials: []string{"ghs_1"}, SecretEnv: []string{"GITHUB_TOKEN"},
 			},
@@ -236,7 +236,7 @@ tracker:
 		`line 9: tracker.provider.trust is "everyone": invalid_tracker_config: must be members or anyone`,
 		"line 10: tracker.provider.trust_labels: invalid_tracker_config: is unknown; did you mean trust_label?",
 		"line 11: tracker.provider.priority_labels is a map: invalid_tracker_config: must be labels with their priority, a whole number from 1, as in {urgent: 1, low: 4}",
-		`line 12: tracker.provider.tool_scope is "$SCOPE": invalid_tracker_config: must be issue, repo or token`,
+		"line 12: tracker.provider.tool_scope: invalid_tracker_config: is unknown; did you mean tool_labels?",
 	}
 	if diff := cmp.Diff(want, problems(t, front, with(map[string]string{"SCOPE": "hidden-value"}))); diff != "" {
 		t.Error(diff)

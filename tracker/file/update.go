@@ -7,13 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/symphony-runner/symphony/tracker"
 )
-
-const maxState = 100 // runes
 
 const updateSchema = `{
   "type": "object",
@@ -29,13 +25,13 @@ const updateSchema = `{
 // §11.5).
 func (f *folder) updateTool() tracker.Tool {
 	return tracker.Tool{
-		Name:        "issue_update",
+		Name:        tracker.UpdateTool,
 		Description: "Set the state of the current issue, add a comment to it, or both.",
 		InputSchema: json.RawMessage(updateSchema),
 		Call: func(ctx context.Context, issue tracker.Issue, arguments json.RawMessage) tracker.ToolResult {
 			text, err := f.update(ctx, string(issue.ID), arguments)
 			if err != nil {
-				return tracker.ToolResult{Text: "issue_update: " + err.Error()}
+				return tracker.ToolResult{Text: tracker.UpdateTool + ": " + err.Error()}
 			}
 			return tracker.ToolResult{OK: true, Wrote: true, Text: text}
 		},
@@ -89,31 +85,13 @@ func (f *folder) update(ctx context.Context, id string, arguments json.RawMessag
 // decodeArguments decodes the arguments according to the schema. Null counts as
 // absent.
 func decodeArguments(arguments json.RawMessage) (change, error) {
-	var fields *struct {
-		State   *string `json:"state"`
-		Comment *string `json:"comment"`
-	}
-	if err := tracker.DecodeArguments(arguments, &fields, "give an object with state, comment or both, each a string"); err != nil {
+	var input *tracker.IssueUpdate
+	if err := tracker.DecodeArguments(arguments, &input, "give an object with state, comment or both, each a string"); err != nil {
 		return change{}, err
 	}
-	if fields == nil || fields.State == nil && fields.Comment == nil {
+	if input == nil || input.State == nil && input.Comment == nil {
 		return change{}, errors.New("there is nothing to do: give state, comment or both")
 	}
-	var c change
-	if fields.State != nil {
-		c.state = strings.TrimSpace(*fields.State)
-		if c.state == "" || utf8.RuneCountInString(c.state) > maxState || strings.ContainsFunc(c.state, isUnprintable) {
-			return change{}, fmt.Errorf("state must be one line of 1 to %d characters", maxState)
-		}
-	}
-	if fields.Comment != nil {
-		if c.comment = tracker.PlainText(*fields.Comment); c.comment == "" {
-			return change{}, errors.New("comment is empty: write one, or leave it out")
-		}
-	}
-	return c, nil
+	state, comment, err := input.Read()
+	return change{state: state, comment: comment}, err
 }
-
-// isUnprintable reports whether r is a control character or a line break of any
-// kind.
-func isUnprintable(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }

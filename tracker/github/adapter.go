@@ -31,7 +31,7 @@ func (c *Config) Open(o tracker.Options, base *http.Client, log *slog.Logger) (t
 		return tracker.Adapter{}, err
 	}
 	return tracker.Adapter{
-		Reader: r, Writer: writer{r}, Conversation: conversation{r}, Tools: []tracker.Tool{r.tool()}, Warnings: cfg.warnings(),
+		Reader: r, Writer: writer{r}, Conversation: conversation{r}, Tools: []tracker.Tool{r.readTool(), r.updateTool()}, Warnings: cfg.warnings(),
 		Find: r.find, Check: r.checkSettings,
 	}, nil
 }
@@ -44,7 +44,7 @@ type repository struct {
 	log    *slog.Logger
 	states stateSource
 	trust  *trustChecker
-	memory toolMemory
+	noting sync.Mutex // held while a note of an agent is set
 
 	mu             sync.Mutex
 	pages          map[string]*cachedPage    // by address: answers for conditional requests

@@ -128,7 +128,7 @@ func harness(t *testing.T, provider map[string]any, active, done string, set fun
 			defer f.mu.Unlock()
 			return len(f.requests)
 		},
-		Calls:  map[string]string{"github_api": `{"method": "POST", "path": "/repos/{owner}/{repo}/issues/1/comments", "body": {"body": "Done."}}`},
+		Calls:  map[string]string{"github_api": `{"path": "/repos/{owner}/{repo}/issues"}`, tracker.UpdateTool: `{"comment": "Done."}`},
 		Secret: fakeToken,
 		Log:    f.log.String,
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	gh "github.com/google/go-github/v62/github"
+
 	"github.com/symphony-runner/symphony/tracker"
 )
 

@@ -24,24 +24,6 @@ const (
 	TrustAnyone  Trust = "anyone"  // the gate is off
 )
 
-// Scope says what the tool may write.
-type Scope string
-
-// The settings of tracker.provider.tool_scope, from the narrowest to the widest.
-const (
-	ScopeIssue Scope = "issue" // the issue of the session, its branch and its pull request
-	ScopeRepo  Scope = "repo"  // issues, pull requests and branches of the repository
-	ScopeToken Scope = "token" // also what people and protections of the repository rely on
-)
-
-// includes reports whether a scope allows what another one does.
-func (s Scope) includes(other Scope) bool {
-	return other == ScopeIssue || s == ScopeToken || s == other
-}
-
-// bindsToIssue reports whether the tool may change what belongs to the session alone.
-func (s Scope) bindsToIssue() bool { return s != ScopeRepo && s != ScopeToken }
-
 // Config holds what a workflow says to this adapter, with the credential.
 type Config struct {
 	Repo             string         // owner/name
@@ -51,9 +33,8 @@ type Config struct {
 	StateLabelPrefix string         // the state is what follows it in a label; "" without
 	PriorityLabels   map[string]int // priority by label in normal form
 	Trust            Trust
-	TrustLabel       string // in normal form; "" when no label vouches for an issue
-	ToolScope        Scope
-	ToolLabels       []string // in normal form: the agent may put them on its issue and take them off
+	TrustLabel       string   // in normal form; "" when no label vouches for an issue
+	ToolLabels       []string // in normal form: the agent may put them on its issue, and take them off
 
 	tracker.Options // set by Open
 }
@@ -130,15 +111,8 @@ func (c *Config) Settings() []tracker.Setting {
 			Decode:  c.decodeTrustLabel,
 		},
 		{
-			Name: "tool_scope", Defaults: []any{string(ScopeIssue)},
-			Meaning: "what the tool may write: see [What the tool may do](#what-the-tool-may-do)",
-			Want:    "issue, repo or token",
-			Schema:  map[string]any{"enum": []any{string(ScopeIssue), string(ScopeRepo), string(ScopeToken)}},
-			Decode:  tracker.DecodeChoice(&c.ToolScope, ScopeIssue, ScopeRepo, ScopeToken),
-		},
-		{
 			Name:    "tool_labels",
-			Meaning: "labels that the agent may put on its issue and pull request and take off, besides those of the state",
+			Meaning: "labels that the agent may put on its issue, and take off",
 			Want:    "a list of labels, as in [needs-review, blocked]",
 			Schema:  map[string]any{"type": "array", "items": text},
 			Decode:  c.decodeToolLabels,
@@ -248,12 +222,6 @@ func (c Config) warnings() []string {
 	var warnings []string
 	if c.Trust == TrustAnyone {
 		warnings = append(warnings, "tracker.provider.trust is \"anyone\": text by strangers reaches the agent")
-	}
-	switch c.ToolScope {
-	case ScopeRepo:
-		warnings = append(warnings, fmt.Sprintf("tracker.provider.tool_scope is \"repo\": the agent may change every issue, pull request and branch of %s, not only its own; merges and the default branch are refused", c.Repo))
-	case ScopeToken:
-		warnings = append(warnings, fmt.Sprintf("tracker.provider.tool_scope is \"token\": the agent may merge, approve, release and start workflows in %s, and change every issue and branch; settings and secrets are refused", c.Repo))
 	}
 	closed := func(state string) bool { return tracker.NormalState(state) == stateClosed }
 	if len(c.TerminalStates) > 0 && !slices.ContainsFunc(c.TerminalStates, closed) {

@@ -18,7 +18,7 @@ func TestSettingsHaveDefaults(t *testing.T) {
 	want := Config{
 		Repo: "acme/shop", Token: "k", APIURL: "https://api.github.com",
 		PriorityLabels: map[string]int{"p0": 1, "p1": 2, "p2": 3, "p3": 4},
-		Trust:          TrustMembers, ToolScope: ScopeIssue,
+		Trust:          TrustMembers,
 	}
 	if diff := cmp.Diff(want, cfg); diff != "" {
 		t.Error(diff)
@@ -34,12 +34,12 @@ func TestEverySettingIsDecoded(t *testing.T) {
 	cfg := decode(t, map[string]any{
 		"repo": "acme/shop", "api_key": "k", "api_url": "https://ghe.example.org/api/v3/",
 		"project": map[string]any{"number": 3}, "state_label_prefix": "status:", "priority_labels": map[string]any{"Urgent": 1},
-		"trust": "anyone", "trust_label": "OK To Work", "tool_scope": "token", "tool_labels": []any{"Needs Review "},
+		"trust": "anyone", "trust_label": "OK To Work", "tool_labels": []any{"Needs Review "},
 	})
 	want := Config{
 		Repo: "acme/shop", Token: "k", APIURL: "https://ghe.example.org/api/v3", Project: &Project{"", 3, "Status"},
 		StateLabelPrefix: "status:", PriorityLabels: map[string]int{"urgent": 1},
-		Trust: TrustAnyone, TrustLabel: "ok to work", ToolScope: ScopeToken, ToolLabels: []string{"needs review"},
+		Trust: TrustAnyone, TrustLabel: "ok to work", ToolLabels: []string{"needs review"},
 	}
 	if diff := cmp.Diff(want, cfg); diff != "" {
 		t.Error(diff)
@@ -48,12 +48,8 @@ func TestEverySettingIsDecoded(t *testing.T) {
 		t.Errorf("states %+v: want none, and why", states)
 	}
 	cfg.TerminalStates = []string{"Done"}
-	if got := cfg.warnings(); len(got) != 3 || !strings.Contains(got[0], "anyone") || !strings.Contains(got[1], "may merge, approve") || !strings.Contains(got[2], "closed") {
-		t.Errorf("warnings %q: want one on trust, one on the tool and one on closed issues", got)
-	}
-	cfg.ToolScope = ScopeRepo
-	if got := cfg.warnings(); !strings.Contains(got[1], "every issue, pull request and branch of acme/shop") {
-		t.Errorf("warnings %q: want one that says what the tool may change", got)
+	if got := cfg.warnings(); len(got) != 2 || !strings.Contains(got[0], "anyone") || !strings.Contains(got[1], "closed") {
+		t.Errorf("warnings %q: want one on trust and one on closed issues", got)
 	}
 }
 
@@ -99,7 +95,6 @@ func TestWrongSettingsAreRefusedWithWhatIsAllowed(t *testing.T) {
 		{"tool_labels", []any{7}, "must be a list of labels"},
 		{"tool_labels", []any{" "}, "must be a list of labels"},
 		{"tool_labels", "x", "must be a list of labels"},
-		{"tool_scope", "all", "must be issue, repo or token"},
 		{"trust_label", 1, "must be the name of a label"},
 		{"state_label_prefix", true, "must be text"},
 		{"endpoint", "x", "is unknown; write api_url"},

@@ -143,8 +143,8 @@ func (f *fake) discussion() *trackertest.Discussion {
 			change(comment, func(c *fakeIssueComment) { c.body, c.edited = text, at })
 		},
 		Retract: func(_ tracker.ID, comment string) { change(comment, func(c *fakeIssueComment) { c.deleted = true }) },
-		ToolCall: func(id tracker.ID, text string) (string, string) {
-			return "github_api", fmt.Sprintf(`{"method": "POST", "path": "/repos/{owner}/{repo}/issues/%s/comments", "body": {"body": %q}}`, id, text)
+		ToolCall: func(_ tracker.ID, text string) (string, string) {
+			return tracker.UpdateTool, fmt.Sprintf(`{"comment": %q}`, text)
 		},
 		Reactions: func(_ tracker.ID, comment string) (n int) {
 			change(comment, func(c *fakeIssueComment) { n = len(c.reactions) })

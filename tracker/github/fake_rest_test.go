@@ -195,7 +195,7 @@ func restUser(a fakeUser) any {
 	return v
 }
 
-// toolRoutes adds the routes on which the tests call the tool.
+// toolRoutes adds the routes of the writes, and those on which the tests call the tools.
 func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 	body := func(r *http.Request) map[string]any {
 		var v map[string]any
@@ -263,45 +263,5 @@ func (f *fake) toolRoutes(handle func(string, func(*http.Request) (int, any))) {
 		}
 		repo, ref, _ := strings.Cut(head, ":")
 		return http.StatusOK, map[string]any{"number": atoi(r.PathValue("n")), "head": map[string]any{"ref": ref, "repo": map[string]any{"full_name": repo}}}
-	})
-	comment := func(kind, key, id string) (int, any) {
-		c, there := f.threads[kind+"/"+id]
-		if !there {
-			return http.StatusNotFound, map[string]any{"message": "Not Found"}
-		}
-		return http.StatusOK, map[string]any{"body": c.text, "user": map[string]any{"login": c.by}, key: fmt.Sprintf("%s/repos/%s/%s/%d", f.server.URL, fakeRepo, kind, c.on)}
-	}
-	handle("GET /pulls/{n}/reviews/{id}", func(r *http.Request) (int, any) { return comment("reviews", "pull_request_url", r.PathValue("id")) })
-	handle("GET /pulls/comments/{id}", func(r *http.Request) (int, any) { return comment("pulls", "pull_request_url", r.PathValue("id")) })
-	handle("GET /issues/{n}/{part}", func(r *http.Request) (int, any) {
-		if r.PathValue("n") == "comments" {
-			return comment("issues", "issue_url", r.PathValue("part"))
-		}
-		list := []any{}
-		if i := f.issues[atoi(r.PathValue("n"))]; i != nil && r.PathValue("part") == "labels" {
-			for k, name := range i.labels {
-				list = append(list, restLabel(k, name))
-			}
-		}
-		return http.StatusOK, list
-	})
-	handle("GET /compare/{basehead}", func(r *http.Request) (int, any) {
-		_, sha, _ := strings.Cut(r.PathValue("basehead"), "...")
-		files := []map[string]any{}
-		for _, name := range f.changed[sha] {
-			files = append(files, map[string]any{"filename": name})
-		}
-		return http.StatusOK, map[string]any{"files": files}
-	})
-	handle("PUT /contents/{path...}", func(r *http.Request) (int, any) {
-		return http.StatusOK, map[string]any{"path": r.PathValue("path"), "branch": body(r)["branch"]}
-	})
-	for _, made := range []string{"POST /pulls", "POST /pulls/{n}/reviews", "PUT /pulls/{n}/reviews/{id}", "POST /pulls/{n}/reviews/{id}/events", "PATCH /issues/comments/{id}", "PATCH /pulls/comments/{id}", "POST /git/trees", "PATCH /git/refs/heads/{ref...}"} {
-		handle(made, func(r *http.Request) (int, any) { return http.StatusOK, body(r) })
-	}
-	handle("POST /git/refs", func(r *http.Request) (int, any) {
-		v := body(r)
-		f.refs[v["ref"].(string)] = v["sha"].(string)
-		return http.StatusCreated, v
 	})
 }

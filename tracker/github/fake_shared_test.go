@@ -9,8 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -46,6 +44,7 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 	}})
 	cfg := decode(t, map[string]any{"repo": fakeRepo, "api_key": fakeToken, "api_url": g.URL()})
 	cfg.Options = tracker.Options{ActiveStates: []string{"open"}, TerminalStates: []string{"closed"}, Poll: time.Minute, RequiredLabels: []string{"symphony"}}
+	cfg.ToolLabels = []string{"agent"}
 	r, err := newRepository(cfg, http.DefaultTransport, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +80,7 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 		func() error { return writer{r}.Label(t.Context(), id, "symphony", false) },
 		func() error { return readFeedback(t, g, r.client, commit) },
 		func() error { return readArtifacts(t, g, r.client) },
-		func() error { return review(t, g, r) },
+		func() error { return update(t, r, tracker.Issue{ID: id, Identifier: "GH-1"}) },
 		func() error { return writer{r}.Move(t.Context(), id, "closed") },
 		func() error { _, err := r.IssuesByState(t.Context(), []string{"open", "closed"}); return err },
 	} {
@@ -89,7 +88,7 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if i := g.Issue(n); i.State != "closed" || len(i.Labels) != 0 || len(i.Comments) != 1 || len(g.Pulls()) != 1 || exchanges.Load() < 15 {
+	if i := g.Issue(n); i.State != "closed" || len(i.Labels) != 0 || len(i.Comments) != 4 || len(g.Pulls()) != 1 || exchanges.Load() < 15 {
 		t.Errorf("after %d exchanges the issue is %+v, and there are the pull requests %+v", exchanges.Load(), i, g.Pulls())
 	}
 }
@@ -105,39 +104,12 @@ func readArtifacts(t *testing.T, g *githubtest.GitHub, c *client.Client) error {
 	return err
 }
 
-// review has the tool review pull request 2, comment on it and change what it said, by all
-// that the widest scope allows.
-func review(t *testing.T, g *githubtest.GitHub, wide *repository) error {
-	g.Commit("symphony/GH-1", map[string]string{"cart.go": "package cart\n"})
-	cfg := wide.cfg
-	cfg.ToolScope = ScopeToken
-	r, err := newRepository(cfg, http.DefaultTransport, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	var last struct{ ID int }
-	for _, call := range []struct{ method, path, body string }{
-		{"POST", "pulls/2/reviews", `{"body": "Draft.", "comments": [{"path": "cart.go", "line": 1, "body": "Why?"}]}`},
-		{"PUT", "pulls/2/reviews/LAST", `{"body": "A better draft."}`},
-		{"POST", "pulls/2/reviews/LAST/events", `{"event": "COMMENT"}`},
-		{"PUT", "pulls/2/reviews/LAST", `{"body": "Done."}`},
-		{"POST", "pulls/2/comments", `{"path": "cart.go", "line": 1, "body": "And this?", "commit_id": "` + g.Head("symphony/GH-1") + `"}`},
-		{"PATCH", "pulls/comments/LAST", `{"body": "And that?"}`},
-		{"POST", "pulls/2/comments/LAST/replies", `{"body": "Like so."}`},
-		{"DELETE", "pulls/comments/LAST", `null`},
-		{"POST", "issues/2/comments", `{"body": "I am at it."}`},
-		{"PATCH", "issues/comments/LAST", `{"body": "I was at it."}`},
-		{"DELETE", "issues/comments/LAST", `null`},
-	} {
-		path := strings.ReplaceAll(call.path, "LAST", strconv.Itoa(last.ID))
-		got := r.tool().Call(t.Context(), ownIssueOfTests, json.RawMessage(fmt.Sprintf(`{"method": %q, "path": "/repos/acme/shop/%s", "body": %s}`, call.method, path, call.body)))
-		if !got.OK || !got.Wrote {
-			return fmt.Errorf("%s %s: wrote %v: %s", call.method, path, got.Wrote, got.Text)
-		}
-		if _, answer, ok := strings.Cut(got.Text, "\n"); ok {
-			if err := json.Unmarshal([]byte(answer), &last); err != nil {
-				return err
-			}
+// update has the tool do everything at once to the issue.
+func update(t *testing.T, r *repository, issue tracker.Issue) error {
+	const everything = `{"comment": "I am at it.", "note": "Half of it.", "add_labels": ["agent"], "remove_labels": ["agent"], "state": "open"}`
+	for range 2 { // the note is edited then
+		if got := r.updateTool().Call(t.Context(), issue, json.RawMessage(everything)); !got.OK || !got.Wrote {
+			return fmt.Errorf("wrote %t: %s", got.Wrote, got.Text)
 		}
 	}
 	return nil

@@ -42,15 +42,12 @@ type fake struct {
 	labels      []string // of the repository, in addition to those of its issues
 	exactLabels bool     // a label is found only by its exact spelling
 	comments    []string
-	loses       bool // the answer to the next comment
-	refs        map[string]string
-	changed     map[string][]string // files that a commit changes
-	heads       map[int]string      // owner/name:branch that a pull request comes from
-	threads     map[string]fakeComment
-	account     fakeUser // of the token
-	noSummary   bool     // as servers without dependencies
-	noBlockers  bool     // the same: their endpoint is missing
-	perPage     int      // caps per_page when above 0
+	loses       bool           // the answer to the next comment
+	heads       map[int]string // owner/name:branch that a pull request comes from
+	account     fakeUser       // of the token
+	noSummary   bool           // as servers without dependencies
+	noBlockers  bool           // the same: their endpoint is missing
+	perPage     int            // caps per_page when above 0
 	fault       func(w http.ResponseWriter, r *http.Request) bool
 	observe     func(r *http.Request, body []byte, status int, h http.Header, answer []byte)
 }
@@ -73,14 +70,7 @@ type fakeIssue struct {
 	comments           []fakeIssueComment
 }
 
-// fakeComment is a comment of the fake, by issues/<id> or pulls/<id>.
-type fakeComment struct {
-	by   string
-	on   int // an issue or a pull request
-	text string
-}
-
-// app is the account of an App's token, [agentAccount], as the author of comments.
+// app is the account of an App's token as the author of comments.
 var app = fakeUser{"symphony", "Bot"}
 
 // fakeUser is an account of the fake.
@@ -117,7 +107,7 @@ func (b *lockedBuffer) String() string {
 func newFake(t testing.TB) *fake {
 	f := &fake{
 		t: t, log: new(lockedBuffer), schema: schema(t), issues: make(map[int]*fakeIssue), clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-		account: app, permissions: map[string]string{"mem": "write"}, boards: make(map[int]*fakeBoard), refs: make(map[string]string), changed: make(map[string][]string),
+		account: app, permissions: map[string]string{"mem": "write"}, boards: make(map[int]*fakeBoard),
 	}
 	f.observe = describedExchange(t)
 	mux := http.NewServeMux()

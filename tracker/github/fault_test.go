@@ -169,7 +169,7 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 	for _, status := range []int{301, 302, 307, 308} {
 		f.failWith(status, map[string]string{"Location": other.URL}, "")
 		f.listError(r)
-		if result := r.tool().Call(t.Context(), ownIssueOfTests, []byte(`{"method": "GET", "path": "/repos/acme/shop/issues"}`)); result.OK {
+		if result := r.readTool().Call(t.Context(), ownIssueOfTests, []byte(`{"method": "GET", "path": "/repos/acme/shop/issues"}`)); result.OK {
 			t.Errorf("%d: the tool followed", status)
 		}
 	}

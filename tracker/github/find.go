@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -83,4 +84,9 @@ func (r *repository) find(ctx context.Context, name string) (tracker.ID, error) 
 		return tracker.ID(strconv.Itoa(n)), nil
 	}
 	return "", nil
+}
+
+// branchOf returns the branch of the issue with an identifier.
+func (c Config) branchOf(identifier string) string {
+	return cmp.Or(c.BranchPrefix, "symphony/") + identifier
 }

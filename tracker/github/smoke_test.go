@@ -89,11 +89,10 @@ func smoke(ctx context.Context, cfg Config, base *http.Client) (err error) {
 			return err
 		})
 	}
-	tool := func(method, path, body string) func() error {
+	update := func(arguments string) func() error {
 		return func() error {
-			arguments := fmt.Sprintf(`{"method": %q, "path": "/repos/{owner}/{repo}/issues/%s%s"%s}`, method, id, path, body)
-			if got := r.tool().Call(ctx, tracker.Issue{ID: id}, json.RawMessage(arguments)); !got.OK {
-				return fmt.Errorf("github_api(%s): %s", arguments, got.Text)
+			if got := r.updateTool().Call(ctx, tracker.Issue{ID: id, Identifier: "GH-" + string(id)}, json.RawMessage(arguments)); !got.OK {
+				return errors.New(got.Text)
 			}
 			return nil
 		}
@@ -106,11 +105,11 @@ func smoke(ctx context.Context, cfg Config, base *http.Client) (err error) {
 		{"read it", read(func(i tracker.Issue) bool {
 			return i.State == "open" && slices.Equal(i.Labels, cfg.RequiredLabels) && i.Identifier == "GH-"+string(id) && !i.CreatedAt.IsZero()
 		})},
-		{"comment on it", tool(http.MethodPost, "/comments", `, "body": {"body": "A comment of the smoke test."}`)},
-		{"hand it over", tool(http.MethodDelete, "/labels/"+label, "")},
+		{"comment on it", update(`{"comment": "A comment of the smoke test.", "note": "A note."}`)},
+		{"hand it over", update(fmt.Sprintf(`{"remove_labels": [%q]}`, label))},
 		{"list nothing", listed(false)},
 		{"read it without the label", read(func(i tracker.Issue) bool { return len(i.Labels) == 0 && !i.Dispatchable })},
-		{"close it", tool(http.MethodPatch, "", `, "body": {"state": "closed"}`)},
+		{"close it", update(`{"state": "closed"}`)},
 		{"read it closed", read(func(i tracker.Issue) bool { return i.State == "closed" })},
 	} {
 		if err := step.do(); err != nil {
@@ -139,7 +138,7 @@ func TestTheSmokeTestGoesThroughTheLifeOfAnIssueAndCleansUp(t *testing.T) {
 	if err := smoke(t.Context(), f.config(nil, []string{"open"}, []string{"closed"}), f.server.Client()); err != nil {
 		t.Fatal(err)
 	}
-	if i := f.issues[2]; i.state != stateClosed || len(f.labels) != 0 || len(f.comments) != 1 {
+	if i := f.issues[2]; i.state != stateClosed || len(f.labels) != 0 || len(f.comments) != 2 {
 		t.Errorf("left behind: %+v, labels %q, comments %q", i, f.labels, f.comments)
 	}
 	if i := f.issues[1]; i.state != stateOpen {
