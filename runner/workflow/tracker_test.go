@@ -236,7 +236,7 @@ tracker:
 		`line 9: tracker.provider.trust is "everyone": invalid_tracker_config: must be members or anyone`,
 		"line 10: tracker.provider.trust_labels: invalid_tracker_config: is unknown; did you mean trust_label?",
 		"line 11: tracker.provider.priority_labels is a map: invalid_tracker_config: must be labels with their priority, a whole number from 1, as in {urgent: 1, low: 4}",
-		"line 12: tracker.provider.tool_scope: invalid_tracker_config: is unknown; did you mean tool_labels?",
+		"line 12: tracker.provider.tool_scope: invalid_tracker_config: is unknown; the settings of github are repo, api_key, api_url, project, state_label_prefix, priority_labels, trust, trust_label, tool_labels",
 	}
 	if diff := cmp.Diff(want, problems(t, front, with(map[string]string{"SCOPE": "hidden-value"}))); diff != "" {
 		t.Error(diff)
