@@ -5,11 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/internal/redact"
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -62,10 +65,13 @@ func TestPlanAndCollectNeedNoTimeoutOfTheirJob(t *testing.T) {
 // The tracker and the publisher have clients of their own, and each shard has some.
 func TestAShardPostsItsShareOfWhatGitHubTakes(t *testing.T) {
 	t.Parallel()
+	const token = "ghs_0123456789abcdefSHARE"
+	g := githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: token})
+	g.AddIssue(githubtest.Issue{Title: "A cart", State: "open"})
 	p := emptyProject(t)
 	p.write("WORKFLOW.md", `---
-tracker: {kind: github, provider: {repo: acme/shop, api_key: ghs_0123456789abcdefSHARE, api_url: "http://127.0.0.1:9"}}
-repository: {url: "https://github.com/acme/shop", token: ghs_0123456789abcdefSHARE}
+tracker: {kind: github, provider: {repo: acme/shop, api_key: `+token+`, api_url: "`+g.URL()+`"}}
+repository: {url: "https://github.com/acme/shop", token: `+token+`}
 delivery: {kind: pull_request}
 ---
 Go.
@@ -103,7 +109,8 @@ Go.
 	defer end()
 	title := "A cart"
 	_, ofPublisher := publisher.GitHub.CreatePullRequest(ctx, client.NewPullRequest{Title: &title})
-	ofTracker := adapter.Tools[0].Call(ctx, tracker.Issue{ID: "1", Identifier: "GH-1"}, []byte(`{"method": "POST", "path": "/repos/acme/shop/issues/1/comments", "body": {"body": "Hello."}}`))
+	update := adapter.Tools[slices.IndexFunc(adapter.Tools, func(tool tracker.Tool) bool { return tool.Name == "issue_update" })]
+	ofTracker := update.Call(ctx, tracker.Issue{ID: "1", Identifier: "GH-1"}, []byte(`{"comment": "Hello."}`))
 	if !errors.Is(ofPublisher, client.ErrContent) || !strings.Contains(ofTracker.Text, "nothing was posted") {
 		t.Errorf("a second post in the same minute: %v, %s", ofPublisher, ofTracker.Text)
 	}

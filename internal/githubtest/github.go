@@ -64,6 +64,7 @@ func New(t testing.TB, cfg storetest.Config) *GitHub {
 	}
 	g.addIssueRoutes(root(cfg))
 	g.addCommentRoutes(root(cfg))
+	g.addReviewRoute(root(cfg))
 	g.addPermissionRoute(root(cfg))
 	g.addLogs(root(cfg))
 	g.addArtifacts(root(cfg))

@@ -81,6 +81,37 @@ func (g *GitHub) AddReview(number int, r Review) string {
 	return added.node()
 }
 
+// addReviewRoute adds the request that comments on a line of a pull request.
+func (g *GitHub) addReviewRoute(root string) {
+	g.handle(root, "pull-requests: write", "POST /pulls/{n}/comments", g.onPull(func(r *http.Request, t *thread) (int, any) {
+		var on LineComment
+		switch {
+		case !decode(r, &on) || on.Body == "":
+			return invalid("body", "")
+		case on.Path == "" || g.hunkAt(t, on.Path, on.Line) == "":
+			return invalid("line", "")
+		}
+		begun := g.begin(t, g.as, []LineComment{on})[0]
+		t.updated = g.tick()
+		begun.comments[0].published = t.updated
+		t.discussions = append(t.discussions, begun)
+		return http.StatusCreated, g.lineAnswer(t, begun, begun.comments[0])
+	}))
+}
+
+// lineAnswer returns a comment on a line as the REST API gives it.
+func (g *GitHub) lineAnswer(t *thread, d *discussion, c *comment) object {
+	pull := fmt.Sprintf("%s/repos/%s/pulls/%d", g.URL(), g.Repo(), t.Number)
+	url := fmt.Sprintf("%s/repos/%s/pulls/comments/%d", g.URL(), g.Repo(), c.id)
+	link := func(to string) object { return object{"href": to} }
+	return object{
+		"id": c.id, "node_id": c.node(), "url": url, "html_url": g.commentURL(t, c), "pull_request_url": pull, "pull_request_review_id": nil,
+		"body": c.body, "user": user(c.author), "author_association": g.association(c.author), "created_at": stamp(c.created), "updated_at": stamp(c.updated()),
+		"path": d.path, "diff_hunk": d.hunk, "commit_id": t.head, "original_commit_id": d.commit,
+		"_links": object{"self": link(url), "html": link(g.commentURL(t, c)), "pull_request": link(pull)},
+	}
+}
+
 // begin returns new discussions, whose comments are not published yet. g.mu must be held.
 func (g *GitHub) begin(t *thread, by string, lines []LineComment) (begun []*discussion) {
 	for _, on := range lines {
