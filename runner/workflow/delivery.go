@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -151,7 +150,7 @@ func (d *decoder) checkHandOver() {
 		d.add(Problem{Key: v.key, Value: display(over.State), Line: v.line, Column: v.column,
 			Reason: "is one of tracker.active_states, so the issue would be worked on again; name a state in which people look at it"})
 	case over.State != "":
-		d.checkState(d.written["delivery.hand_over.state"], over.State, cfg.States())
+		d.tracker.checkState(d.written["delivery.hand_over.state"], over.State, cfg.States())
 	case over.RemoveLabel != "" && !slices.Contains(s.Policy.RequiredLabels, tracker.NormalLabel(over.RemoveLabel)):
 		v := d.written["delivery.hand_over.remove_label"]
 		d.add(Problem{Key: v.key, Value: display(over.RemoveLabel), Line: v.line, Column: v.column,
@@ -201,19 +200,6 @@ func (d *decoder) handOver(v value) {
 	}
 }
 
-// globs decodes the patterns of paths.
-func (d *decoder) globs(to *[]string) form {
-	return form{func(v value) {
-		d.list(v, func(item value, pattern string) {
-			if err := delivery.ValidatePattern(pattern); err != nil {
-				d.reject(item, "%s", err)
-				return
-			}
-			*to = append(*to, pattern)
-		})
-	}, listSchema(nonemptySchema())}
-}
-
 // protected decodes a map from patterns to policies. The order in which they are
 // written counts, so it reads the YAML itself.
 func (d *decoder) protected(v value) {
@@ -252,57 +238,8 @@ func (d *decoder) protected(v value) {
 	}
 }
 
-// protection decodes one of the four policies.
-func (d *decoder) protection(to *delivery.Protection) form {
-	return form{func(v value) {
-		word, _ := v.raw.(string)
-		if delivery.Protection(word).Validate() != nil {
-			d.reject(v, "must be refuse, review, draft or allow")
-			return
-		}
-		*to = delivery.Protection(word)
-	}, choiceSchema(protectionWords()...)}
-}
-
-// word decodes one of some words.
-func (d *decoder) word(to func(word string), words ...string) form {
-	return form{func(v value) {
-		text, _ := v.raw.(string)
-		if !slices.Contains(words, text) {
-			last := len(words) - 1
-			d.reject(v, "must be %s or %s", strings.Join(words[:last], ", "), words[last])
-			return
-		}
-		to(text)
-	}, choiceSchema(words...)}
-}
-
-// strings decodes names, each once.
-func (d *decoder) strings(to *[]string) form {
-	return form{func(v value) {
-		d.list(v, func(item value, name string) {
-			switch {
-			case name == "":
-				d.reject(item, "must not be empty; remove it")
-			case !slices.Contains(*to, name):
-				*to = append(*to, name)
-			}
-		})
-	}, listSchema(nonemptySchema())}
-}
-
 // maxLFSBytes bounds delivery.max_lfs_bytes: each object is scanned in memory.
 const maxLFSBytes = 1 << 30
-
-// bytes decodes a number of bytes.
-func (d *decoder) bytes(to *int64, low int64) form {
-	return d.bytesBetween(to, low, math.MaxInt64)
-}
-
-// bytesBetween decodes a number of bytes in a range.
-func (d *decoder) bytesBetween(to *int64, low, high int64) form {
-	return d.number(low, high, func(_ value, n int64) { *to = n })
-}
 
 // folder decodes delivery.folder.
 func (d *decoder) folder(v value) {

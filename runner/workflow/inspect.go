@@ -43,17 +43,17 @@ func Inspect(path string, content []byte, env Env) Inspection {
 		in.Problems = Problems{{Key: path, Reason: "the path of the file is relative; give an absolute one"}}
 		return in
 	}
-	d := &decoder{env: env, dir: filepath.Dir(path)}
-	if d.env.Lookup == nil {
-		d.env.Lookup = func(string) (string, bool) { return "", false }
+	if env.Lookup == nil {
+		env.Lookup = func(string) (string, bool) { return "", false }
 	}
-	in.Workflow.Settings = defaults(d.env, d.dir)
+	d := newDecoder(env, filepath.Dir(path))
+	in.Workflow.Settings = defaults(env, d.dir)
 	parts, broken := split(content)
 	if broken != nil {
 		in.Problems = Problems{*broken}
 		return in
 	}
-	in.HasPrompt, d.noFront = true, parts.front == nil
+	in.HasPrompt, d.front.missing = true, parts.front == nil
 	in.Workflow.Prompt, in.Workflow.PromptLine = string(parts.prompt), parts.line
 	top, syntax := decodeFront(parts.front)
 	d.problems = syntax
@@ -78,7 +78,7 @@ func Inspect(path string, content []byte, env Env) Inspection {
 // defaults returns the settings of a workflow in which nothing is written, without a
 // tracker.
 func defaults(env Env, dir string) Settings {
-	d := &decoder{env: env, dir: dir}
+	d := newDecoder(env, dir)
 	d.decode(&yaml.Node{Kind: yaml.MappingNode})
 	d.applyDerivedDefaults()
 	return d.settings
@@ -90,7 +90,7 @@ func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	d.repositoryOn = sections["repository"] != nil || sections["delivery"] != nil
 	d.decode(top)
 	d.applyDerivedDefaults()
-	d.decodeTracker()
+	d.tracker.decode()
 	d.decodeRepository()
 	d.checkSetup()
 	d.checkNetworks()

@@ -20,7 +20,7 @@ type Key struct {
 // these kinds of tracker.
 func Keys(trackers []tracker.Kind) []Key {
 	var keys []Key
-	for _, e := range (&decoder{env: Env{Trackers: trackers}}).table() {
+	for _, e := range newDecoder(Env{Trackers: trackers}, "").table() {
 		keys = append(keys, e.Key)
 	}
 	return keys
@@ -62,7 +62,7 @@ func (d *decoder) table() []entry {
 		optional("tracker.api_key", d.defaultSetting("api_key"), "the same as tracker.provider.api_key: $NAME, or the credential itself", form{d.deferred, textSchema()}),
 		optional("tracker.project_slug", d.defaultSetting("project_slug"), "the same as tracker.provider.project_slug", form{d.deferred, textSchema()}),
 		optional("tracker.assignee", d.defaultSetting("assignee"), "the same as tracker.provider.assignee", form{d.deferred, textSchema()}),
-		optional("tracker.provider", "{}", "settings of the kind of tracker", form{d.providerMap, object{"type": "object"}}),
+		optional("tracker.provider", "{}", "settings of the kind of tracker", form{d.tracker.providerMap, object{"type": "object"}}),
 		optional("tracker.active_states", d.defaultStates(func(s tracker.States) []string { return s.Active }), "states an issue is worked on in; required where the kind has no default", d.states(&policy.ActiveStates, 1)),
 		optional("tracker.terminal_states", d.defaultStates(func(s tracker.States) []string { return s.Terminal }), "states in which an issue is finished and its workspace is removed; required where the kind has no default", d.states(&policy.TerminalStates, 0)),
 		optional("tracker.required_labels", "[]", "labels an issue must carry, all of them, to start and to go on", d.labels(&policy.RequiredLabels)),

@@ -2,35 +2,7 @@ package workflow
 
 import (
 	"runtime"
-
-	"github.com/symphony-runner/symphony/runner/hosts"
 )
-
-// hosts decodes a list of hosts that commands in the sandbox reach, by names of sets and of
-// hosts. The result is sorted, and has each host once.
-func (d *decoder) hosts(to *[]string) form {
-	return form{func(v value) {
-		var words []string
-		sound := true
-		d.list(v, func(item value, word string) {
-			if _, err := hosts.Expand([]string{word}); err != nil {
-				d.reject(item, "%s", hosts.Reason(word))
-				sound = false
-				return
-			}
-			words = append(words, word)
-		})
-		if !sound {
-			return
-		}
-		found, err := hosts.Expand(words)
-		if err != nil {
-			d.reject(v, "%s", err)
-			return
-		}
-		*to = found
-	}, listSchema(nonemptySchema())}
-}
 
 // checkNetworks records a problem for hosts that no sandbox holds commands to.
 func (d *decoder) checkNetworks() {

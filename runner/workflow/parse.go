@@ -3,10 +3,7 @@ package workflow
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"runtime"
-	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -28,54 +25,35 @@ func Parse(path string, content []byte, env Env) (Workflow, error) {
 	return in.Workflow, nil
 }
 
-// decoder holds a workflow while it is read: the settings decoded up to now, and
-// their problems.
+// decoder holds a workflow while it is read: the settings decoded up to now. Its parts are
+// the findings, the surroundings of the file, the forms of values, the keys of the front
+// matter, and the section of the tracker, whose keys depend on its kind.
 type decoder struct {
-	env      Env
-	dir      string           // of the workflow file
-	written  map[string]value // the keys of the front matter, by full name
-	provider map[string]value // the keys of tracker.provider
-	places   map[string]value // the keys and sections that are in the file, also those without a value
+	forms
+	*front
+	tracker  *trackerSection
 	settings Settings
-	problems Problems
-	warnings []Problem
-	unknown  []Problem // keys that are in no row of the table
-
-	credentials []string // the names of the tracker's settings that are credentials
 
 	// repositoryOn says that a section repository or delivery is written, even with
 	// nothing in it.
 	repositoryOn bool
-	noFront      bool // the file has no front matter
 	repository   Repository
 }
 
-// value holds what is written for a key, or its default.
-type value struct {
-	key    string
-	line   int        // of the key, or of the item of a list; 0 for a default
-	column int        // on that line
-	raw    any        // never nil; a string for a default
-	node   *yaml.Node // nil for a default
-}
-
-// item returns the node of an item of a list, nil for one of a default.
-func (v value) item(i int) *yaml.Node {
-	list := v.node
-	if list != nil && list.Kind == yaml.AliasNode {
-		list = list.Alias
-	}
-	if list == nil || i >= len(list.Content) {
-		return nil
-	}
-	return list.Content[i]
+// newDecoder returns the decoder of a file in a folder.
+func newDecoder(env Env, dir string) *decoder {
+	found := new(findings)
+	f := forms{found, surroundings{env, dir}}
+	d := &decoder{forms: f, front: &front{found: found}}
+	d.tracker = &trackerSection{forms: f, front: d.front, tracker: &d.settings.Tracker, policy: &d.settings.Policy}
+	return d
 }
 
 // decode decodes every key that is written, and the defaults of the others and of those
 // with a problem.
 func (d *decoder) decode(top *yaml.Node) {
 	table := d.table()
-	d.flatten(top, table)
+	d.flatten(top, table, d.env.Trackers)
 	for _, e := range table {
 		before := len(d.problems)
 		v, written := d.written[e.Name]
@@ -84,35 +62,6 @@ func (d *decoder) decode(top *yaml.Node) {
 		}
 		if e.decodeDefault && (!written || len(d.problems) > before) {
 			e.decode(value{key: e.Name, raw: e.Default})
-		}
-	}
-}
-
-// flatten fills written and unknown from the front matter.
-func (d *decoder) flatten(top *yaml.Node, table []entry) {
-	names, sections := make(map[string]bool), make(map[string]bool)
-	for _, e := range table {
-		section, _, _ := strings.Cut(e.Name, ".")
-		names[e.Name], sections[section] = true, true
-	}
-	d.written, d.places = make(map[string]value), make(map[string]value)
-	note := func(v value) {
-		d.unknown = append(d.unknown, Problem{Key: v.key, Line: v.line, Column: v.column, Reason: "is unknown and ignored" + d.suggestion(v.key, table)})
-	}
-	for _, section := range d.entries(value{node: top}) {
-		if section.key == schemaKey {
-			continue
-		}
-		if !sections[section.key] {
-			note(section)
-			continue
-		}
-		for _, v := range d.children(section) {
-			if names[v.key] {
-				d.written[v.key] = v
-			} else {
-				note(v)
-			}
 		}
 	}
 }
@@ -135,69 +84,6 @@ func (d *decoder) applyDerivedDefaults() {
 	if _, written := d.written["codex.max_memory_mb"]; !written {
 		s.Workspace.Limits.Memory = workspace.DefaultMemory
 	}
-}
-
-// children returns the values of a map, ordered by name. A null is left out: it means the
-// same as an absent key.
-func (d *decoder) children(of value) []value {
-	var values []value
-	for _, v := range d.entries(of) {
-		if err := v.node.Decode(&v.raw); err != nil {
-			d.add(Problem{Key: v.key, Reason: "has too many aliases; write them out", Line: v.line, Column: v.column})
-		} else if v.raw != nil {
-			values = append(values, v)
-		}
-	}
-	return values
-}
-
-// entries returns the entries of a map, ordered by name, without their raw values.
-func (d *decoder) entries(of value) []value {
-	var nodes map[string]yaml.Node
-	if err := of.node.Decode(&nodes); err != nil {
-		d.add(Problem{Key: of.key, Reason: "must be a map of settings", Line: of.line, Column: of.column})
-		return nil
-	}
-	keys := keyNodes(of.node)
-	var values []value
-	for _, name := range slices.Sorted(maps.Keys(nodes)) {
-		node := nodes[name]
-		v := value{key: strings.TrimPrefix(of.key+"."+name, "."), line: node.Line, column: node.Column, node: &node}
-		if key := keys[name]; key != nil {
-			v.line, v.column = key.Line, key.Column
-		}
-		d.places[v.key] = v
-		values = append(values, v)
-	}
-	return values
-}
-
-// keyNodes returns the keys of a map, without those that are merged into it.
-func keyNodes(n *yaml.Node) map[string]*yaml.Node {
-	if n.Kind == yaml.DocumentNode {
-		n = n.Content[0]
-	}
-	keys := make(map[string]*yaml.Node)
-	if n.Kind != yaml.MappingNode { // an alias shows its map elsewhere
-		return keys
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		keys[n.Content[i].Value] = n.Content[i]
-	}
-	return keys
-}
-
-// add records a problem.
-func (d *decoder) add(p Problem) { d.problems = append(d.problems, p) }
-
-// reject records a problem of a value that may be shown.
-func (d *decoder) reject(v value, reason string, args ...any) {
-	d.add(Problem{Key: v.key, Value: display(v.raw), Reason: fmt.Sprintf(reason, args...), Line: v.line, Column: v.column})
-}
-
-// warn records a warning about a value, which is zero for one about none.
-func (d *decoder) warn(v value, format string, args ...any) {
-	d.warnings = append(d.warnings, Problem{Reason: fmt.Sprintf(format, args...), Line: v.line, Column: v.column})
 }
 
 // Those who write the file may also write shell commands into it, so these limits

@@ -23,25 +23,31 @@ func variableName(v any) (name string, ok bool) {
 	return strings.Trim(text, "${}"), true
 }
 
+// surroundings holds where a workflow file is read, which its values can refer to.
+type surroundings struct {
+	env Env
+	dir string // folder of the file
+}
+
 // lookupVariable returns the value of an environment variable without outer space,
 // such as the line end of a secret read from a file. It is empty when the variable
 // is not set.
-func (d *decoder) lookupVariable(name string) string {
-	text, _ := d.env.Lookup(name)
+func (s surroundings) lookupVariable(name string) string {
+	text, _ := s.env.Lookup(name)
 	return strings.TrimSpace(text)
 }
 
 // expandPath returns the absolute form of a path: variables and a leading ~ are
 // expanded, and a relative path starts from the folder of the workflow file. The
 // result is empty when text is blank or is, as a whole, a variable without a value.
-func (d *decoder) expandPath(text string) (string, error) {
+func (s surroundings) expandPath(text string) (string, error) {
 	if name, ok := variableName(text); ok {
-		text = d.lookupVariable(name)
+		text = s.lookupVariable(name)
 	} else if strings.Contains(text, "$") {
 		var unset error
 		text = variablePattern().ReplaceAllStringFunc(text, func(ref string) string {
 			name, _ := variableName(ref)
-			value := d.lookupVariable(name)
+			value := s.lookupVariable(name)
 			if value == "" {
 				unset = errors.New("needs the environment variable " + name + ", which is not set or empty; set it")
 			}
@@ -61,21 +67,21 @@ func (d *decoder) expandPath(text string) (string, error) {
 		if rest != "" && rest[0] != '/' {
 			return "", errors.New("begins with ~ and a name; only ~ and ~/ are expanded, write the folder itself")
 		}
-		if d.env.Home == "" {
+		if s.env.Home == "" {
 			return "", errors.New("needs a home folder, and none is known; write the folder itself")
 		}
-		text = d.env.Home + rest
+		text = s.env.Home + rest
 	}
-	return d.absolute(text), nil
+	return s.absolute(text), nil
 }
 
 // absolute returns path as an absolute one, starting from the folder of the workflow
 // file.
-func (d *decoder) absolute(path string) string {
+func (s surroundings) absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
 	}
-	return filepath.Join(d.dir, path)
+	return filepath.Join(s.dir, path)
 }
 
 // workspaceRoot decodes workspace.root. Inside Actions a root under /tmp is a

@@ -181,23 +181,6 @@ func (d *decoder) decodeToken(a address) {
 	}
 }
 
-// branch decodes the name of a branch.
-func (d *decoder) branch(to *git.Branch) form {
-	return form{func(v value) {
-		name, ok := v.raw.(string)
-		if !ok {
-			d.reject(v, mustBeText)
-			return
-		}
-		b, err := git.ParseBranch(strings.TrimSpace(name))
-		if err != nil {
-			d.reject(v, "%s", err)
-			return
-		}
-		*to = b
-	}, nonemptySchema()}
-}
-
 // maxPrefix is the greatest length of repository.branch_prefix, in bytes.
 const maxPrefix = 60
 
@@ -226,22 +209,6 @@ func (d *decoder) checkPrefix() {
 	if v := d.written["repository.base"]; r.BranchPrefix != "" && strings.HasPrefix(r.Base.String(), r.BranchPrefix) {
 		d.reject(v, "begins with repository.branch_prefix, %q, like the branches of issues; change one of them", r.BranchPrefix)
 	}
-}
-
-// folders decodes the folders of a sparse checkout.
-func (d *decoder) folders(to *[]string) form {
-	return form{func(v value) {
-		d.list(v, func(item value, folder string) {
-			if err := git.CheckPaths([]string{folder}); err != nil {
-				d.reject(item, "%s", err)
-				return
-			}
-			*to = append(*to, folder)
-		})
-		if err := git.CheckPaths(*to); err != nil { // there are too many
-			d.reject(v, "%s", err)
-		}
-	}, listSchema(nonemptySchema())}
 }
 
 // checkSubmodules records a problem for submodules that hooks outside the sandbox could

@@ -17,7 +17,7 @@ const (
 
 // runsOn decodes the labels of runners by the normal form of an issue's label. An entry
 // that cannot be used is a problem: its issues would work on a runner that nobody meant.
-func (d *decoder) runsOn(to *map[string][]string) form {
+func (f forms) runsOn(to *map[string][]string) form {
 	one := object{"type": "string", "minLength": 1}
 	list := nonemptyListSchema(1)
 	list["maxItems"] = maxRunnerLabels
@@ -27,7 +27,7 @@ func (d *decoder) runsOn(to *map[string][]string) form {
 			node = node.Alias
 		}
 		if node.Kind != yaml.MappingNode {
-			d.reject(v, "must be a map from labels of issues to labels of runners, such as {gpu: [self-hosted, gpu]}")
+			f.reject(v, "must be a map from labels of issues to labels of runners, such as {gpu: [self-hosted, gpu]}")
 			return
 		}
 		*to = make(map[string][]string)
@@ -37,11 +37,11 @@ func (d *decoder) runsOn(to *map[string][]string) form {
 			entry := value{key: v.key + "." + truncate(strings.TrimSpace(name.Value)), line: name.Line, column: name.Column, node: runner}
 			switch err := runner.Decode(&entry.raw); {
 			case err != nil || name.Kind != yaml.ScalarNode || name.Tag == "!!merge" || label == "":
-				d.reject(v, "must have labels of issues as its keys; write them out")
+				f.reject(v, "must have labels of issues as its keys; write them out")
 			case (*to)[label] != nil:
-				d.reject(entry, "names its label a second time; remove one of the two")
+				f.reject(entry, "names its label a second time; remove one of the two")
 			default:
-				(*to)[label] = d.runnerLabels(entry)
+				(*to)[label] = f.runnerLabels(entry)
 			}
 		}
 	}, mapSchema(object{"anyOf": []any{one, list}})}
@@ -49,12 +49,12 @@ func (d *decoder) runsOn(to *map[string][]string) form {
 
 // runnerLabels returns the labels that one entry of agent.runs_on names: one, or a list.
 // It is never nil.
-func (d *decoder) runnerLabels(entry value) []string {
+func (f forms) runnerLabels(entry value) []string {
 	labels := []string{}
 	take := func(item value, text string) {
 		switch {
 		case text == "" || len(text) > maxRunnerLabel || strings.ContainsFunc(text, notInLabel):
-			d.reject(item, "must be a label of a runner: 1 to %d letters, digits and signs", maxRunnerLabel)
+			f.reject(item, "must be a label of a runner: 1 to %d letters, digits and signs", maxRunnerLabel)
 		default:
 			labels = append(labels, text)
 		}
@@ -65,10 +65,10 @@ func (d *decoder) runnerLabels(entry value) []string {
 	}
 	items, ok := entry.raw.([]any)
 	if !ok || len(items) == 0 || len(items) > maxRunnerLabels {
-		d.reject(entry, "must be the label of a runner, or a list of 1 to %d that one runner has, such as [self-hosted, gpu]", maxRunnerLabels)
+		f.reject(entry, "must be the label of a runner, or a list of 1 to %d that one runner has, such as [self-hosted, gpu]", maxRunnerLabels)
 		return labels
 	}
-	d.list(entry, take)
+	f.list(entry, take)
 	return labels
 }
 

@@ -28,7 +28,7 @@ type object = map[string]any
 // warns. What depends on several keys, on the environment or on other files is left to
 // Parse.
 func Schema(trackers []tracker.Kind) ([]byte, error) {
-	d := &decoder{env: Env{Trackers: trackers}}
+	d := newDecoder(Env{Trackers: trackers}, "")
 	sections := object{schemaKey: object{"description": "the schema of this front matter, for editors"}}
 	for _, e := range d.table() {
 		section, key, _ := strings.Cut(e.Name, ".")

@@ -7,14 +7,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// decodeTracker decodes the tracker's settings, which depend on its kind, and the
+// trackerSection decodes the section tracker.
+type trackerSection struct {
+	forms
+	*front
+	tracker     *Tracker
+	policy      *schedule.Policy
+	provider    map[string]value // the keys of tracker.provider
+	credentials []string         // the names of the settings that are credentials
+}
+
+// decode decodes the tracker's settings, which depend on its kind, and the
 // states.
-func (d *decoder) decodeTracker() {
-	v := d.written["tracker.kind"]
-	i := slices.IndexFunc(d.env.Trackers, func(k tracker.Kind) bool { return k.Name == v.raw })
+func (t *trackerSection) decode() {
+	v := t.written["tracker.kind"]
+	i := slices.IndexFunc(t.env.Trackers, func(k tracker.Kind) bool { return k.Name == v.raw })
 	if i < 0 {
 		p := Problem{Key: "tracker.kind", Line: v.line, Column: v.column, Category: tracker.ErrUnsupportedKind}
 		if v.raw != nil {
@@ -24,52 +35,51 @@ func (d *decoder) decodeTracker() {
 		if v.raw == nil {
 			p.Reason = "is missing; write one of "
 		}
-		p.Reason += strings.Join(kindNames(d.env.Trackers), ", ")
-		if d.noFront {
+		p.Reason += strings.Join(kindNames(t.env.Trackers), ", ")
+		if t.front.missing {
 			p.Reason = `is missing, because the file has no settings; begin it with them, between two lines of exactly "---"`
 		}
-		d.add(p)
+		t.add(p)
 		return
 	}
-	kind := d.env.Trackers[i]
-	cfg := d.decodeSettings(kind)
-	d.settings.Tracker.Kind, d.settings.Tracker.Config = kind.Name, cfg
-	d.decodeStates(cfg.States())
+	kind := t.env.Trackers[i]
+	cfg := t.decodeSettings(kind)
+	t.tracker.Kind, t.tracker.Config = kind.Name, cfg
+	t.decodeStates(cfg.States())
 }
 
 // decodeSettings returns the settings of a tracker, and records which of them are
 // credentials.
-func (d *decoder) decodeSettings(kind tracker.Kind) tracker.Config {
-	d.renameAliases(kind.New().Settings())
-	written := d.mergeSettings()
+func (t *trackerSection) decodeSettings(kind tracker.Kind) tracker.Config {
+	t.renameAliases(kind.New().Settings())
+	written := t.mergeSettings()
 	raw := make(map[string]any, len(written))
 	for name, v := range written {
 		raw[name] = v.raw
 	}
 	cfg, problems := kind.Decode(raw, func(s tracker.Setting, raw any) any {
-		return d.resolveSetting(s, raw, written[s.Name])
+		return t.resolveSetting(s, raw, written[s.Name])
 	})
 	settings := make(map[string]tracker.Setting)
 	for _, s := range cfg.Settings() {
 		settings[s.Name] = s
 		if s.Credential {
-			d.credentials = append(d.credentials, s.Name)
-			d.addSecretEnv(append(slices.Clone(s.Defaults), raw[s.Name]))
+			t.credentials = append(t.credentials, s.Name)
+			t.addSecretEnv(append(slices.Clone(s.Defaults), raw[s.Name]))
 		}
 	}
 	for _, p := range problems {
-		d.addTrackerProblem(p, settings[p.Setting], written[p.Setting])
+		t.addTrackerProblem(p, settings[p.Setting], written[p.Setting])
 	}
 	return cfg
 }
 
 // addSecretEnv adds the variables that a credential is written as, or would be by
 // default.
-func (d *decoder) addSecretEnv(values []any) {
-	t := &d.settings.Tracker
+func (t *trackerSection) addSecretEnv(values []any) {
 	for _, value := range values {
-		if name, isReference := variableName(value); isReference && !slices.Contains(t.SecretEnv, name) {
-			t.SecretEnv = append(t.SecretEnv, name)
+		if name, isReference := variableName(value); isReference && !slices.Contains(t.tracker.SecretEnv, name) {
+			t.tracker.SecretEnv = append(t.tracker.SecretEnv, name)
 		}
 	}
 }
@@ -85,25 +95,25 @@ func kindNames(kinds []tracker.Kind) []string {
 
 // decodeStates sets the default states of a tracker and compares both lists with each
 // other and with the states that the tracker has.
-func (d *decoder) decodeStates(has tracker.States) {
-	policy := &d.settings.Policy
+func (t *trackerSection) decodeStates(has tracker.States) {
+	policy := t.policy
 	check := func(key string, states *[]string, standard []string) {
 		if *states == nil && standard == nil {
-			d.add(Problem{Key: key, Category: tracker.ErrInvalidConfig, Reason: "is missing; " + has.Reason + ", so list them"})
+			t.add(Problem{Key: key, Category: tracker.ErrInvalidConfig, Reason: "is missing; " + has.Reason + ", so list them"})
 		}
 		if *states == nil {
 			*states = standard
 		}
 		for _, state := range *states {
-			d.checkState(d.stateItem(key, state), state, has)
+			t.checkState(t.stateItem(key, state), state, has)
 		}
 	}
 	check("tracker.active_states", &policy.ActiveStates, has.Active)
 	check("tracker.terminal_states", &policy.TerminalStates, has.Terminal)
 	for _, state := range policy.ActiveStates {
 		if containsState(policy.TerminalStates, state) {
-			v := d.stateItem("tracker.active_states", state)
-			d.add(Problem{
+			v := t.stateItem("tracker.active_states", state)
+			t.add(Problem{
 				Key: v.key, Value: display(state), Line: v.line, Column: v.column,
 				Reason: "is a terminal state too, so its issues could never be worked on; keep it in one of the lists",
 			})
@@ -112,8 +122,8 @@ func (d *decoder) decodeStates(has tracker.States) {
 }
 
 // stateItem returns the place at which a list names a state. Its key is that of the list.
-func (d *decoder) stateItem(key, state string) value {
-	v := d.written[key]
+func (t *trackerSection) stateItem(key, state string) value {
+	v := t.written[key]
 	items, _ := v.raw.([]any)
 	for i, item := range items {
 		text, _ := item.(string)
@@ -125,9 +135,9 @@ func (d *decoder) stateItem(key, state string) value {
 }
 
 // checkState records a problem for a state, named at v, that the tracker does not have.
-func (d *decoder) checkState(v value, state string, has tracker.States) {
+func (t *trackerSection) checkState(v value, state string, has tracker.States) {
 	if has.Only != nil && !containsState(has.Only, state) {
-		d.add(Problem{
+		t.add(Problem{
 			Key: v.key, Value: display(state), Line: v.line, Column: v.column, Category: tracker.ErrInvalidConfig,
 			Reason: fmt.Sprintf("is not a state that an issue can have; %s there are %s alone", has.Reason, strings.Join(has.Only, " and ")),
 		})
@@ -153,31 +163,31 @@ func settingKey(name string) string {
 	return "tracker.provider." + name
 }
 
-// deferred skips a flat key, because decodeTracker decodes it.
+// deferred skips a flat key, because [trackerSection.decode] decodes it.
 func (d *decoder) deferred(value) {}
 
-// providerMap keeps the settings in tracker.provider for decodeTracker.
-func (d *decoder) providerMap(v value) {
-	d.provider = make(map[string]value)
-	for _, setting := range d.children(v) {
-		d.provider[strings.TrimPrefix(setting.key, v.key+".")] = setting
+// providerMap keeps the settings in tracker.provider for [trackerSection.decode].
+func (t *trackerSection) providerMap(v value) {
+	t.provider = make(map[string]value)
+	for _, setting := range t.children(v) {
+		t.provider[strings.TrimPrefix(setting.key, v.key+".")] = setting
 	}
 }
 
 // mergeSettings returns the settings that are written, from the flat keys and
 // tracker.provider.
-func (d *decoder) mergeSettings() map[string]value {
-	settings := maps.Clone(d.provider)
+func (t *trackerSection) mergeSettings() map[string]value {
+	settings := maps.Clone(t.provider)
 	if settings == nil {
 		settings = make(map[string]value)
 	}
-	for key, v := range d.written {
+	for key, v := range t.written {
 		name, ok := strings.CutPrefix(key, "tracker.")
 		if !ok || !isFlatKey(name) {
 			continue
 		}
 		if other, both := settings[name]; both {
-			d.compare(v, other)
+			t.compare(v, other)
 		}
 		settings[name] = v
 	}
@@ -186,26 +196,26 @@ func (d *decoder) mergeSettings() map[string]value {
 
 // renameAliases gives the settings in tracker.provider that have another name the name that
 // the kind knows.
-func (d *decoder) renameAliases(settings []tracker.Setting) {
+func (t *trackerSection) renameAliases(settings []tracker.Setting) {
 	for _, s := range settings {
 		for _, alias := range s.Aliases {
-			v, isWritten := d.provider[alias]
+			v, isWritten := t.provider[alias]
 			if !isWritten {
 				continue
 			}
-			if other, both := d.provider[s.Name]; both {
-				d.compare(v, other)
+			if other, both := t.provider[s.Name]; both {
+				t.compare(v, other)
 			}
-			d.provider[s.Name] = v
-			delete(d.provider, alias)
+			t.provider[s.Name] = v
+			delete(t.provider, alias)
 		}
 	}
 }
 
 // compare records a problem if two keys of the same setting have different values.
-func (d *decoder) compare(v, other value) {
-	if !reflect.DeepEqual(d.resolve(v.raw), d.resolve(other.raw)) {
-		d.add(Problem{
+func (t *trackerSection) compare(v, other value) {
+	if !reflect.DeepEqual(t.resolve(v.raw), t.resolve(other.raw)) {
+		t.add(Problem{
 			Key: v.key, Line: v.line, Column: v.column, Category: tracker.ErrInvalidConfig,
 			Reason: fmt.Sprintf("differs from %s on line %d; keep one of them", other.key, other.line),
 		})
@@ -214,42 +224,42 @@ func (d *decoder) compare(v, other value) {
 
 // resolveSetting returns the value of a setting with its variables resolved, or nil
 // when it has none. v is what is written for it; it is zero when raw is a default.
-func (d *decoder) resolveSetting(s tracker.Setting, raw any, v value) any {
+func (t *trackerSection) resolveSetting(s tracker.Setting, raw any, v value) any {
 	if text, ok := raw.(string); ok && s.Path {
-		path, err := d.expandPath(text)
+		path, err := t.expandPath(text)
 		if err != nil {
-			d.reject(v, "%s", err)
+			t.reject(v, "%s", err)
 			return text // so that it is not reported as missing too
 		}
 		return path
 	}
-	resolved := d.resolve(raw)
+	resolved := t.resolve(raw)
 	if text, ok := resolved.(string); ok && s.Credential {
-		d.settings.Tracker.Credentials = append(d.settings.Tracker.Credentials, text)
+		t.tracker.Credentials = append(t.tracker.Credentials, text)
 	}
 	if ref, _ := variableName(raw); resolved == nil && v.line > 0 && !s.Required {
-		d.warn(v, "%s counts as missing: the environment variable %s is not set or empty", v.key, ref)
+		t.warn(v, "%s counts as missing: the environment variable %s is not set or empty", v.key, ref)
 	}
 	return resolved
 }
 
 // resolve replaces strings that are a reference, at any depth, by the value of the
 // variable, and leaves out those without one. It returns nil when nothing is left.
-func (d *decoder) resolve(raw any) any {
+func (t *trackerSection) resolve(raw any) any {
 	switch raw := raw.(type) {
 	case string:
 		name, ok := variableName(raw)
 		if !ok {
 			return raw
 		}
-		if text := d.lookupVariable(name); text != "" {
+		if text := t.lookupVariable(name); text != "" {
 			return text
 		}
 		return nil
 	case map[string]any:
 		resolved := make(map[string]any, len(raw))
 		for name, v := range raw {
-			if v = d.resolve(v); v != nil {
+			if v = t.resolve(v); v != nil {
 				resolved[name] = v
 			}
 		}
@@ -257,7 +267,7 @@ func (d *decoder) resolve(raw any) any {
 	case []any:
 		resolved := make([]any, 0, len(raw))
 		for _, v := range raw {
-			if v = d.resolve(v); v != nil {
+			if v = t.resolve(v); v != nil {
 				resolved = append(resolved, v)
 			}
 		}
@@ -280,7 +290,7 @@ func missingVariable(name, value string) string {
 // addTrackerProblem records the problem of a setting. s and v are zero for a setting
 // that does not exist or is not written. It shows neither a credential nor the value
 // of a variable.
-func (d *decoder) addTrackerProblem(found tracker.Problem, s tracker.Setting, v value) {
+func (t *trackerSection) addTrackerProblem(found tracker.Problem, s tracker.Setting, v value) {
 	p := Problem{Key: v.key, Line: v.line, Column: v.column, Category: found.Category, Reason: found.Reason, Unknown: s.Name == ""}
 	if p.Key == "" {
 		p.Key = settingKey(found.Setting)
@@ -294,5 +304,5 @@ func (d *decoder) addTrackerProblem(found tracker.Problem, s tracker.Setting, v 
 	} else if !found.Missing && !s.Credential && s.Name != "" {
 		p.Value = display(raw)
 	}
-	d.add(p)
+	t.add(p)
 }

@@ -10,14 +10,22 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
+// forms makes the forms of values: what the value of a key may be, and the place that it is
+// decoded to.
+type forms struct {
+	*findings
+	surroundings
+}
+
 // list calls take for each item of a list of strings, trimmed.
-func (d *decoder) list(v value, take func(item value, text string)) {
+func (f forms) list(v value, take func(item value, text string)) {
 	items, ok := v.raw.([]any)
 	if !ok {
-		d.reject(v, "must be a list, such as [one, two]")
+		f.reject(v, "must be a list, such as [one, two]")
 		return
 	}
 	for i, raw := range items {
@@ -28,7 +36,7 @@ func (d *decoder) list(v value, take func(item value, text string)) {
 		if text, ok := raw.(string); ok {
 			take(item, strings.TrimSpace(text))
 		} else {
-			d.reject(item, mustBeText)
+			f.reject(item, mustBeText)
 		}
 	}
 }
@@ -36,17 +44,17 @@ func (d *decoder) list(v value, take func(item value, text string)) {
 // states decodes a list of state names, each once and at least atLeast of them. The
 // result is never nil, so that a list without a good name differs from an absent
 // list.
-func (d *decoder) states(to *[]string, atLeast int) form {
+func (f forms) states(to *[]string, atLeast int) form {
 	return form{func(v value) {
 		*to = []string{}
 		if items, ok := v.raw.([]any); ok && len(items) < atLeast {
-			d.reject(v, "must name at least one state; remove the key for the default")
+			f.reject(v, "must name at least one state; remove the key for the default")
 		}
 		seen := make(map[string]bool)
-		d.list(v, func(item value, name string) {
+		f.list(v, func(item value, name string) {
 			switch normal := tracker.NormalState(name); {
 			case normal == "":
-				d.reject(item, "must not be empty; name a state, or remove it")
+				f.reject(item, "must not be empty; name a state, or remove it")
 			case !seen[normal]:
 				seen[normal] = true
 				*to = append(*to, name)
@@ -57,11 +65,11 @@ func (d *decoder) states(to *[]string, atLeast int) form {
 
 // labels decodes labels in normal form. A blank one is kept and matches no issue:
 // without it, issues would be dispatched that somebody meant to hold back.
-func (d *decoder) labels(to *[]string) form {
+func (f forms) labels(to *[]string) form {
 	return form{func(v value) {
-		d.list(v, func(item value, label string) {
+		f.list(v, func(item value, label string) {
 			if label == "" {
-				d.warn(item, "%s is blank, so no issue will be dispatched", item.key)
+				f.warn(item, "%s is blank, so no issue will be dispatched", item.key)
 			}
 			*to = append(*to, tracker.NormalLabel(label))
 		})
@@ -69,11 +77,11 @@ func (d *decoder) labels(to *[]string) form {
 }
 
 // names decodes names of environment variables.
-func (d *decoder) names(to *[]string) form {
+func (f forms) names(to *[]string) form {
 	return form{func(v value) {
-		d.list(v, func(item value, name string) {
+		f.list(v, func(item value, name string) {
 			if ref, ok := variableName("$" + name); !ok || ref != name {
-				d.reject(item, "must be the name of an environment variable: letters, digits and _, not beginning with a digit")
+				f.reject(item, "must be the name of an environment variable: letters, digits and _, not beginning with a digit")
 				return
 			}
 			*to = append(*to, name)
@@ -81,34 +89,13 @@ func (d *decoder) names(to *[]string) form {
 	}, listSchema(nonemptySchema())}
 }
 
-// denyPaths decodes paths that the agent may not read.
-func (d *decoder) denyPaths(to *[]string) form {
-	return form{func(v value) {
-		d.list(v, func(item value, text string) {
-			path, err := d.expandPath(text)
-			switch {
-			case err != nil:
-				d.reject(item, "%s", err)
-			case path == "":
-				d.reject(item, "is empty; name a file or a folder, or remove it")
-			case path == "/":
-				d.reject(item, "is the whole disk, without which no program runs; name the folders")
-			case strings.ContainsAny(path, "*?["):
-				d.reject(item, "looks like a pattern; name the files and folders themselves")
-			default:
-				*to = append(*to, path)
-			}
-		})
-	}, listSchema(nonemptySchema())}
-}
-
 // byState decodes limits by the normal form of their state. Invalid entries are
 // ignored (SPEC §5.3.5).
-func (d *decoder) byState(to *map[string]int) form {
+func (f forms) byState(to *map[string]int) form {
 	return form{func(v value) {
 		var entries map[string]any
 		if err := v.node.Decode(&entries); err != nil {
-			d.reject(v, "must be a map from state to limit, such as {todo: 2}")
+			f.reject(v, "must be a map from state to limit, such as {todo: 2}")
 			return
 		}
 		limits := make(map[string]int)
@@ -117,11 +104,11 @@ func (d *decoder) byState(to *map[string]int) form {
 			n, ok := toInteger(entries[name])
 			switch {
 			case state == "":
-				d.warn(v, "%s has an entry without a state, which is ignored", v.key)
+				f.warn(v, "%s has an entry without a state, which is ignored", v.key)
 			case !ok || n < 1 || n > math.MaxInt32:
-				d.warn(v, "%s.%s is %s, not an integer from 1 to %d, and is ignored", v.key, truncate(name), display(entries[name]), math.MaxInt32)
+				f.warn(v, "%s.%s is %s, not an integer from 1 to %d, and is ignored", v.key, truncate(name), display(entries[name]), math.MaxInt32)
 			case limits[state] != 0:
-				d.warn(v, "%s.%s names its state a second time and is ignored", v.key, truncate(name))
+				f.warn(v, "%s.%s names its state a second time and is ignored", v.key, truncate(name))
 			default:
 				limits[state] = int(n)
 			}
@@ -131,11 +118,11 @@ func (d *decoder) byState(to *map[string]int) form {
 }
 
 // jsonValue decodes any YAML value to the JSON that Codex gets (SPEC §5.3.6).
-func (d *decoder) jsonValue(to *json.RawMessage) form {
+func (f forms) jsonValue(to *json.RawMessage) form {
 	return form{func(v value) {
 		encoded, err := json.Marshal(v.raw)
 		if err != nil {
-			d.reject(v, "cannot be written as JSON; use text keys and plain values")
+			f.reject(v, "cannot be written as JSON; use text keys and plain values")
 			return
 		}
 		*to = encoded
@@ -143,11 +130,11 @@ func (d *decoder) jsonValue(to *json.RawMessage) form {
 }
 
 // jsonMap decodes a YAML map to the JSON that Codex gets.
-func (d *decoder) jsonMap(to *json.RawMessage) form {
-	pass := d.jsonValue(to)
+func (f forms) jsonMap(to *json.RawMessage) form {
+	pass := f.jsonValue(to)
 	return form{func(v value) {
 		if _, ok := v.raw.(map[string]any); !ok {
-			d.reject(v, "must be a map, such as {type: readOnly}")
+			f.reject(v, "must be a map, such as {type: readOnly}")
 			return
 		}
 		pass.decode(v)
@@ -186,34 +173,34 @@ func toInteger(v any) (int64, bool) {
 }
 
 // integerBetween returns v as an integer between low and high, or records a problem.
-func (d *decoder) integerBetween(v value, low, high int64) (int64, bool) {
+func (f forms) integerBetween(v value, low, high int64) (int64, bool) {
 	n, ok := toInteger(v.raw)
 	if !ok || n < low || n > high {
-		d.reject(v, "must be an integer from %d to %d", low, high)
+		f.reject(v, "must be an integer from %d to %d", low, high)
 		return 0, false
 	}
 	return n, true
 }
 
 // number returns the form of an integer between low and high.
-func (d *decoder) number(low, high int64, take func(v value, n int64)) form {
+func (f forms) number(low, high int64, take func(v value, n int64)) form {
 	return form{func(v value) {
-		if n, ok := d.integerBetween(v, low, high); ok {
+		if n, ok := f.integerBetween(v, low, high); ok {
 			take(v, n)
 		}
 	}, integerSchema(low, high)}
 }
 
-func (d *decoder) integer(to *int, low int64) form {
-	return d.number(low, math.MaxInt32, func(_ value, n int64) { *to = int(n) })
+func (f forms) integer(to *int, low int64) form {
+	return f.number(low, math.MaxInt32, func(_ value, n int64) { *to = int(n) })
 }
 
-func (d *decoder) tokens(to *int64) form {
-	return d.number(0, math.MaxInt64, func(_ value, n int64) { *to = n })
+func (f forms) tokens(to *int64) form {
+	return f.number(0, math.MaxInt64, func(_ value, n int64) { *to = n })
 }
 
-func (d *decoder) millis(to *time.Duration, low int64) form {
-	return d.number(low, maxMillis, func(_ value, n int64) { *to = time.Duration(n) * time.Millisecond })
+func (f forms) millis(to *time.Duration, low int64) form {
+	return f.number(low, maxMillis, func(_ value, n int64) { *to = time.Duration(n) * time.Millisecond })
 }
 
 func (d *decoder) hookTimeout(v value) {
@@ -225,11 +212,11 @@ func (d *decoder) hookTimeout(v value) {
 	d.settings.Workspace.Hooks.Timeout = time.Duration(n) * time.Millisecond
 }
 
-func (d *decoder) boolean(to *bool) form {
+func (f forms) boolean(to *bool) form {
 	return form{func(v value) {
 		on, ok := v.raw.(bool)
 		if !ok {
-			d.reject(v, "must be true or false")
+			f.reject(v, "must be true or false")
 			return
 		}
 		*to = on
@@ -243,29 +230,29 @@ func (d *decoder) port() form {
 	})
 }
 
-func (d *decoder) ignoredLimit() form {
-	return d.number(1, math.MaxInt32, func(v value, _ int64) {
-		d.warn(v, "%s is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says", v.key)
+func (f forms) ignoredLimit() form {
+	return f.number(1, math.MaxInt32, func(v value, _ int64) {
+		f.warn(v, "%s is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says", v.key)
 	})
 }
 
 // text decodes a string as it is written. A blank one counts as absent.
-func (d *decoder) text(to *string) form {
+func (f forms) text(to *string) form {
 	return form{func(v value) {
 		s, ok := v.raw.(string)
 		switch {
 		case !ok:
-			d.reject(v, mustBeText)
+			f.reject(v, mustBeText)
 		case strings.Contains(s, "\x00"):
-			d.reject(v, "must not contain a NUL character")
+			f.reject(v, "must not contain a NUL character")
 		case strings.TrimSpace(s) != "":
 			*to = s
 		}
 	}, textSchema()}
 }
 
-func (d *decoder) command(to *string) form {
-	text := d.text(to)
+func (f forms) command(to *string) form {
+	text := f.text(to)
 	return form{func(v value) {
 		text.decode(v)
 		s, ok := v.raw.(string)
@@ -273,9 +260,58 @@ func (d *decoder) command(to *string) form {
 		switch {
 		case !ok:
 		case len(words) == 0:
-			d.reject(v, "must not be empty; remove the key for the default")
+			f.reject(v, "must not be empty; remove the key for the default")
 		case words[0] == "codex" && !slices.Contains(words, "app-server"):
-			d.reject(v, "starts the Codex that talks to a person at a terminal: write codex app-server")
+			f.reject(v, "starts the Codex that talks to a person at a terminal: write codex app-server")
 		}
 	}, nonemptySchema()}
+}
+
+// word decodes one of some words.
+func (f forms) word(to func(word string), words ...string) form {
+	return form{func(v value) {
+		text, _ := v.raw.(string)
+		if !slices.Contains(words, text) {
+			last := len(words) - 1
+			f.reject(v, "must be %s or %s", strings.Join(words[:last], ", "), words[last])
+			return
+		}
+		to(text)
+	}, choiceSchema(words...)}
+}
+
+// strings decodes names, each once.
+func (f forms) strings(to *[]string) form {
+	return form{func(v value) {
+		f.list(v, func(item value, name string) {
+			switch {
+			case name == "":
+				f.reject(item, "must not be empty; remove it")
+			case !slices.Contains(*to, name):
+				*to = append(*to, name)
+			}
+		})
+	}, listSchema(nonemptySchema())}
+}
+
+// bytes decodes a number of bytes.
+func (f forms) bytes(to *int64, low int64) form {
+	return f.bytesBetween(to, low, math.MaxInt64)
+}
+
+// bytesBetween decodes a number of bytes in a range.
+func (f forms) bytesBetween(to *int64, low, high int64) form {
+	return f.number(low, high, func(_ value, n int64) { *to = n })
+}
+
+// protection decodes one of the four policies.
+func (f forms) protection(to *delivery.Protection) form {
+	return form{func(v value) {
+		word, _ := v.raw.(string)
+		if delivery.Protection(word).Validate() != nil {
+			f.reject(v, "must be refuse, review, draft or allow")
+			return
+		}
+		*to = delivery.Protection(word)
+	}, choiceSchema(protectionWords()...)}
 }

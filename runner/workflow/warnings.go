@@ -32,7 +32,7 @@ func describeUnknown(unknown []Problem) string {
 // suggestion returns the known key or section nearest to an unknown name as a hint,
 // or nothing if none is near. The right key in the wrong section is near, and so is
 // a setting of the adapter outside tracker.provider.
-func (d *decoder) suggestion(name string, table []entry) string {
+func suggestion(name string, table []entry, trackers []tracker.Kind) string {
 	if len(name) > 64 {
 		return ""
 	}
@@ -46,7 +46,7 @@ func (d *decoder) suggestion(name string, table []entry) string {
 	if !dotted {
 		key = section
 	}
-	if section == "tracker" && dotted && d.isSetting(key) {
+	if section == "tracker" && dotted && isSetting(key, trackers) {
 		return fmt.Sprintf("; did you mean tracker.provider.%s?", key)
 	}
 	for _, e := range table {
@@ -71,8 +71,8 @@ func (d *decoder) suggestion(name string, table []entry) string {
 }
 
 // isSetting reports whether a kind of tracker has a setting of this name.
-func (d *decoder) isSetting(name string) bool {
-	return slices.ContainsFunc(d.env.Trackers, func(kind tracker.Kind) bool {
+func isSetting(name string, trackers []tracker.Kind) bool {
+	return slices.ContainsFunc(trackers, func(kind tracker.Kind) bool {
 		return slices.ContainsFunc(kind.New().Settings(), func(s tracker.Setting) bool { return s.Name == name })
 	})
 }
@@ -86,8 +86,8 @@ func (d *decoder) warnAboutCredentials(content []byte) {
 	const limit = 5
 	var lines []int
 	credentials := []value{d.written["repository.token"]}
-	for _, name := range d.credentials {
-		credentials = append(credentials, d.written["tracker."+name], d.provider[name])
+	for _, name := range d.tracker.credentials {
+		credentials = append(credentials, d.written["tracker."+name], d.tracker.provider[name])
 	}
 	for _, v := range credentials {
 		text, _ := v.raw.(string)
