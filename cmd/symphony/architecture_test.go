@@ -123,7 +123,8 @@ var owners = map[string][]string{
 	"github.com/shurcooL/graphql":                {"tracker/linear", "tracker/github", "tracker/github/client"},
 	"github.com/vektah/gqlparser/v2":             {"tracker/linear", "internal/trackertest", "internal/githubtest"},
 	"github.com/sethvargo/go-githubactions":      {"runner/action"},
-	"github.com/mattn/go-runewidth":              {"internal/text", "runner/transcript"},
+	"github.com/mattn/go-runewidth":              {"internal/text"},
+	"github.com/charmbracelet/x/ansi":            {"internal/text"},
 }
 
 // pure packages have no clock, no goroutine and no context.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/mattn/go-runewidth"
 )
 
@@ -138,6 +139,16 @@ func Wrap(s string, width, n int) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// Break returns a line in parts of at most the given width, broken between words where it can
+// be. Other than [Wrap] it keeps the spaces inside a part, and cuts nothing.
+func Break(line string, width int) []string {
+	parts := strings.Split(ansi.Wrap(line, width, ""), "\n")
+	for i, part := range parts {
+		parts[i] = strings.TrimRight(part, " ")
+	}
+	return parts
 }
 
 // SplitWord breaks a word that is wider than a line.

@@ -102,3 +102,21 @@ func BenchmarkFit(b *testing.B) {
 		})
 	}
 }
+
+func TestALineIsBrokenWithoutLosingAWord(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		line := rapid.StringMatching(`[a-zé漢 ]{0,200}`).Draw(t, "line")
+		width := rapid.IntRange(10, 60).Draw(t, "width")
+		parts := text.Break(line, width)
+		for _, part := range parts {
+			if n := text.Columns(part); n > width {
+				t.Errorf("%d columns in %q, want %d", n, part, width)
+			}
+		}
+		words := func(s string) string { return strings.ReplaceAll(s, " ", "") }
+		if got := words(strings.Join(parts, "")); got != words(line) {
+			t.Errorf("got %q, want %q", got, words(line))
+		}
+	})
+}

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/mattn/go-runewidth"
 	"pgregory.net/rapid"
 )
 
@@ -332,23 +331,5 @@ func FuzzReader(f *testing.F) {
 		}
 		checkLogLines(t, entries, true)
 		checkLogLines(t, entries, false)
-	})
-}
-
-func TestALineIsWrappedWithoutLosingAWord(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		line := rapid.StringMatching(`[a-zé漢 ]{0,200}`).Draw(t, "line")
-		width := rapid.IntRange(minWidth, 60).Draw(t, "width")
-		parts := wrap(line, width, true)
-		for _, part := range parts {
-			if n := runewidth.StringWidth(strings.TrimRight(part, " ")); n > width {
-				t.Errorf("%d columns in %q, want %d", n, part, width)
-			}
-		}
-		words := func(s string) string { return strings.ReplaceAll(s, " ", "") }
-		if got := words(strings.Join(parts, "")); got != words(line) {
-			t.Errorf("got %q, want %q", got, words(line))
-		}
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mattn/go-runewidth"
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // Style says how [Text] writes.
@@ -51,31 +51,33 @@ func Text(e Entry, s Style) string {
 	if e.Kind == KindSession {
 		lead = ""
 	}
-	room := 0
-	if s.Width > 0 {
-		room = max(s.Width, minWidth)
+	wrap := func(line string, below int) []string {
+		if s.Width == 0 {
+			return []string{line}
+		}
+		return text.Break(line, max(max(s.Width, minWidth)-below, minWidth/2))
 	}
-	for i, line := range wrap(title, room-runewidth.StringWidth(lead), room > 0) {
+	for i, line := range wrap(title, len(lead)) {
 		if i == 0 {
 			b.WriteString(paint(dim, lead))
 		} else {
-			b.WriteString(strings.Repeat(" ", runewidth.StringWidth(lead)))
+			b.WriteString(strings.Repeat(" ", len(lead)))
 		}
 		b.WriteString(paint(color, line) + "\n")
 	}
 	if e.Kind == KindSession {
 		indent = ""
 	}
-	write := func(text, color string, limit int) {
-		if text == "" {
+	write := func(content, color string, limit int) {
+		if content == "" {
 			return
 		}
-		for _, line := range shorten(strings.Split(text, "\n"), limit, e.Omitted) {
+		for _, line := range shorten(strings.Split(content, "\n"), limit, e.Omitted) {
 			of := color
 			if e.Kind == KindFiles {
 				of = diffColor(line)
 			}
-			for _, part := range wrap(expand(line), room-len(indent), room > 0) {
+			for _, part := range wrap(expand(line), len(indent)) {
 				b.WriteString(strings.TrimRight(indent+paint(of, part), " ") + "\n")
 			}
 		}
@@ -120,37 +122,6 @@ func shorten(lines []string, n, omitted int) []string {
 
 // expand replaces tabs, whose width a terminal decides, by spaces.
 func expand(line string) string { return strings.ReplaceAll(line, "\t", "    ") }
-
-// wrap returns a line in parts of at most width columns, between words where it can.
-func wrap(line string, width int, bounded bool) []string {
-	if !bounded || len(line) <= width {
-		return []string{line}
-	}
-	width = max(width, minWidth/2)
-	var parts []string
-	begin, space, columns, since := 0, 0, 0, 0 // since counts the columns behind the space
-	for i, c := range line {
-		w := runewidth.RuneWidth(c)
-		if columns+w > width && i > begin {
-			end := i
-			if space > begin+(i-begin)/2 {
-				end, columns = space, since
-			} else {
-				columns = 0
-			}
-			parts = append(parts, strings.TrimRight(line[begin:end], " "))
-			begin = end
-			if c == ' ' && end == i {
-				begin, w = i+1, 0
-			}
-		}
-		columns, since = columns+w, since+w
-		if c == ' ' {
-			space, since = i+1, 0
-		}
-	}
-	return append(parts, line[begin:])
-}
 
 // The colors of a terminal.
 const (
