@@ -81,16 +81,16 @@ func DefaultStates() States {
 
 // Options holds what an adapter needs besides the settings of its kind.
 type Options struct {
-	ActiveStates, TerminalStates []string        // of the workflow
+	ActiveStates, TerminalStates []string        // states that the workflow names
 	RequiredLabels               []string        // every candidate must carry them; in normal form, and no issue carries a blank one
 	Poll                         time.Duration   // between two reads
 	StateBranch                  string          // the branch that holds the program's own state; empty for the usual one
-	BranchPrefix                 string          // before the identifier in the name of an issue's branch; empty for symphony/
+	BranchPrefix                 string          // beginning of the branch of an issue, before its identifier; empty for symphony/
 	HandOver                     string          // the state that the host gives an issue whose work is published; empty for none
 	Workspaces                   string          // the folder in which agents write; empty if it is not known
 	Checkout                     string          // a folder that is thrown away when the run ends, as the checkout of an Actions job; empty for none
 	StartsNothing                bool            // the host starts no session, as in a dry run; missing rights to write are then a warning
-	Content                      *transport.Pace // of comments and whatever else people read, with all clients of the process; nil for one of its own
+	Content                      *transport.Pace // pace of comments and other texts for people, shared by all clients of the process; nil for an own one
 }
 
 // Problem describes what is wrong with a setting.

@@ -36,7 +36,7 @@ func (m Malformed) String() string { return m.Name() + ": " + m.Reason }
 // read by id that fails with it succeeds for the other ids.
 type MalformedError struct {
 	Op      string      // the operation that failed
-	Records []Malformed // at least one
+	Records []Malformed // one record or more
 }
 
 // maxNamed bounds the records that a [MalformedError] quotes.

@@ -37,7 +37,7 @@ type Adapter struct {
 	// Find returns the id of the issue that a person means by a name, in whatever state the
 	// issue is, and "" when no visible issue has the name. It understands what
 	// [Config.Identifier] does, ids, and what only the tracker knows, such as the pull
-	// request of an issue. Its errors are those of [Reader].
+	// request of an issue. It fails as [Reader] does.
 	Find func(ctx context.Context, name string) (ID, error)
 	// Check checks with the tracker that what the settings name exists. Its error is
 	// [ErrInvalidConfig] when it does not. It is nil when there is nothing to check. A
@@ -51,7 +51,7 @@ type Tool struct {
 	Name        string
 	Description string
 	InputSchema json.RawMessage // JSON Schema of the arguments
-	Timeout     time.Duration   // of a call; 0 means one minute
+	Timeout     time.Duration   // time for a call; 0 means one minute
 	// Call performs the tool for the issue of the session. It must return when ctx
 	// is done. The model receives the result unchanged, so it must hold no secret.
 	Call func(ctx context.Context, issue Issue, arguments json.RawMessage) ToolResult

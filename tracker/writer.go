@@ -113,7 +113,7 @@ func (o Options) Finishes(state string) bool {
 // maxName is the greatest length of the name of a state or label, in runes.
 const maxName = 100
 
-// CheckName returns an [ErrInvalidConfig] unless a name can be that of a state or label;
+// CheckName returns an [ErrInvalidConfig] unless a name can be a state or label;
 // what says which of the two: one line of at most 100 characters, in which outer space
 // does not count.
 func CheckName(what, name string) error {

@@ -34,7 +34,7 @@ type Browser struct {
 	mu      sync.Mutex
 	last    int
 	waiting map[int]chan message
-	pages   map[string]*Page // by session
+	pages   map[string]*Page // pages by session
 	gone    error            // why no more answers come; nil while they do
 }
 
@@ -193,7 +193,7 @@ func (b *Browser) call(session, method string, params, result any) error {
 
 // Look describes the window and the preferences with which a page is opened.
 type Look struct {
-	Width    int // in pixels
+	Width    int // pixels
 	Height   int
 	Dark     bool
 	NoScript bool

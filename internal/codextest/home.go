@@ -14,9 +14,9 @@ import (
 // Home is a CODEX_HOME for the real Codex with which it uses a scripted model, connects
 // only to loopback, and fails at once where it would retry.
 type Home struct {
-	URL      string          // of the model
+	URL      string          // address of the model
 	Model    string          // gpt-5.5 when empty, which has plain tools; gpt-5.6 and later run code
-	Features map[string]bool // besides those that keep Codex quiet
+	Features map[string]bool // features to switch, besides the ones that keep Codex quiet
 	Config   string          // more of config.toml: tables
 }
 

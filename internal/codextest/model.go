@@ -29,7 +29,7 @@ type Model struct {
 
 // Lane is a sequence of replies to the requests that match.
 type Lane struct {
-	Match     *regexp.Regexp // on the request's body; nil matches every one
+	Match     *regexp.Regexp // pattern of the request's body; nil matches every request
 	PerThread bool           // each thread starts at the first reply
 	Loop      bool           // the first reply follows the last
 	Replies   []Reply

@@ -19,8 +19,8 @@ type Reply struct {
 	Items []Item
 	Usage *Usage // nil: 100 in, 20 out
 
-	Delay  time.Duration // before anything is sent
-	Header http.Header   // of the response, besides the usual
+	Delay  time.Duration // time before anything is sent
+	Header http.Header   // headers of the response besides the usual ones
 	Status int           // not 0: an HTTP error with this status and Body instead of a stream
 	Body   string
 
@@ -44,10 +44,10 @@ type End int
 
 const (
 	Whole  End = iota // completely
-	Closed            // after the items, cleanly but without response.completed
-	Cut               // after the items, in the middle of the stream
-	Hang              // after the items nothing more is sent until the client disconnects
-	Reset             // before the response has a status
+	Closed            // ends cleanly after the items, but without response.completed
+	Cut               // ends after the items, in the middle of the stream
+	Hang              // sends nothing after the items until the client disconnects
+	Reset             // ends before the response has a status
 )
 
 // Item is one item of a response: Message, Reasoning, Call, Custom or Raw.

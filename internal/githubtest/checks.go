@@ -17,18 +17,18 @@ import (
 // Check is a check run of a commit, or a commit status.
 type Check struct {
 	Status      bool   // a commit status, which has a Name, a State and a Summary alone
-	Name        string // of a job or a check run; the context of a commit status
-	Workflow    string // of a job of GitHub Actions; CI when empty
-	File        string // of the workflow; ci.yml when empty
+	Name        string // name of a job or a check run, or context of a commit status
+	Workflow    string // workflow of a job of GitHub Actions; CI when empty
+	File        string // file of the workflow; ci.yml when empty
 	Event       string // that started the workflow; pull_request when empty
-	App         string // slug of an App whose check it is; that of GitHub Actions when empty
+	App         string // slug of the App whose check it is; GitHub Actions when empty
 	By          string // who set a commit status; a deleted account when empty
-	State       string // of a check run its conclusion, or QUEUED or IN_PROGRESS; of a status SUCCESS, FAILURE, ERROR or PENDING
+	State       string // conclusion of a check run, QUEUED or IN_PROGRESS; SUCCESS, FAILURE, ERROR or PENDING for a status
 	Title       string
 	Summary     string
 	Steps       []Step
 	Annotations []Annotation
-	Log         string       // of a job
+	Log         string       // log of a job
 	LogHost     http.Handler // answers in place of the host that has Log; nil for that
 }
 

@@ -35,17 +35,17 @@ type GitHub struct {
 
 	mu           sync.Mutex
 	threads      []*thread         // issues and pull requests; the number of the first is 1
-	clock        time.Time         // of what happens; it goes on by a minute each time
-	now          func() time.Time  // in place of clock; nil for none
-	lastID       int               // of comments, reviews and checks
+	clock        time.Time         // time of the latest event; each one is a minute later
+	now          func() time.Time  // another clock; nil for none
+	lastID       int               // latest id of a comment, review or check
 	levels       map[string]string // roles by login
 	public       map[string]bool   // logins whose membership is public
-	accounts     map[string]string // by token, those that are not of a job
+	accounts     map[string]string // accounts by token; the token of a job is not among them
 	as           string            // the account of the request that is answered
 	keepBranches bool
-	answers      map[string]string   // of git, about commits
+	answers      map[string]string   // git's answers about commits
 	labels       []string            // that exist besides those that something carries or carried
-	checks       map[string][]*check // by commit
+	checks       map[string][]*check // checks by commit
 	rules        []Rule
 	artifacts    []*artifact
 	artifactHost string // address of the server that has them

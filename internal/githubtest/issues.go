@@ -15,7 +15,7 @@ type Issue struct {
 	Title, Body string
 	State       string // open or closed
 	Labels      []string
-	Author      string // login; that of a member when empty
+	Author      string // login; a member when empty
 	Assignees   []string
 	Comments    []Comment // given by the server, oldest first
 }
@@ -28,9 +28,9 @@ type thread struct {
 	labeled     []labeling
 	created     time.Time
 	updated     time.Time
-	edited      []time.Time // by a member
+	edited      []time.Time // times at which a member edited it
 	closings    []closing
-	conversions []closing // to a draft
+	conversions []closing // conversions to a draft
 	reviewers   []string
 
 	// Of a pull request.

@@ -28,7 +28,7 @@ type LineComment struct {
 
 // Thread is a discussion of reviews at a line of a file.
 type Thread struct {
-	ID                 string // in GraphQL
+	ID                 string // GraphQL id
 	Path               string
 	Line               int // 0 if the line is gone
 	Outdated, Resolved bool
@@ -38,16 +38,16 @@ type Thread struct {
 type review struct {
 	comment
 	verdict string
-	begun   []*discussion // those of its comments
+	begun   []*discussion // discussions that its comments began
 }
 
 // discussion is a Thread of a pull request.
 type discussion struct {
 	id       int
 	path     string
-	commit   string // at which the line was commented on
+	commit   string // commit on whose line the comment was made
 	original int    // the line there
-	line     int    // in the head; 0 if it is gone
+	line     int    // line of the head; 0 if it is gone
 	hunk     string
 	resolved bool
 	comments []*comment

@@ -10,7 +10,7 @@ import (
 // Rule is a rule of a ruleset of its own, for all branches.
 type Rule struct {
 	Type     string // required_signatures, creation, branch_name_pattern, update, pull_request or required_status_checks
-	Pattern  string // with which a branch_name_pattern wants names to begin
+	Pattern  string // beginning of the names that a branch_name_pattern takes
 	TakesNew bool   // whether required_status_checks holds for branches that exist alone
 	Bypassed bool   // whether the token may bypass it
 }

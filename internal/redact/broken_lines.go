@@ -30,8 +30,8 @@ type reading int
 
 const (
 	whole   reading = iota // as they are
-	codes                  // without what marks hexadecimal numbers: 0x and \x
-	dump                   // without the offset and the letters of a dump's line
+	codes                  // a line whose marks of hexadecimal numbers, 0x and \x, are left out
+	dump                   // a line of a dump whose offset and letters are left out
 	swapped                // the same, with two bytes in the other order, as od -x and hexdump print them
 )
 

@@ -17,7 +17,7 @@
 // user and password in a URL. The tables are in patterns.go and issuers.go, which names
 // their source. They leave prose, hashes, UUIDs and paths alone.
 //
-// [Redactor.Find] returns where secrets are in a file that is about to be published. It
+// [Redactor.Find] returns the places of secrets in a file that is about to be published. It
 // also finds a known secret that is broken into lines or columns (broken_lines.go).
 //
 // What is not found: a secret that was encoded twice, compressed, encrypted, or cut

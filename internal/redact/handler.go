@@ -66,7 +66,7 @@ func (r *Redactor) attr(a slog.Attr) slog.Attr {
 // as it is.
 func (r *Redactor) any(v any) (clean slog.Value) {
 	defer func() {
-		if p := recover(); p != nil { // in a method of v: a log line must not end the program
+		if p := recover(); p != nil { // a method of v panicked: a log line must not end the program
 			clean = slog.StringValue(r.String(fmt.Sprintf("!PANIC: %v", p)))
 		}
 	}()

@@ -91,7 +91,7 @@ var issuedTokens = []issued{
 	{[]string{"xkeysib-"}, 64, isHyphened, false}, // Brevo
 	{[]string{"NRAK-", "NRRA-"}, 27, isAlnum, true},
 	{[]string{"glsa_"}, 32, isWord, true},  // Grafana
-	{[]string{"glc_"}, 50, isBase64, true}, // of its cloud
+	{[]string{"glc_"}, 50, isBase64, true}, // its cloud's
 	{[]string{"phx_"}, 40, isAlnum, true},  // PostHog
 	{[]string{"PMAK-"}, 50, isHyphened, false},
 	{[]string{"dt0c01."}, 24, isAlnum, false}, // Dynatrace

@@ -11,9 +11,9 @@ const maxToken = 16 << 10
 
 // pattern describes tokens of one kind, by which unknown ones are found.
 type pattern struct {
-	prefix string // at least three bytes
+	prefix string // three bytes or more
 	// match is called with the cursor after the prefix. It moves the cursor to
-	// the end of what is to be hidden and returns where that begins.
+	// the end of what is to be hidden and returns its beginning.
 	match func(c *cursor) (start int, ok bool)
 	// word says that the token begins only where no word is going on.
 	word bool
@@ -69,7 +69,7 @@ var allPatterns = sync.OnceValue(func() (f struct{ any, issued *finder }) {
 // hiding what follows it makes no new token.
 func findPatterns(table []pattern) *finder {
 	f := &prefilter{}
-	byPrefix := map[string][]pattern{} // by the first three bytes
+	byPrefix := map[string][]pattern{} // patterns by their first three bytes
 	prefixes := map[string][]string{}
 	for _, p := range table {
 		f.add(p.prefix)

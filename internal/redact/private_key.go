@@ -11,7 +11,7 @@ func privateKey(c *cursor) (start int, ok bool) {
 	if !bytes.Contains(c.run(isTitle, 64), []byte("PRIVATE KEY")) || !c.literal("-----") {
 		return 0, false
 	}
-	end := 0 // of the last line that belongs to the key
+	end := 0 // end of the last line that belongs to the key
 	for headers := 0; c.i-c.start < maxPEM; {
 		skipLineEnds(c)
 		if c.literal("-----END ") {

@@ -28,7 +28,7 @@ type Redactor struct {
 	secrets  atomic.Pointer[knownSecrets]
 
 	mu        sync.Mutex          // guards encodings
-	encodings map[string]struct{} // of all secrets
+	encodings map[string]struct{} // encodings of all secrets
 }
 
 // New returns a Redactor of the token patterns and these secrets. Secrets that
@@ -45,8 +45,8 @@ func New(secrets ...string) *Redactor {
 
 // knownSecrets finds the secrets that the host knows.
 type knownSecrets struct {
-	*finder         // of their encodings
-	compact *finder // of their letters and digits; see compact
+	*finder         // a finder of their encodings
+	compact *finder // a finder of their letters and digits; see compact
 }
 
 // Add hides one more secret from now on. White space around it does not count,

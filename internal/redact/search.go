@@ -9,7 +9,7 @@ import (
 type Search struct {
 	finder  *finder
 	longest int    // length of the longest encoding
-	end     []byte // of what was written, one byte shorter than the longest encoding
+	end     []byte // end of the written text, one byte shorter than the longest encoding
 	found   bool
 }
 

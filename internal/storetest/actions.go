@@ -10,9 +10,9 @@ import (
 // Run is one attempt of a workflow run.
 type Run struct {
 	ID         int64
-	Attempt    int    // from 1; 0 means 1
+	Attempt    int    // attempt from 1; 0 means 1
 	Status     string // "queued", "in_progress", "completed", …
-	Conclusion string // of a completed one: "success", "cancelled", "timed_out", …
+	Conclusion string // conclusion of a completed run: "success", "cancelled", "timed_out", …
 	Jobs       []Job
 }
 

@@ -15,7 +15,7 @@ type Fault struct {
 	Status int         // answered instead
 	Says   string      // message of that answer
 	Body   string      // whole body of that answer, instead of JSON with the message
-	Header http.Header // of that answer
+	Header http.Header // headers of that answer
 	Lose   bool        // the connection breaks before the answer
 	Hang   bool        // no answer comes
 }

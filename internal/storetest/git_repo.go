@@ -86,7 +86,7 @@ func (r *gitRepo) readObject(name string) (id, kind, content string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, _ = fmt.Fprintln(r.in, name) // on failure there is nothing to read
+	_, _ = fmt.Fprintln(r.in, name) // a failure leaves nothing to read
 	head, err := r.out.ReadString('\n')
 	if err != nil {
 		return "", "", ""
@@ -166,7 +166,7 @@ func (r *gitRepo) moveBranch(branch, from, to string) bool {
 // writeTree stores a tree of files, given as blobs by path, and returns its name.
 func (r *gitRepo) writeTree(files map[string]string) string {
 	folders := map[string]map[string]string{}
-	entries := map[string]string{} // by name in git's order: a folder ends in a slash
+	entries := map[string]string{} // entries by name in git's order, in which a folder ends in a slash
 	for path, blob := range files {
 		folder, rest, nested := strings.Cut(path, "/")
 		if !nested {

@@ -35,7 +35,7 @@ type Hub struct {
 	asked     map[Op]int
 	log       []string
 	faults    map[Op][]Fault
-	faultsAt  map[int]Fault   // by the length of the log before the request
+	faultsAt  map[int]Fault   // faults by the length of the log before the request
 	denied    map[string]bool // permissions
 	protected map[string]bool // branches
 	runs      map[int64][]Run // attempts by run
@@ -130,7 +130,7 @@ func (h *Hub) Log() []string {
 	return append([]string{}, h.log...)
 }
 
-// count notes a request and returns how many there were before it.
+// count notes a request and returns the number of requests before it.
 func (h *Hub) count(op Op, r *http.Request) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 type Column struct {
 	Head  string
 	Right bool // aligned to the right: numbers
-	Min   int  // width that it needs to be useful; 0 is that of its text
-	Max   int  // width at which it yields room to others; 0 is that of its text
+	Min   int  // width that it needs to be useful; 0 is the width of its text
+	Max   int  // width at which it yields room to others; 0 is the width of its text
 	Drop  int  // order in which columns are dropped where there is no room, 1 first; 0 is never dropped
 }
 
@@ -58,7 +58,7 @@ func Widths(cols []Column, rows [][]string, width int) []int {
 	for i := range widths {
 		cut(i, 1)
 	}
-	for _, limited := range []bool{true, false} { // to its Max, then to all it can use
+	for _, limited := range []bool{true, false} { // first up to Max, then up to its text
 		for _, i := range order {
 			want := natural[i]
 			if most := cols[i].Max; limited && most > 0 {

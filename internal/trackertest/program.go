@@ -36,7 +36,7 @@ type Program struct {
 	t                testing.TB
 	binary, dir      string
 	variable, secret string   // the tracker's credential and what holds it
-	env              []string // besides that of the test
+	env              []string // variables besides the environment of the test
 }
 
 // NewProgram sets up the folder for a program that [Build] compiled. The variable is

@@ -61,11 +61,11 @@ var ErrTooLong = errors.New("the answer is too long")
 // Error is the failure of a request.
 type Error struct {
 	Kind   Kind
-	Answer Answer        // of the server; zero if it gave none
+	Answer Answer        // answer of the server; zero if it gave none
 	Wait   time.Duration // that the server asks for; 0 if it does not say
 	Reason string        // what happened
 	Remedy string        // what to do about it; empty if nothing is to be done
-	Err    error         // to wrap, such as the cause of the context that ended; may be nil
+	Err    error         // wrapped error, such as the cause of the ended context; may be nil
 }
 
 func (e *Error) Error() string {

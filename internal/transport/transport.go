@@ -56,10 +56,10 @@ const (
 // Transport sends requests to one server with one token. Its fields are set before the
 // first request. Any number of goroutines may use it.
 type Transport struct {
-	Timeout   time.Duration // of one try, its answer included
-	Pause     time.Duration // before the second try, on average
+	Timeout   time.Duration // time for one try, its answer included
+	Pause     time.Duration // average time before the second try
 	MaxAnswer int           // bytes of an answer
-	Log       *slog.Logger  // of requests that are repeated
+	Log       *slog.Logger  // log of repeated requests
 
 	// Limited returns true for an answer that is a rate limit, and its length: 0
 	// if the answer does not say. It is asked about every answer.

@@ -25,18 +25,18 @@ type Event struct {
 	Ref        string // such as refs/heads/main
 	Repository string // owner/name
 	RunID      string
-	RunAttempt int // from 1; 0 if unknown
+	RunAttempt int // attempt from 1; 0 if unknown
 	Job        string
 	RunnerOS   string // Linux, macOS or Windows
 	Fork       bool   // a pull request whose code is not of this repository
-	Visibility string // of the repository: public or private; empty if the event does not say
+	Visibility string // visibility of the repository: public or private; empty if the event does not say
 
-	File  string    // of the workflow, in the repository; empty if it is of another one
+	File  string    // path of the workflow in the repository; empty if it is in another one
 	Began time.Time // when the job did, about: the runner writes the payload first; zero if unknown
 }
 
 // Event reads the environment and the payload. With an [ErrEvent] everything that
-// could be read is filled in. Code counts as that of a fork unless the event shows
+// could be read is filled in. Code counts as a fork's unless the event shows
 // that it is not.
 func (r *Runtime) Event() (Event, error) {
 	e := Event{
@@ -135,7 +135,7 @@ func (p payload) subject() string {
 	return text.OneLine(cmp.Or(p.CheckSuite.Branch, p.WorkflowRun.Branch), maxWord)
 }
 
-// readPayload reads the file of the event. With an error it returns what could
+// readPayload reads the file of the event. With an error it returns the part that could
 // be read.
 func readPayload(path string) (payload, error) {
 	var p payload

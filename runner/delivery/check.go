@@ -13,7 +13,7 @@ import (
 // side.
 type Entry struct {
 	Mode git.Mode
-	Size int64 // of the content, in bytes
+	Size int64 // bytes of the content
 }
 
 // Change is a path that differs between the base and the work. A rename is two.
@@ -21,7 +21,7 @@ type Change struct {
 	Path     string
 	Old, New Entry
 	Binary   bool   // whether the new content has a NUL byte
-	Target   string // of the new link; empty for another entry
+	Target   string // target of the new link; empty for another entry
 	LFS      bool   // whether the old content is a pointer of Git LFS and the new content is not
 	Object   Object // that the new content stands for, if it is a pointer that the base does not have
 }
@@ -30,7 +30,7 @@ type Change struct {
 // object.
 type Object struct {
 	ID    string
-	Size  int64 // in bytes
+	Size  int64 // bytes
 	Taken bool  // whether it was taken with the work
 }
 
@@ -38,7 +38,7 @@ type Object struct {
 type Work struct {
 	Changes []Change
 	Commits int    // made by the agent
-	Links   []Link // of the base
+	Links   []Link // links of the base
 	// Twins holds pairs of names, as paths, that stand in one folder of the new tree and
 	// have the same fold, if one of them is new.
 	CaseCollisions [][2]string
@@ -235,7 +235,7 @@ func (v Verdict) Secret() bool {
 }
 
 // Twins returns the pairs of names of one folder that have the same fold, of which at
-// least one is new. The names are those of the folder in the new tree; "." is the top.
+// least one is new. The folder has them in the new tree; "." is the top.
 func Twins(folder string, names []string, isNew func(name string) bool) (twins [][2]string) {
 	join := func(name string) string {
 		if folder == "." {

@@ -138,7 +138,7 @@ func isDeviceName(folded string) bool {
 }
 
 // linkProblem returns the reason for which a symbolic link may leave the repository or hide where it
-// leads; empty when it stays inside. The path is that of the link.
+// leads; empty when it stays inside. The path names the link.
 //
 // A target climbs first and then descends. Each ".." at its beginning is one folder
 // up from the place of the link in the tree, which counts; one after a name could

@@ -15,7 +15,7 @@ import (
 func (s Settings) CheckContent(v *Verdict, c Change, oldContent, newContent []byte, secrets *redact.Redactor) {
 	for _, part := range []struct {
 		text []byte
-		name string // of the part, for the reason; empty for the content
+		name string // name of the part for the reason; empty for the content
 	}{{newContent, ""}, {[]byte(c.Path), "the path"}, {[]byte(c.Target), "the target of the link"}} {
 		secret, found := newSecret(secrets.Find(part.text), oldContent, part.text)
 		if !found {

@@ -32,8 +32,8 @@ type Rule struct {
 // use [Defaults].
 type Settings struct {
 	MaxFiles   int   // changed paths
-	MaxBytes   int64 // of all new content
-	MaxCommits int   // by the agent
+	MaxBytes   int64 // bytes of all new content
+	MaxCommits int   // commits by the agent
 	MaxBinary  int64 // bytes of one binary file
 	MaxLFS     int64 // bytes of all new objects of Git LFS
 	// LFS says that objects of Git LFS are delivered with their pointers. Without it a new
@@ -50,7 +50,7 @@ type Settings struct {
 	// matches them.
 	Workflow []string
 	// Issues holds the paths of the tracker's own folder of issues in the repository: what
-	// is merged there is an issue or a comment. They are refused as those of Workflow are.
+	// is merged there is an issue or a comment. They are refused as the paths of Workflow are.
 	Issues []string
 	// Tokens tells what happens to a text that looks like a credential. A secret of the
 	// run itself always refuses.
@@ -97,7 +97,7 @@ func Match(patterns []string, path string) bool {
 // matches reports whether a pattern matches a folded path. A pattern that is not a glob
 // matches nothing; ValidatePattern refuses it.
 func matches(pattern, folded string) bool {
-	if top, isTop := strings.CutPrefix(pattern, "/"); isTop { // of a built-in rule
+	if top, isTop := strings.CutPrefix(pattern, "/"); isTop { // only built-in rules begin so
 		pattern = top
 	} else if !strings.Contains(pattern, "/") {
 		pattern = "**/" + pattern

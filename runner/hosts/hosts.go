@@ -44,7 +44,7 @@ func Of(set string) []string { return slices.Sorted(slices.Values(sets[set])) }
 // The limits of a list. Codex compares each request with all of its names.
 const (
 	maxHosts = 100
-	maxName  = 253 // of the domain name system
+	maxName  = 253 // bound of the domain name system
 	maxLabel = 63
 )
 

@@ -20,7 +20,7 @@ func SystemLookup(ctx context.Context, host string) ([]netip.Addr, error) {
 // The bounds of a check.
 const (
 	lookupTime = 5 * time.Second
-	lookups    = 8 // at once
+	lookups    = 8 // lookups at once
 )
 
 // Refusal is a host whose addresses the sandbox does not let commands reach.
@@ -71,7 +71,7 @@ func (l Lookup) Check(ctx context.Context, hosts []string, private bool) []Refus
 }
 
 // isOwn reports whether an address is the machine itself, or one that is valid on its link
-// alone, such as that of a cloud's metadata.
+// alone, such as the address of a cloud's metadata.
 func isOwn(a netip.Addr) bool {
 	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast()
 }

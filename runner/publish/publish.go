@@ -20,7 +20,7 @@ import (
 type Publisher struct {
 	Policy  delivery.Settings
 	Secrets *redact.Redactor
-	Author  git.Person // of the commits that the host makes
+	Author  git.Person // author of the commits that the host makes
 	// KeepHistory says that the agent's own commits are pushed; else one commit is made
 	// of them.
 	KeepHistory bool
@@ -57,8 +57,8 @@ type Work struct {
 	Issue      string       // identifier
 	Branch     git.Branch   // the issue's, as [Locate] returns it
 	RemoteHead git.ObjectID // where the remote has the branch, as fetched last; zero if it has none
-	Title      string       // of the pull request, by the agent; may be empty
-	Text       string       // of the pull request, by the agent; may be empty
+	Title      string       // the agent's title of the pull request; may be empty
+	Text       string       // the agent's text of the pull request; may be empty
 	Default    string       // the title if the agent gave none
 	Closing    string       // a line that closes the issue when the work is merged; empty for none
 	Tested     string       // what is known of tests, a paragraph by the host; empty for nothing
@@ -85,7 +85,7 @@ type Result struct {
 	Secret   bool             // whether work that is not published holds a secret, also in its history: it must not be kept as files
 	Pushed   bool             // whether the branch was moved, or a patch written
 	There    bool             // whether the branch, or a patch, has the work: by this publication or an earlier one
-	State    PullState        // of the pull request
+	State    PullState        // state of the pull request
 	Warnings []string         // what failed and does not matter for the work
 }
 
@@ -195,7 +195,7 @@ func (p *Publisher) check(ctx context.Context, w Work, r *Result) ([]git.Change,
 	changes, verdict, err := p.judge(ctx, w.Incoming, w.RemoteHead)
 	r.Verdict = verdict
 	for _, warning := range verdict.Warnings {
-		if !slices.Contains(r.Warnings, warning) { // after a merge the work is checked again
+		if !slices.Contains(r.Warnings, warning) { // the work is checked again when it was merged
 			r.Warnings = append(r.Warnings, warning)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // Record holds what a run leaves to the next about the delivery of an issue. The zero
 // value stands for no delivery.
 type Record struct {
-	Branch git.Branch // on the remote
+	Branch git.Branch // branch of the remote
 	Base   git.Branch // that the work is for
 	// Head is where we left the branch, or the commit that a patch was made of; zero before
 	// the first push.
@@ -17,9 +17,9 @@ type Record struct {
 	// Pushing is the commit of a push that has begun; zero if none has, or if its end is
 	// known. The branch is at Head or at Pushing.
 	Pushing git.ObjectID
-	Number  int       // of the pull request; 0 for none
-	URL     string    // of the pull request, or the path of the patch
-	At      time.Time // of the latest push
+	Number  int       // number of the pull request; 0 for none
+	URL     string    // address of the pull request, or path of the patch
+	At      time.Time // time of the latest push
 }
 
 // IsZero reports whether nothing was delivered or begun.

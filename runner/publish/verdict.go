@@ -16,7 +16,7 @@ import (
 // Bounds of what is looked at in a file, in bytes.
 const (
 	binaryProbe = 8000 // bytes at the beginning, in which git too looks for a NUL byte
-	maxPointer  = 1024 // of a pointer of Git LFS
+	maxPointer  = 1024 // bytes of a pointer of Git LFS
 )
 
 // lfsPointer begins every pointer of Git LFS.
@@ -85,7 +85,7 @@ func (p *Publisher) lookAtAll(ctx context.Context, in *git.Incoming, all []git.C
 	return nil
 }
 
-// since returns those of the changes up to a commit that a branch at onto does not have.
+// since returns the changes up to a commit that a branch at onto does not have.
 func since(ctx context.Context, in *git.Incoming, onto, commit git.ObjectID, all []git.Change) ([]git.Change, error) {
 	if onto.IsZero() {
 		return all, nil

@@ -12,9 +12,9 @@ import (
 // Question is something that has to be known for a setup. It is asked at a terminal, or
 // answered by a flag.
 type Question struct {
-	Name    string   // of the flag
+	Name    string   // name of the flag
 	Text    string   // as it is asked
-	Usage   string   // of the flag
+	Usage   string   // usage of the flag
 	Choices []string // answers that completion suggests; nil for none
 
 	needed   func(Setup) bool // nil: always
@@ -28,7 +28,7 @@ func (q Question) Needed(s Setup) bool { return q.needed == nil || q.needed(s) }
 // Default returns the default answer; empty if there is none.
 func (q Question) Default(s Setup) string { return q.standard(s) }
 
-// Take puts an answer into the setup, or returns what is wrong with it. A choice may be
+// Take puts an answer into the setup, or returns the error in it. A choice may be
 // written in capitals, and with other signs between its words: GitHub, pull request.
 func (q Question) Take(s *Setup, answer string) error {
 	plain := strings.NewReplacer(" ", "_", "-", "_").Replace(answer)

@@ -24,7 +24,7 @@ type Setup struct {
 	Tracker  string // github, linear or file
 	Delivery string // pull_request, branch or patch
 	Cron     string // when runs of Actions start; empty for no workflow of Actions
-	Project  string // of Linear: its slugId
+	Project  string // slugId of a project of Linear
 
 	Folder     string   // name of the folder of the checkout
 	Server     string   // https://github.com, or another server that speaks its API
@@ -32,7 +32,7 @@ type Setup struct {
 	Workflows  []string // names of the repository's own workflows that check pull requests
 	originHost string   // host of the origin of the checkout; empty if it is not known
 
-	Preparation setup.Suggestion // of the project; without a script if nothing fits
+	Preparation setup.Suggestion // preparation of the project; it has no script if nothing fits
 }
 
 // The conditions and values of the templates.

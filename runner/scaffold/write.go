@@ -19,7 +19,7 @@ func Write(folder string, files []File) (written []File, err error) {
 		return nil, err
 	}
 	defer root.Close()
-	var made []string // in the order in which they were made
+	var made []string // files in the order in which they were made
 	defer func() {
 		if err != nil {
 			for _, name := range slices.Backward(made) {

@@ -11,7 +11,7 @@ import (
 
 // Kind is a row of the table of kinds of projects.
 type Kind struct {
-	Name     string   // of its tool
+	Name     string   // name of its tool
 	Hosts    string   // name of the set of hosts that it fetches from; kinds with the same set are one ecosystem
 	Files    []string // patterns: a folder with one of these is such a project
 	With     string   // file that must be beside it; empty for none
@@ -87,7 +87,7 @@ type Suggestion struct {
 	Hosts    []string // setup.network: names of sets
 	Makes    []string // folders of the checkout in which the script installs
 	Full     bool     // setup.network_mode is full, for tools that do not take the certificate of Codex
-	Exposed  []string // those of Makes that git does not ignore
+	Exposed  []string // parts of Makes that git does not ignore
 	Installs []string // commands for a runner of GitHub that lacks the tools
 }
 
@@ -139,7 +139,7 @@ func scriptOf(lines []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// projectsOf returns the projects of a checkout, those of a folder before those below it.
+// projectsOf returns the projects of a checkout, a folder's own before the ones below it.
 func projectsOf(paths []string) (found []project) {
 	folders := map[string][]string{}
 	for _, p := range paths {

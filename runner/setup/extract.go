@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	maxWindow = 32 << 20 // bytes of memory that a pack may ask for; those of Save need less
+	maxWindow = 32 << 20 // bytes of memory that a pack may ask for; the packs of Save need less
 	// maxStream bounds what comes out of a pack, in bytes: the files, and three blocks about each.
 	maxStream = MaxBytes + MaxFiles*4*512
 )
 
 // Extract writes the streams of a pack for a workspace in these places. A nil writer drops
-// its stream. The errors are [ErrDamaged] and those of the writers.
+// its stream. It fails with [ErrDamaged], and as the writers do.
 func (p *Pack) Extract(to Places, work, home io.Writer) error {
 	err := p.extract(to, work, home)
 	if err != nil {

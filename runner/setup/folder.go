@@ -40,8 +40,8 @@ type Folder struct {
 type Pack struct {
 	Key   Key
 	Path  string
-	Size  int64 // in bytes, compressed
-	begin int64 // of the compressed stream
+	Size  int64 // bytes of the compressed stream
+	begin int64 // offset of the compressed stream
 	file  *os.File
 }
 
@@ -125,7 +125,7 @@ func (f Folder) write(key Key, write func(io.Writer) error) (err error) {
 		}
 	}()
 	sum := sha256.New()
-	_, err = io.WriteString(draft, headOf(key, sum)) // of the right length
+	_, err = io.WriteString(draft, headOf(key, sum)) // a placeholder of the right length
 	if err == nil {
 		err = write(io.MultiWriter(draft, sum))
 	}

@@ -17,7 +17,7 @@ import (
 // The bounds of a pack. Each session copies all of it.
 const (
 	MaxFiles = 500_000
-	MaxBytes = 4 << 30 // of all files, not compressed
+	MaxBytes = 4 << 30 // bytes of all files before compression
 )
 
 // maxText bounds the files in which the path of the folder is replaced, in bytes.
@@ -28,14 +28,14 @@ var ErrRefused = errors.New("setup_refused")
 
 // Places are the folders of a preparation, or of a workspace that gets one: absolute paths.
 type Places struct {
-	Work string // of the work tree
-	Home string // of the room
+	Work string // path of the work tree
+	Home string // path of the room's home
 }
 
 // Made is the result of a preparation, as it was found.
 type Made struct {
 	Places
-	WorkTar, HomeTar io.Reader // with names relative to each place
+	WorkTar, HomeTar io.Reader // archives with names relative to each place
 	Secrets          []string  // values that only the script may know
 }
 

@@ -79,7 +79,7 @@ func flow(names []string) string {
 func quoted(text string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // of && and >
+	e.SetEscapeHTML(false) // && and > stay as they are
 	_ = e.Encode(text)     // strings always encode
 	return strings.TrimSpace(b.String())
 }

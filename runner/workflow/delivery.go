@@ -34,21 +34,21 @@ type Delivery struct {
 	Verified      bool          // publish commits that GitHub signs
 	Verify        string        // shell command that checks the work; empty checks nothing
 	VerifyRounds  int           // turns in which the agent may fix work that fails the check
-	VerifyTimeout time.Duration // of the check; positive
+	VerifyTimeout time.Duration // time for the check; positive
 	Folder        string        // absolute path of the folder for patches; empty for none
 	Draft         bool          // open pull requests as drafts
-	Labels        []string      // of pull requests
+	Labels        []string      // labels of pull requests
 	Assignees     []string      // logins
 	Reviewers     []string      // logins, and teams as owner/team
 	HandOver      HandOver
-	MergedState   string // of an issue whose pull request was merged; empty leaves it as it is
+	MergedState   string // state of an issue whose pull request was merged; empty leaves it as it is
 }
 
-// Feedback says whose word counts besides that of people with write access, and how
+// Feedback says whose word counts besides the word of people with write access, and how
 // people see that an issue waits for them.
 type Feedback struct {
 	Bots  []string // logins
-	Label string   // of a parked issue; empty for none
+	Label string   // label of a parked issue; empty for none
 }
 
 // HandOver is the change of an issue that hands it over to people when its work is

@@ -21,8 +21,8 @@ type front struct {
 // value holds what is written for a key, or its default.
 type value struct {
 	key    string
-	line   int        // of the key, or of the item of a list; 0 for a default
-	column int        // on that line
+	line   int        // line of the key, or of the item of a list; 0 for a default
+	column int        // column of that line
 	raw    any        // never nil; a string for a default
 	node   *yaml.Node // nil for a default
 }

@@ -43,7 +43,7 @@ func decodeFront(front []byte) (*yaml.Node, []Problem) {
 		return nil, append(c.problems, broken(root.Line, ErrNotAMap, "write settings as `key: value`")...)
 	}
 	var whole any
-	if err := doc.Decode(&whole); err != nil { // by what is left, such as aliases that multiply
+	if err := doc.Decode(&whole); err != nil { // aliases that multiply, for example
 		return nil, append(c.problems, broken(0, ErrParse, "%s; correct the front matter", strings.TrimPrefix(err.Error(), "yaml: "))...)
 	}
 	return root, c.problems

@@ -26,7 +26,7 @@ type Inspection struct {
 	written   map[string]value
 }
 
-// Inspect reads the file and returns what it says. It fails with [ErrMissingFile] alone, and
+// Inspect reads the file and returns its inspection. It fails with [ErrMissingFile] alone, and
 // does not change what [Source.Current] returns.
 func (s *Source) Inspect() (Inspection, error) {
 	path, content, err := read(s.path)
@@ -100,7 +100,7 @@ func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	d.warnAboutCredentials(content)
 }
 
-// placeMissing gives the problems of keys that are not written a place: that of the nearest
+// placeMissing gives the problems of keys that are not written a place: the place of the nearest
 // section which is. repository.url is missing, too, where only the section delivery is written.
 func (d *decoder) placeMissing() {
 	for i, p := range d.problems {

@@ -98,7 +98,7 @@ const (
 type file struct {
 	front  []byte // the front matter; the delimiters are empty lines, so that its line numbers are the file's
 	prompt []byte // trimmed
-	line   int    // of the file, on which the prompt begins
+	line   int    // line of the file on which the prompt begins
 }
 
 // split returns the parts of a file (SPEC §5.2). A problem means that it is not known

@@ -11,7 +11,7 @@ import (
 
 // The categories of workflow errors; their text is the category that logs and
 // reports show (SPEC §5.5). Each package declares its own; wrong tracker settings are
-// also found under those of package tracker.
+// also found under the categories of package tracker.
 var (
 	// ErrMissingFile: the file cannot be read.
 	ErrMissingFile = errors.New("missing_workflow_file")
@@ -29,8 +29,8 @@ type Problem struct {
 	Key      string // e.g. agent.max_turns
 	Value    string // as a person would write it; empty when missing or possibly secret
 	Reason   string // what is wrong, and how to fix it
-	Line     int    // in the file, of the key or of a section that lacks it; 0 when neither is in it
-	Column   int    // on the line, from 1; 0 when it is not known
+	Line     int    // line of the key in the file, or of a section that lacks it; 0 when neither is there
+	Column   int    // column of that line, from 1; 0 when it is not known
 	Category error  // a narrower category than ErrInvalid; usually nil
 	Unknown  bool   // nothing reads the key, so the others are as they would be without it
 }

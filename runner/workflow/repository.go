@@ -17,7 +17,7 @@ type Repository struct {
 	Base         git.Branch // zero is the default branch of the remote
 	Token        string     // credential for Remote alone; empty for none
 	SecretEnv    []string   // environment variables that hold the token, or would if nothing were written
-	BranchPrefix string     // of the issues' branches
+	BranchPrefix string     // beginning of the issues' branches
 	LFS          bool       // whether files in Git LFS have their contents in the workspaces
 	Paths        []string   // folders whose files are in a workspace, with those beside and above them; empty for all
 	Submodules   bool       // whether the submodules of the base branch are in a workspace
@@ -53,8 +53,8 @@ func (d *decoder) decodeRepository() {
 // address is the address of a repository.
 type address struct {
 	text   string // a URL, or an absolute path
-	scheme string // of the URL; empty for a path
-	host   string // of the URL, in lower case; empty for a path
+	scheme string // scheme of the URL; empty for a path
+	host   string // host of the URL in lower case; empty for a path
 }
 
 // address returns the address that repository.url means. No problem shows it, because it may hold
@@ -71,7 +71,7 @@ func (d *decoder) address() (address, bool) {
 	}
 	remote, err := git.ParseRemote(text, "")
 	if err != nil {
-		_, reason, _ := strings.Cut(err.Error(), git.ErrRemote.Error()+": ") // without the address
+		_, reason, _ := strings.Cut(err.Error(), git.ErrRemote.Error()+": ") // the address is left out
 		return fail(git.ErrRemote, reason)
 	}
 	u, err := url.Parse(remote.URL())

@@ -11,7 +11,7 @@ import (
 
 // The bounds of agent.runs_on: the labels of every shard travel in one output of a job.
 const (
-	maxRunnerLabels = 10  // of one entry
+	maxRunnerLabels = 10  // labels of one entry
 	maxRunnerLabel  = 100 // bytes
 )
 

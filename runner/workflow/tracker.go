@@ -121,7 +121,7 @@ func (t *trackerSection) decodeStates(has tracker.States) {
 	}
 }
 
-// stateItem returns the place at which a list names a state. Its key is that of the list.
+// stateItem returns the place at which a list names a state, with the key of the list.
 func (t *trackerSection) stateItem(key, state string) value {
 	v := t.written[key]
 	items, _ := v.raw.([]any)

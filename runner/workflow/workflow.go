@@ -38,7 +38,7 @@ type Workflow struct {
 	Prompt   string // the Markdown body, trimmed
 	// PromptLine is the line of the file on which Prompt begins.
 	PromptLine int
-	Warnings   []string // for people: ignored or suspicious settings, one sentence each
+	Warnings   []string // sentences for people about ignored or suspicious settings
 }
 
 // Settings holds the typed values of the front matter (SPEC §4.1.3).
@@ -47,12 +47,12 @@ type Settings struct {
 	Poll      time.Duration // between two ticks; positive
 	Workspace workspace.Config
 	Policy    schedule.Policy
-	MaxTurns  int // of one session; positive
+	MaxTurns  int // turns of one session; positive
 	// RunsOn holds the labels of the runner that works on an issue in a fleet, by a label
 	// of the issue in normal form.
 	RunsOn map[string][]string
 	Codex  codex.Config
-	Port   *int // of the status server: nil is off, 0 any free port
+	Port   *int // port of the status server: nil is off, 0 any free port
 
 	Repository *Repository // nil: the hooks bring the files and take the work
 	Delivery   Delivery
@@ -66,8 +66,8 @@ type Settings struct {
 	Loopback bool
 	// UnixSockets lets them open Unix sockets of their own. It is never set without Loopback.
 	UnixSockets bool
-	// Network are the hosts that the agent's commands reach, HookNetwork those of hooks in the
-	// sandbox, and SetupNetwork those of Setup.Run.
+	// Network names the hosts that the agent's commands reach, HookNetwork the hosts of hooks in the
+	// sandbox, and SetupNetwork the hosts of Setup.Run.
 	Network, HookNetwork, SetupNetwork codex.Network
 	Setup                              setup.Config
 }
@@ -111,11 +111,11 @@ type Source struct {
 	env  Env
 
 	content []byte   // that was parsed last; nil before the first time
-	err     error    // of that parse
+	err     error    // error of that parse
 	good    Workflow // the last one that parsed without an error
 
-	read   stamp // of the file that was read last
-	looked stamp // of the file at the last call of Changed
+	read   stamp // stamp of the file that was read last
+	looked stamp // stamp of the file at the last call of Changed
 }
 
 // stamp identifies a content of a file, as far as its metadata can. It is zero for a file
@@ -156,7 +156,7 @@ func (s *Source) Changed() bool {
 
 // Current reads the file again. When it cannot be used, Current returns the error
 // together with the last good workflow, or with the zero Workflow if there never was
-// one. Its errors are those of [Parse], and [ErrMissingFile]. While there is an error
+// one. It fails as [Parse] does, and with [ErrMissingFile]. While there is an error
 // the caller must not dispatch; with a good workflow it continues to reconcile running
 // sessions (SPEC §6.3).
 func (s *Source) Current() (Workflow, error) {

@@ -80,9 +80,9 @@ func toValidText(text []byte) string {
 // change is what is changed in an issue file. An empty part is left alone.
 type change struct {
 	state   string
-	comment string // of the agent, or with a key of the program
-	key     string // of the comment that is replaced if there is one
-	label   string // in normal form
+	comment string // a comment of the agent, or one with a key of the program
+	key     string // key of the comment that this one replaces; empty for a new one
+	label   string // normal form of a label
 	remove  bool   // the label
 
 	at       time.Time

@@ -129,7 +129,7 @@ const (
 type snapshot struct {
 	folder  *folder
 	root    *os.Root
-	records map[string]*record // by identifier; nil for what is not an issue
+	records map[string]*record // records by identifier; nil for a file that is no issue
 }
 
 // record holds the content of an issue file.

@@ -38,7 +38,7 @@ func (f *folder) updateTool() tracker.Tool {
 	}
 }
 
-// update performs a call of the tool and returns what it did.
+// update performs a call of the tool and returns its effects in words.
 func (f *folder) update(ctx context.Context, id string, arguments json.RawMessage) (string, error) {
 	requested, err := decodeArguments(arguments)
 	if err != nil {

@@ -47,7 +47,7 @@ type repository struct {
 	noting sync.Mutex // held while a note of an agent is set
 
 	mu             sync.Mutex
-	pages          map[string]*cachedPage    // by address: answers for conditional requests
+	pages          map[string]*cachedPage    // answers for conditional requests, by address
 	openPages      int                       // length of the list of open issues when it was last read; 0 before
 	blockers       map[blockersKey][]*record // what blocks an issue
 	projectChecked bool                      // the board was checked

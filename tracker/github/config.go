@@ -33,8 +33,8 @@ type Config struct {
 	StateLabelPrefix string         // the state is what follows it in a label; "" without
 	PriorityLabels   map[string]int // priority by label in normal form
 	Trust            Trust
-	TrustLabel       string   // in normal form; "" when no label vouches for an issue
-	ToolLabels       []string // in normal form: the agent may put them on its issue, and take them off
+	TrustLabel       string   // label in normal form; "" when no label vouches for an issue
+	ToolLabels       []string // labels in normal form that the agent may put on its issue and take off
 
 	tracker.Options // set by Open
 }

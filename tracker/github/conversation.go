@@ -28,7 +28,7 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 		return nil, failed(op, err)
 	}
 	all := map[tracker.ID]tracker.Comments{}
-	for id, from := range since { // in another order each time: what waits is not always the same
+	for id, from := range since { // the order of a map is random, so it is not always the same issues that wait
 		n, _ := strconv.Atoi(string(id))
 		status, there := statuses[n]
 		if !there || strconv.Itoa(n) != string(id) || status.Edited.Before(from) {
@@ -55,7 +55,7 @@ type talk struct {
 	node     string
 	from     time.Time // what changed before is not in it
 	edited   time.Time // when one of the comments changed last
-	total    int       // of the comments then, also those from before
+	total    int       // number of all comments then, older ones included
 	comments []client.PullComment
 }
 

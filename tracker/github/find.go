@@ -24,8 +24,8 @@ var (
 	})
 )
 
-// Identifier implements [tracker.Config]. The number may be that of a pull request. A name
-// with another repository than that of the settings is not understood.
+// Identifier implements [tracker.Config]. The number may belong to a pull request. A name
+// with another repository than the one in the settings is not understood.
 func (c *Config) Identifier(name string) string {
 	n := c.numberOf(name)
 	if n == 0 {

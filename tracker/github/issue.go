@@ -62,7 +62,7 @@ func (r *repository) toIssues(ctx context.Context, records []*record, wanted map
 // candidate is a record that could be worked on, as far as the record itself tells.
 type candidate struct {
 	*record
-	index int  // of its issue in the result of toIssues
+	index int  // place of its issue in the result of toIssues
 	again bool // it was worked on before, so a label that vouched for it may be off
 }
 

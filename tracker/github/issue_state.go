@@ -25,7 +25,7 @@ const (
 // its labels, or only from whether it is open.
 type stateSource struct {
 	onProject        bool
-	prefix           string   // of state labels; "" when labels give no state
+	prefix           string   // beginning of the labels that give a state; "" when no label does
 	active, terminal []string // the states of the workflow, in normal form
 }
 

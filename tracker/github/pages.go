@@ -55,7 +55,7 @@ func (r *repository) readPages(ctx context.Context, op, first string, keep bool,
 }
 
 // readPage returns one page, from the cache when GitHub says that it has not
-// changed. Its errors are those of the client.
+// changed. It fails as the client does.
 func (r *repository) readPage(ctx context.Context, at string, keep bool) (*cachedPage, error) {
 	known := r.cached(at)
 	a, err := r.getIfChanged(ctx, at, known)

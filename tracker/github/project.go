@@ -79,7 +79,7 @@ func (r *repository) projectStatuses(ctx context.Context, records []*record) (ma
 	}
 	chunks := slices.Collect(slices.Chunk(ids, maxNodes))
 	if len(chunks) == 0 {
-		chunks = [][]string{{}} // to check the board
+		chunks = [][]string{{}} // ids of issues whose place on the board is checked
 	}
 	parts := make([]map[string]projectStatus, len(chunks))
 	err := inParallel(ctx, len(chunks), func(ctx context.Context, i int) (err error) {

@@ -41,7 +41,7 @@ type textVersion struct {
 type editFacts struct {
 	changes    []change
 	complete   bool      // all changes are known
-	labeling   *labeling // of the label of trust; nil when it is not known
+	labeling   *labeling // the latest event of the label of trust; nil when it is not known
 	unreadable string    // why nothing is known; such facts are not kept
 }
 
@@ -84,7 +84,7 @@ func (t *trustChecker) dropStrangers(ctx context.Context, candidates []candidate
 	}
 	isStranger := func(c candidate) bool { return !c.again && !isAssociate(c.record) && !t.hasTrustLabel(c.record) }
 	var unknown []string
-	denials := map[string]string{} // of people, by login
+	denials := map[string]string{} // reasons by login
 	for _, c := range candidates {
 		login := c.GetUser().GetLogin()
 		if _, listed := denials[login]; listed || !isStranger(c) || c.GetUser().GetType() != "User" {
@@ -113,7 +113,7 @@ func (t *trustChecker) dropStrangers(ctx context.Context, candidates []candidate
 		why := denials[c.GetUser().GetLogin()]
 		if c.GetUser().GetType() != "User" {
 			var err error
-			if why, err = t.authorDenial(ctx, c.record); err != nil { // without a request
+			if why, err = t.authorDenial(ctx, c.record); err != nil { // this takes no request
 				return nil, err
 			}
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // checkSettings checks that the project exists and that its teams have the states
-// that the workflow names: every active one, that of the hand-over, and at least one
+// that the workflow names: every active one, the state of the hand-over, and at least one
 // terminal one, because the usual list of terminal states has more names than a board. It
 // warns of labels that do not exist.
 func (r *reader) checkSettings(ctx context.Context) error {

@@ -11,7 +11,7 @@ import (
 
 // Linear takes the id of a new comment from its author. The ids of the comments that this
 // program posts, for itself and for the agent, have a beginning of their own, because the
-// key may be that of a person who writes comments too. They have the form of a UUID of
+// key may belong to a person who writes comments too. They have the form of a UUID of
 // version 4, in which "SYMPHONY" is spelled.
 const (
 	programComment = "53594d50-484f-4e59-8"

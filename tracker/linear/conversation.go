@@ -17,7 +17,7 @@ import (
 // conversation implements [tracker.Conversation].
 type conversation struct{ *reader }
 
-// discussionQuery asks for those of some issues that have comments since a time, with the
+// discussionQuery asks for the issues, among some, that have comments since a time, with the
 // newest of these comments. Linear charges for the sizes of the pages.
 type discussionQuery struct {
 	Issues page[struct {

@@ -15,7 +15,7 @@ import (
 var commentInputs = nameSet(`commentBody commentBodyData`)
 
 // markComments makes the comments of an operation the agent's: it gives each new one an
-// id that identifies it as the agent's. It returns why the operation is refused if that
+// id that identifies it as the agent's. It returns the reason for a refusal if that
 // changes a comment without such an id, or writes a comment in another way. Otherwise the
 // agent could say something in the name of the person whose key it is.
 func (op *operation) markComments() error {

@@ -18,7 +18,7 @@ import (
 // the project has it) and whatever else the method needs.
 type writer struct{ *reader }
 
-// moveSubject asks for an issue and the states that it can have, those of its team.
+// moveSubject asks for an issue and the states of its team, which it can have.
 type moveSubject struct {
 	Issues page[struct {
 		Trashed bool

@@ -18,11 +18,11 @@ const maxPeople = 1000
 // limit. Any number of goroutines may use it.
 type Access struct {
 	client   *Client
-	isMarked func(text string) bool // whether a text ends like those of the program and its agent
+	isMarked func(text string) bool // whether a text ends as the program's and its agent's texts do
 	Limit    time.Duration          // the age until which an answer is used
 
 	mu     sync.Mutex
-	people map[string]permission // by login in lower case
+	people map[string]permission // permissions by login in lower case
 }
 
 // NewAccess returns an Access that uses an answer of GitHub until it has this age. isMarked

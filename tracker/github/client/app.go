@@ -26,8 +26,8 @@ type AppConfig struct {
 	// Permissions are all that its tokens have, besides reading what the repository is.
 	Permissions []Permission
 	Issued      func(token string) // is called with each new token before it is used; may be nil
-	Log         *slog.Logger       // of requests that are repeated; nil for none
-	Names       AppNames           // of the settings above
+	Log         *slog.Logger       // log of repeated requests; nil for none
+	Names       AppNames           // names of the settings above
 }
 
 // AppNames says how the settings of an App are called in errors.
@@ -70,7 +70,7 @@ func NewApp(cfg AppConfig, base http.RoundTripper) (*App, error) {
 // Bounds of the time that a token has left.
 const (
 	renewBefore = 10 * time.Minute // so that no command of git outlives its token
-	lastResort  = time.Minute      // for which an old token is used if there is no new one
+	lastResort  = time.Minute      // how long an old token is used if there is no new one
 )
 
 // Token returns a token for the repository that lives for some minutes at least. The
@@ -193,7 +193,7 @@ func permissionsOf(permissions []Permission) map[string]string {
 // The first row that matches counts.
 var appRefusals = []struct {
 	statuses []int
-	words    string // in GitHub's answer; empty for any
+	words    string // part of GitHub's answer; empty for any answer
 	reason   string // {id} and {key} stand for the names of these settings
 }{
 	{[]int{401, 404}, "integration not found", "there is no App of this number: correct {id}"},

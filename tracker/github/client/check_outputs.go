@@ -24,7 +24,7 @@ const (
 	maxLogs        = 10       // logs
 	maxLog         = 64 << 10 // bytes of the end of a log
 	maxLogLines    = 200
-	maxAnnotations = 20      // of a check, failures first
+	maxAnnotations = 20      // annotations of a check, failures first
 	maxRemark      = 2 << 10 // bytes of an annotation, and of a summary
 )
 

@@ -14,7 +14,7 @@ import (
 // Checks tells how the checks of a commit stand: check runs, of which GitHub Actions
 // makes one for each job, and commit statuses.
 type Checks struct {
-	Failed  []FailedCheck // by name
+	Failed  []FailedCheck // checks in the order of their names
 	Running int           // that have not ended
 	Lacks   []Lack        // checks that the token may not see are in neither of them
 }
@@ -22,8 +22,8 @@ type Checks struct {
 // FailedCheck is a check that has ended without success.
 type FailedCheck struct {
 	Node     string // id in GraphQL
-	Name     string // of a job its name in the workflow
-	Workflow string // of a job of GitHub Actions; empty for other checks, or if it is not known
+	Name     string // name of the check; the name in the workflow for a job
+	Workflow string // workflow of a job of GitHub Actions; empty for other checks, or if it is not known
 	App      string // slug of the App, such as github-actions; empty for a commit status
 	Bot      string // login of the App or bot that reports it; empty for a job of GitHub Actions, and for a person's commit status
 	URL      string

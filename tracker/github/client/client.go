@@ -47,8 +47,8 @@ type Config struct {
 	Repo   string       // owner/name
 	APIURL string       // root of the REST API; empty for github.com's
 	Token  string       // sent as a Bearer token
-	Log    *slog.Logger // of requests that are repeated; nil for none
-	Names  Names        // of the three settings above
+	Log    *slog.Logger // log of repeated requests; nil for none
+	Names  Names        // names of the three settings above
 	// Tokens returns the token of a request in place of Token, as [App.Token] does; nil
 	// if there is a Token.
 	Tokens func(context.Context) (string, error)
@@ -66,12 +66,12 @@ type Client struct {
 	Transport *transport.Transport
 
 	repo  string // owner/name
-	root  string // of the REST API, without a slash at its end
+	root  string // address of the REST API, without a slash at its end
 	names Names
 	graph *graphql.Client
 	pages transport.Pages // further ones of what people say
 
-	content *transport.Pace // of what creates content
+	content *transport.Pace // pace of requests that create content
 }
 
 // New returns a Client. It checks the settings, and sends no request. A nil base is
@@ -154,7 +154,7 @@ type Request struct {
 	Path       string // escaped, below the root of the API; or an address there
 	Permission Permission
 	Body       any    // sent as JSON; nil for none
-	ETag       string // of the answer that is known; a status of 304 is then an error
+	ETag       string // ETag of the known answer; the status 304 is an error then
 	Accept     string // empty for JSON
 	Repeatable bool   // may be sent twice, though it is not a GET
 }

@@ -14,7 +14,7 @@ import (
 // pageBack is the last part of a list in GraphQL, and where the part before it ends. Its
 // items may be null.
 type pageBack[T any] struct {
-	TotalCount int // of the list
+	TotalCount int // length of the whole list
 	Nodes      []*T
 	PageInfo   struct {
 		HasPreviousPage bool

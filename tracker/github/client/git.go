@@ -61,7 +61,7 @@ func (c *Client) UpdateRef(ctx context.Context, name, sha string) error {
 	return err
 }
 
-// CreateTree makes a tree: that of a commit, or an empty one without it, with these
+// CreateTree makes a tree from the tree of a commit, or from an empty one, with these
 // files. It returns the paths of all that the tree holds.
 func (c *Client) CreateTree(ctx context.Context, base string, files map[string]string) (sha string, paths []string, err error) {
 	body := struct {
@@ -93,7 +93,7 @@ func (c *Client) CreateCommit(ctx context.Context, message, tree string, parents
 type SignedCommit struct {
 	SHA    string
 	Signed bool   // whether it is
-	Reason string // in GitHub's words, such as "unsigned"
+	Reason string // GitHub's word for it, such as "unsigned"
 }
 
 // SignCommit makes a commit that no ref points to, of a tree that the repository has.

@@ -16,7 +16,7 @@ type IssueStatus struct {
 	Node    string    // id in GraphQL
 	Updated time.Time // when GitHub says that the issue changed last
 	Edited  time.Time // when one of its comments changed last; zero for none
-	Total   int       // of its comments
+	Total   int       // number of its comments
 	// Latest holds the comments that changed last, in that order, and LatestSince when the
 	// first of these did; it is zero if there are no others.
 	Latest      []PullComment

@@ -45,7 +45,7 @@ type forbiddenKey struct{}
 // see what is there.
 type forbiddenPaths [][]any
 
-// queryVisible sends a query as [Client.Query] does, and returns what the token may not
+// queryVisible sends a query as [Client.Query] does, and returns the parts that the token may not
 // see below the second level of the answer in place of an error.
 func (c *Client) queryVisible(ctx context.Context, p Permission, into any, variables map[string]any) (forbiddenPaths, error) {
 	var forbidden forbiddenPaths

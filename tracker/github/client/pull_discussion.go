@@ -14,15 +14,15 @@ type PullDiscussion struct {
 	Comments []PullComment
 	Reviews  []PullReview
 	Threads  []ReviewThread
-	// Extent is that of the list of which the smallest part was read. A postponed
+	// Extent is the extent of the list of which the smallest part was read. A postponed
 	// discussion has no lists.
 	Extent Extent
 
 	// What [Client.UpdateDiscussion] begins with.
-	node   string    // of the pull request
+	node   string    // GraphQL id of the pull request
 	since  time.Time // that was asked for
 	edited time.Time // [PullStatus].Edited
-	totals [3]int    // of comments, reviews and threads, also those from before
+	totals [3]int    // numbers of comments, reviews and threads, older ones included
 }
 
 // PullComment is what one account said about a pull request.
@@ -58,12 +58,12 @@ type PullReview struct {
 type ReviewThread struct {
 	Node     string // id in GraphQL
 	Path     string
-	Line     int  // in the file; where it was when the line is gone; 0 for the file as a whole
+	Line     int  // line of the file, or its last place when it is gone; 0 for the file as a whole
 	Outdated bool // the diff has changed there since
 	Resolved bool
 	Code     string // the part of the diff
 	Comments []PullComment
-	total    int // of the comments, also those from before
+	total    int // number of all comments, older ones included
 }
 
 // discussionEnd is the last part of each list of a pull request.

@@ -28,7 +28,7 @@ type PullStatus struct {
 	Drafted   string    // who made it a draft after it was opened; empty if nobody did, and for a deleted account
 	Updated   time.Time // when GitHub says that it changed last
 	Mergeable string    // MERGEABLE, CONFLICTING, or UNKNOWN as long as GitHub has not tried it
-	Checks    string    // of Head: SUCCESS, FAILURE, ERROR, PENDING or EXPECTED; empty for none, and if they cannot be read
+	Checks    string    // sum of the checks of Head: SUCCESS, FAILURE, ERROR, PENDING or EXPECTED; empty for none, and if they cannot be read
 	// Failed is the number of checks of Head that failed. Checks stays the same when one more
 	// fails, or when one is cancelled first and fails when it runs again.
 	Failed int

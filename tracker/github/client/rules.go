@@ -8,7 +8,7 @@ type BranchRule struct {
 	Ruleset    int64  `json:"ruleset_id"`
 	Source     string `json:"ruleset_source"` // the repository or the organization that has the ruleset
 	Parameters struct {
-		Operator string `json:"operator"` // of a pattern: starts_with, ends_with, contains or regex
+		Operator string `json:"operator"` // kind of pattern: starts_with, ends_with, contains or regex
 		Pattern  string `json:"pattern"`
 		Negate   bool   `json:"negate"`
 

@@ -16,7 +16,7 @@ import (
 type Job struct {
 	Run     string // the id
 	Attempt int
-	Key     string    // in the workflow; empty for all jobs of the run
+	Key     string    // key of the job in the workflow; empty for all jobs of the run
 	Began   time.Time // some time while it ran; of a shard, while its plan ran
 	Shard   int       // number of the shard of a fleet, found by the title of its job, "shard 3"; 0 for other jobs
 	// Limit is the time from the start of a shard until it has ended its sessions by itself.
@@ -43,7 +43,7 @@ const (
 // JobStatus represents what GitHub knows about a job.
 type JobStatus struct {
 	State JobState
-	ID    int64 // of the job at GitHub; only of shards, and 0 if their list was not read or is ambiguous
+	ID    int64 // GitHub's id of the job of a shard; 0 for other jobs, and if the list was not read or is ambiguous
 }
 
 // attempt is an attempt of a workflow run.
@@ -73,7 +73,7 @@ func NewRuns(c *Client) *Runs { return &Runs{client: c, ended: map[Job]JobStatus
 // it had shards.
 func (r *Runs) Statuses(ctx context.Context, jobs []Job) map[Job]JobStatus {
 	statuses := make(map[Job]JobStatus, len(jobs))
-	var asked []attempt // in the order of the jobs
+	var asked []attempt // attempts in the order of their jobs
 	of := map[attempt][]Job{}
 	r.mu.Lock()
 	for _, j := range jobs {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-github/v62/github"
 )
 
-// isShard reports whether a job is that of a shard.
+// isShard reports whether a job works on a shard.
 func isShard(j Job) bool { return j.Shard > 0 }
 
 // shardStatus returns the progress of the job of a shard, by the list of all jobs of its
@@ -57,14 +57,14 @@ func (j Job) isRenamed(list []*github.WorkflowJob) bool {
 	return later > 1
 }
 
-// isTitle reports whether a job with this title is that of the shard. In a reusable workflow
-// the title begins with that of the calling job.
+// isTitle reports whether a job with this title works on the shard. In a reusable workflow
+// the title begins with the title of the calling job.
 func (j Job) isTitle(title string) bool {
 	name := "shard " + strconv.Itoa(j.Shard)
 	return title == name || strings.HasSuffix(title, " / "+name)
 }
 
-// isShardTitle reports whether a job with this title is that of any shard.
+// isShardTitle reports whether a job with this title works on any shard.
 func isShardTitle(title string) bool {
 	title = " / " + title
 	i := strings.LastIndex(title, " / shard ")

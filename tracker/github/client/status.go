@@ -23,7 +23,7 @@ const (
 	ReadContents  Permission = "contents: read"
 	WriteContents Permission = "contents: write"
 	ReadActions   Permission = "actions: read"
-	ReadMetadata  Permission = "metadata: read"  // of every token that can see the repository
+	ReadMetadata  Permission = "metadata: read"  // every token that can see the repository has it
 	ReadProjects  Permission = "projects: read"  // not of the token of a job
 	WriteProjects Permission = "projects: write" // not of the token of a job
 
