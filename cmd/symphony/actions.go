@@ -11,43 +11,9 @@ import (
 
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner"
-	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
-
-// detectActions gives both standard streams to the Actions runtime when this is a
-// step of a workflow, because the runner reads commands from both.
-func (a *app) detectActions() {
-	a.actions = action.New(a.stdout, func(name string) string {
-		value, _ := a.getenv(name)
-		return value
-	})
-	if a.actions.InActions() {
-		a.stdout, a.stderr = a.actions.Writer(), a.actions.Writer()
-	}
-}
-
-// option returns the name of a flag for a message. Inside Actions that is the name of the
-// input that sets it.
-func (a *app) option(flag string) string {
-	if a.actions.InActions() {
-		return "the input " + flag
-	}
-	return "--" + flag
-}
-
-// stateOption returns --state with its value, or inside Actions the inputs that set it.
-func (a *app) stateOption() string {
-	kind, name, _ := strings.Cut(a.state, ":")
-	switch {
-	case a.actions.InActions() && kind == "branch":
-		return fmt.Sprintf("the input state-branch %q", name)
-	case a.actions.InActions() && kind == "cache":
-		return `the input state "cache"`
-	}
-	return fmt.Sprintf("--state %q", a.state)
-}
 
 // flagError turns an error of the command-line library into an error of usage, in our words.
 func (a *app) flagError(cmd *cobra.Command, err error) error {
@@ -122,7 +88,7 @@ func (a *app) summarizeError(err error) {
 		return
 	}
 	repository, _ := a.getenv("GITHUB_REPOSITORY")
-	page := report.Failure(errorTitles[exitStatus(err)], a.redactor.String(err.Error()), a.repositoryLinks(workflow.Workflow{}, repository))
+	page := report.Failure(errorTitles[exitStatus(err)], a.redactor.String(err.Error()), a.gitHub().links(workflow.Workflow{}, repository))
 	if err := a.actions.Summary(page); err != nil {
 		a.actions.Warning("", a.redactor.String(err.Error()))
 	}

@@ -1,47 +1,24 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/internal/transport"
-	"github.com/symphony-runner/symphony/runner/action"
-	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
-
-// process holds everything the program gets from the operating system.
-type process struct {
-	args    []string
-	environ []string
-	stdin   io.Reader
-	stdout  io.Writer
-	stderr  io.Writer
-
-	interrupts *interrupts
-	lookup     hosts.Lookup // nil asks the resolver of this machine
-}
-
-// tempDir returns the folder for temporary files.
-func (p process) tempDir() string {
-	folder, _ := p.getenv("TMPDIR")
-	return cmp.Or(folder, "/tmp")
-}
 
 // app is one invocation of the program: what all its commands share.
 type app struct {
 	process
-	state       string // the flag --state; empty is the default, see openState
+	state       string // the flag --state; empty for the default
 	logFormat   string // the flag --log-format: text or json
-	actions     *action.Runtime
 	redactor    *redact.Redactor
-	githubApps  []githubApp
+	githubApps  []githubApp     // opened so far
 	content     *transport.Pace // of what is posted on GitHub; nil for one of each client
 	warnings    []string        // for the report
 	reported    bool            // the error of the command was printed, or is not to be
@@ -117,6 +94,22 @@ func (a *app) command() *cobra.Command {
 	completer{a}.flags(root)
 	return root
 }
+
+// statePlace returns the place of the state.
+func (a *app) statePlace() statePlace {
+	return statePlace{gitHub: a.gitHub(), flag: a.state, redactor: a.redactor, warn: a.warn}
+}
+
+// gitHub returns the settings of the environment for GitHub.
+func (a *app) gitHub() gitHub { return gitHub{a.process} }
+
+// opener returns the opener of the places that a workflow names.
+func (a *app) opener() opener {
+	return opener{gitHub: a.gitHub(), state: a.statePlace(), redactor: a.redactor, apps: &a.githubApps, content: a.content}
+}
+
+// warn adds a warning to the report.
+func (a *app) warn(text string) { a.warnings = append(a.warnings, text) }
 
 // takeWorkflow makes the path of a WORKFLOW.md the only argument of a command.
 func takeWorkflow(cmd *cobra.Command) {

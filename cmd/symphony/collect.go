@@ -72,18 +72,18 @@ func (c *collectCommand) collect(ctx context.Context, r *runner.Runner) (report.
 	plan, err := fleet.ReadPlan(c.exchange)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && c.actions.InActions():
-		c.warnings = append(c.warnings, "the plan of this run is gone, and with it the results of its shards: if an attempt before has not collected them, their issues are tried again")
+		c.warn("the plan of this run is gone, and with it the results of its shards: if an attempt before has not collected them, their issues are tried again")
 	case err != nil:
 		return report.Tick{}, err
 	}
 	results, refused := fleet.ReadResults(c.exchange, plan)
 	for _, f := range refused {
-		c.warnings = append(c.warnings, fmt.Sprintf("a result does not count, and the issues of its shard count as failed: %s: %v", f.Path, f.Err))
+		c.warn(fmt.Sprintf("a result does not count, and the issues of its shard count as failed: %s: %v", f.Path, f.Err))
 	}
 	state, tick, err := r.Collect(ctx, plan, results)
 	if c.settled = err == nil; c.settled {
 		if kept := fleet.Bundle(c.exchange, results, state); kept != nil {
-			c.warnings = append(c.warnings, fmt.Sprintf("some threads are lost, so their issues begin new ones: %v", kept))
+			c.warn(fmt.Sprintf("some threads are lost, so their issues begin new ones: %v", kept))
 		}
 	}
 	return tick, err

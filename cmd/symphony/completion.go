@@ -126,7 +126,7 @@ func (l *logCommand) completeLog(cmd *cobra.Command, args []string, prefix strin
 	if l.run != "" { // that would need a request
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	found := l.newCompletions()
+	found := newCompletions(l.redactor.String)
 	if source, err := l.open(cmd.Context(), nil); err == nil {
 		defer source.Close()
 		files, _ := source.find(cmd.Context(), "") // none that can be read
@@ -175,7 +175,7 @@ const (
 func (c completer) issues(ctx context.Context, wanted int) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(ctx, maxLookup)
 	defer cancel()
-	found := c.newCompletions()
+	found := newCompletions(c.redactor.String)
 	kept, wf, err := (&stateCommand{app: c.app}).stateHere(stateReadOnly)
 	if isLocal := !strings.HasPrefix(c.state, "branch:"); err == nil && isLocal {
 		state, _, err := kept.Load(ctx)
@@ -192,7 +192,7 @@ func (c completer) issues(ctx context.Context, wanted int) []cobra.Completion {
 		}
 	}
 	if wanted == startedOrToDo && wf.Settings.Tracker.Kind == "file" {
-		if adapter, err := c.openTracker(wf, quiet(), true); err == nil {
+		if adapter, err := c.opener().tracker(wf, quiet(), true); err == nil {
 			issues, _ := adapter.IssuesByState(ctx, wf.Settings.Policy.ActiveStates) // none without an answer
 			for _, issue := range issues {
 				found.add(issue.Identifier, issue.Title)
@@ -208,8 +208,8 @@ type completions struct {
 	about  map[string]string
 }
 
-func (a *app) newCompletions() completions {
-	return completions{a.redactor.String, make(map[string]string)}
+func newCompletions(redact func(string) string) completions {
+	return completions{redact, make(map[string]string)}
 }
 
 // add adds a name, unless it would be more than a word of a command line.

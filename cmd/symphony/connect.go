@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/symphony-runner/symphony/internal/redact"
+	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/discussion"
 	"github.com/symphony-runner/symphony/runner/publish"
@@ -28,47 +30,44 @@ func trackers() []tracker.Kind {
 	return []tracker.Kind{file.Kind(), github.Kind(), linear.Kind()}
 }
 
-// openTracker opens the tracker that a workflow names, without a request.
-func (a *app) openTracker(wf workflow.Workflow, log *slog.Logger, startsNothing bool) (tracker.Adapter, error) {
-	a.addWorkflowSecrets(wf)
-	s := wf.Settings
-	o := tracker.Options{
-		ActiveStates: s.Policy.ActiveStates, TerminalStates: s.Policy.TerminalStates,
-		RequiredLabels: s.Policy.RequiredLabels, Poll: s.Poll, Workspaces: s.Workspace.Root,
-		StartsNothing: startsNothing, Content: a.content,
-	}
-	if s.Repository != nil {
-		o.BranchPrefix = s.Repository.BranchPrefix
-		if s.Delivery.Kind != workflow.KindNone {
-			o.HandOver = s.Delivery.HandOver.State
-		}
-	}
-	if name, isBranch := strings.CutPrefix(a.state, "branch:"); isBranch {
-		o.StateBranch = name
-	}
-	if a.actions.InActions() {
-		o.Checkout, _ = a.getenv("GITHUB_WORKSPACE")
-	}
-	return s.Tracker.Config.Open(o, http.DefaultClient, log)
+// opener opens what a workflow names: its tracker, its repository and the discussion with people.
+type opener struct {
+	gitHub
+	state    statePlace
+	redactor *redact.Redactor
+	apps     *[]githubApp    // opened so far
+	content  *transport.Pace // of what is posted on GitHub; nil for one of each client
 }
 
-// trackerRepository returns the repository whose issues a workflow works on; it is
-// empty when its tracker is another one.
-func trackerRepository(wf workflow.Workflow) string {
-	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok {
-		return cfg.Repo
+// tracker opens the tracker that a workflow names, without a request.
+func (o opener) tracker(wf workflow.Workflow, log *slog.Logger, startsNothing bool) (tracker.Adapter, error) {
+	o.addWorkflowSecrets(wf)
+	s := wf.Settings
+	options := tracker.Options{
+		ActiveStates: s.Policy.ActiveStates, TerminalStates: s.Policy.TerminalStates,
+		RequiredLabels: s.Policy.RequiredLabels, Poll: s.Poll, Workspaces: s.Workspace.Root,
+		StartsNothing: startsNothing, Content: o.content, StateBranch: o.state.branchName(),
 	}
-	return ""
+	if s.Repository != nil {
+		options.BranchPrefix = s.Repository.BranchPrefix
+		if s.Delivery.Kind != workflow.KindNone {
+			options.HandOver = s.Delivery.HandOver.State
+		}
+	}
+	if o.actions.InActions() {
+		options.Checkout, _ = o.getenv("GITHUB_WORKSPACE")
+	}
+	return s.Tracker.Config.Open(options, http.DefaultClient, log)
 }
 
 // connect opens the tracker, the workspaces and the repository that a workflow names. A
 // dry run has only the tracker: it must not make a folder.
-func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logger, dryRun bool) (runner.Connection, error) {
-	adapter, err := a.openTracker(wf, log, dryRun)
+func (o opener) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logger, dryRun bool) (runner.Connection, error) {
+	adapter, err := o.tracker(wf, log, dryRun)
 	if err != nil {
 		return runner.Connection{}, err
 	}
-	env, folders := a.childEnv(wf), a.workspaceConfig(wf)
+	env, folders := o.childEnv(wf), workspaceConfig(wf)
 	warnings := slices.Concat(missingInHooks(env, wf.Settings), env.Missing("codex.env", wf.Settings.Codex.Env), env.Missing("setup.env", wf.Settings.Setup.Env))
 	var workspaces *workspace.Root
 	var repository *runner.Repository
@@ -78,10 +77,10 @@ func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logge
 			warnings, err = append(warnings, err.Error()), nil
 		}
 		if err == nil && wf.Settings.Repository != nil {
-			publisher, err = a.publisher(wf, log)
+			publisher, err = o.publisher(wf, log)
 		}
 	} else if err = makeDataFolder(wf.Path); err == nil {
-		if repository, err = a.openRepository(ctx, wf, log); err == nil {
+		if repository, err = o.repository(ctx, wf, log); err == nil {
 			workspaces, err = workspace.Open(folders, env, log)
 		}
 	}
@@ -89,12 +88,12 @@ func (a *app) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logge
 		return runner.Connection{}, err
 	}
 	if workspaces != nil {
-		workspaces.Killed = a.interrupts.killed
+		workspaces.Killed = o.interrupts.killed
 	}
 	if repository != nil {
 		publisher = repository.Publisher
 	}
-	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Repository: repository, Discussion: a.discussion(wf, adapter, publisher), Warnings: warnings}, nil
+	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Repository: repository, Discussion: o.discussion(wf, adapter, publisher), Warnings: warnings}, nil
 }
 
 // missingInHooks returns a warning for each variable of hooks.env that hooks will not see.
@@ -105,14 +104,9 @@ func missingInHooks(env workspace.Env, s workflow.Settings) []string {
 	return env.Missing("hooks.env", s.Workspace.Hooks.Env)
 }
 
-// childEnv returns the part of the environment that the children of a workflow may see.
-func (a *app) childEnv(wf workflow.Workflow) workspace.Env {
-	return workspace.Env{Parent: a.environ, Deny: slices.Concat(wf.Settings.SecretEnv(), keyNames)}
-}
-
 // workspaceConfig returns the workspaces of a workflow, with the hooks that run outside of
 // the agent's sandbox.
-func (a *app) workspaceConfig(wf workflow.Workflow) workspace.Config {
+func workspaceConfig(wf workflow.Workflow) workspace.Config {
 	folders := wf.Settings.Workspace
 	folders.Project = projectOf(wf)
 	if wf.Settings.Repository != nil {
@@ -143,12 +137,12 @@ func projectOf(wf workflow.Workflow) string {
 
 // discussion returns the discussion with the people of a workflow's issues and pull requests;
 // nil if nobody can be reached.
-func (a *app) discussion(wf workflow.Workflow, adapter tracker.Adapter, publisher *publish.Publisher) *discussion.Discussion {
-	d := &discussion.Discussion{Issues: adapter.Conversation, Writer: adapter.Writer, Redact: a.redactor.String, Where: commentsOf(wf)}
+func (o opener) discussion(wf workflow.Workflow, adapter tracker.Adapter, publisher *publish.Publisher) *discussion.Discussion {
+	d := &discussion.Discussion{Issues: adapter.Conversation, Writer: adapter.Writer, Redact: o.redactor.String, Where: commentsOf(wf)}
 	if publisher != nil && publisher.GitHub != nil {
 		// For half a polling interval, so that an answer never serves for longer than one.
 		d.GitHub, d.Access = publisher.GitHub, client.NewAccess(publisher.GitHub, wf.Settings.Poll/2, tracker.IsMarked)
-		if file := a.actions.WorkflowFile(publisher.GitHub.Repo()); file != "" {
+		if file := o.actions.WorkflowFile(publisher.GitHub.Repo()); file != "" {
 			d.OwnWorkflow = path.Base(file)
 		}
 	}

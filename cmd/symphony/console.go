@@ -37,7 +37,7 @@ func (a *app) console(live bool, workflowPath string) *console {
 		file, err = runlog.OpenFile(dataFolder(workflowPath))
 	}
 	if err != nil {
-		a.warnings = append(a.warnings, "the log is not kept in a file: "+err.Error())
+		a.warn("the log is not kept in a file: " + err.Error())
 	}
 	c.file = file
 	c.display = terminal.Start(terminal.Options{
@@ -50,10 +50,10 @@ func (a *app) console(live bool, workflowPath string) *console {
 
 // wantsDisplay reports whether the environment allows a live display: not on a terminal
 // that cannot move its cursor, and not in CI. Without colors it is shown in black and white.
-func (a *app) wantsDisplay() bool {
-	kind, _ := a.getenv("TERM")
-	ci, _ := a.getenv("CI")
-	return kind != "" && kind != "dumb" && (ci == "" || ci == "false") && !a.actions.InActions()
+func (p process) wantsDisplay() bool {
+	kind, _ := p.getenv("TERM")
+	ci, _ := p.getenv("CI")
+	return kind != "" && kind != "dumb" && (ci == "" || ci == "false") && !p.actions.InActions()
 }
 
 // isLive reports whether there is a display.

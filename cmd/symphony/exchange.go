@@ -116,8 +116,8 @@ func (c *exchangeCommand) runOf(do func(ctx context.Context, refs *git.FileRefs)
 		if err != nil {
 			return err
 		}
-		c.addWorkflowSecrets(wf)
-		refs, err := c.openFileRefs(ctx, wf)
+		c.opener().addWorkflowSecrets(wf)
+		refs, err := c.opener().fileRefs(ctx, wf)
 		if err != nil {
 			return err
 		}

@@ -2,19 +2,21 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
+	"github.com/symphony-runner/symphony/runner/fleet"
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
-	"github.com/symphony-runner/symphony/tracker/github"
-	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// openFileRefs opens the references over which the fleets of a workflow exchange files.
+// fileRefs opens the references over which the fleets of a workflow exchange files.
 // The caller has to close them.
-func (a *app) openFileRefs(ctx context.Context, wf workflow.Workflow) (*git.FileRefs, error) {
-	remote, err := a.exchangeRemote(wf)
+func (o opener) fileRefs(ctx context.Context, wf workflow.Workflow) (*git.FileRefs, error) {
+	remote, err := o.exchangeRemote(wf)
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +24,7 @@ func (a *app) openFileRefs(ctx context.Context, wf workflow.Workflow) (*git.File
 		return nil, err
 	}
 	host, err := git.Open(ctx, git.Config{
-		Dir: filepath.Join(dataFolder(wf.Path), "repositories"), Workspaces: wf.Settings.Workspace.Root, Env: a.environ, Log: quiet(),
+		Dir: filepath.Join(dataFolder(wf.Path), "repositories"), Workspaces: wf.Settings.Workspace.Root, Env: o.environ, Log: quiet(),
 	})
 	if err != nil {
 		return nil, err
@@ -33,9 +35,9 @@ func (a *app) openFileRefs(ctx context.Context, wf workflow.Workflow) (*git.File
 // exchangeRemote returns the repository over which the fleets of a workflow exchange files:
 // inside Actions that of the job, because everybody who can read it can see its issues;
 // elsewhere the one that is delivered to, or the one that has the state branch.
-func (a *app) exchangeRemote(wf workflow.Workflow) (git.Remote, error) {
-	token, _ := a.getenv("GITHUB_TOKEN")
-	if own := a.ownURL(); a.actions.InActions() && own != "" && token != "" {
+func (o opener) exchangeRemote(wf workflow.Workflow) (git.Remote, error) {
+	token, _ := o.getenv("GITHUB_TOKEN")
+	if own := o.ownURL(); o.actions.InActions() && own != "" && token != "" {
 		return git.ParseRemote(own, git.Token(token))
 	}
 	if r := wf.Settings.Repository; r != nil {
@@ -43,14 +45,14 @@ func (a *app) exchangeRemote(wf workflow.Workflow) (git.Remote, error) {
 		if err != nil {
 			return git.Remote{}, err
 		}
-		tokens, err := a.repositoryToken(wf, quiet())
+		tokens, err := o.token(wf, quiet())
 		if err == nil && tokens != nil {
 			remote = remote.WithTokens(gitTokens(tokens))
 		}
 		return remote, err
 	}
-	if repo := a.ownRepository(wf.Path, wf); repo != "" && token != "" {
-		server, err := a.tokenServer(wf)
+	if repo := o.ownRepository(wf.Path, wf); repo != "" && token != "" {
+		server, err := o.tokenServer(wf)
 		if err != nil {
 			return git.Remote{}, err
 		}
@@ -60,16 +62,24 @@ func (a *app) exchangeRemote(wf workflow.Workflow) (git.Remote, error) {
 		errUsage, filepath.Base(wf.Path))
 }
 
-// tokenServer returns the address of the server that GITHUB_TOKEN is for. It fails if the API
-// that the environment names, or else the tracker, is on another server.
-func (a *app) tokenServer(wf workflow.Workflow) (string, error) {
-	server, api := a.server(wf)
-	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && !a.namesAPI() {
-		api = cfg.APIURL
+// leftResults returns the function for [runner.Runner].LeftResults, which reads the results
+// of a fleet that did not collect them: from the artifacts of its workflow run, or from
+// references if there are none. It returns nil if neither can be read here.
+func (o opener) leftResults(wf workflow.Workflow) func(context.Context, schedule.Owner) ([]fleet.Result, error) {
+	left := fleet.Left{Artifacts: o.state.client(wf)}
+	_, err := o.exchangeRemote(wf)
+	if err != nil && left.Artifacts == nil {
+		return nil
 	}
-	if host := client.HostOf(api); host != client.HostOf(server) && host != client.HostOf(client.APIOf(server)) {
-		return "", fmt.Errorf("%w: there is no repository for the exchange: GITHUB_SERVER_URL names %s and the API is on %s, so the token may be that of another server: set GITHUB_SERVER_URL and GITHUB_API_URL to one server",
-			errUsage, client.HostOf(server), host)
+	if !errors.Is(err, errUsage) {
+		left.Refs = func(ctx context.Context) (*git.FileRefs, error) { return o.fileRefs(ctx, wf) }
 	}
-	return server, nil
+	return func(ctx context.Context, owner schedule.Owner) ([]fleet.Result, error) {
+		exchange, err := o.makeTempFolder("symphony-left-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(exchange)
+		return left.Read(ctx, exchange, owner)
+	}
 }

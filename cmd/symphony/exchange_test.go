@@ -87,7 +87,7 @@ func TestTheExchangeIsOnTheServerThatTheTokenIsFor(t *testing.T) {
 			if c.apiURL != "" {
 				wf.Settings.Tracker.Config = &github.Config{Repo: "acme/shop", APIURL: c.apiURL}
 			}
-			remote, err := a.exchangeRemote(wf)
+			remote, err := a.opener().exchangeRemote(wf)
 			if c.refused != errors.Is(err, errUsage) || remote.String() != c.want {
 				t.Errorf("%q and %v, want %q", remote, err, c.want)
 			}

@@ -75,7 +75,7 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 	if err != nil {
 		return err
 	}
-	state, err := e.openState(wf, stateReadOnly)
+	state, err := e.statePlace().open(wf, stateReadOnly)
 	if err != nil {
 		return err
 	}
@@ -100,9 +100,9 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 	}
 	standing := report.Stand(tick.Verdicts, verdict.Issue.ID, max(free, 0), policy.ActiveStates)
 	ignored := tick.Ignored[verdict.Issue.ID]
-	view := report.Verdict(redacted(verdict, e.redactor), tick.Comments, e.ownCommand(), e.stateFor(wf.Path)).Within(standing).Besides(redacted(ignored, e.redactor))
+	view := report.Verdict(redacted(verdict, e.redactor), tick.Comments, e.ownCommand(), e.statePlace().flagFor(wf.Path)).Within(standing).Besides(redacted(ignored, e.redactor))
 	if owner := tick.Claims[verdict.Issue.ID].Owner; owner.Run != "" {
-		view = view.WorkedOnIn(e.repositoryLinks(wf, e.ownRepository(wf.Path, wf)).RunPage(owner.Run, owner.Attempt))
+		view = view.WorkedOnIn(e.gitHub().links(wf, e.gitHub().ownRepository(wf.Path, wf)).RunPage(owner.Run, owner.Attempt))
 	}
 	return e.print(view)
 }
@@ -118,7 +118,7 @@ func (e *explainCommand) find(ctx context.Context, wf workflow.Workflow, name st
 			return tick.Verdicts[i], nil
 		}
 	}
-	adapter, err := e.openTracker(wf, log, true)
+	adapter, err := e.opener().tracker(wf, log, true)
 	if err != nil {
 		return schedule.Verdict{}, err
 	}

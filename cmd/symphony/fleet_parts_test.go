@@ -140,7 +140,7 @@ func TestGitHubIsNotAskedAboutTheRunsOfOtherEngines(t *testing.T) {
 	plan.prepare(r, workflow.Workflow{})
 	shard := r.Fleet.Owner
 	shard.Shard = 3
-	got := a.ownerStatuses(workflow.Workflow{}, a.owner(), &stateStore{})(context.Background(), []schedule.Owner{shard})
+	got := ownerStatuses(a.statePlace(), workflow.Workflow{}, a.owner(), &stateStore{})(context.Background(), []schedule.Owner{shard})
 	if got[shard].Status != schedule.Unknown {
 		t.Errorf("%s has the status %d, want that its lease decides", shard.Name(), got[shard].Status)
 	}

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -49,31 +47,31 @@ type githubApp struct {
 	kind   workflow.DeliveryKind
 }
 
-// repositoryToken returns the source of the token for the repository of a workflow, for
+// token returns the source of the token for the repository of a workflow, for
 // pushes and pull requests, when a GitHub App acts there; nil when repository.token does.
 // It sends no request.
-func (a *app) repositoryToken(wf workflow.Workflow, log *slog.Logger) (tokenFunc, error) {
-	if err := a.checkApp(wf); err != nil || !a.hasApp() {
+func (o opener) token(wf workflow.Workflow, log *slog.Logger) (tokenFunc, error) {
+	if err := o.checkApp(wf); err != nil || !o.hasApp() {
 		return nil, err
 	}
 	remote, kind := wf.Settings.Repository.Remote, wf.Settings.Delivery.Kind
-	for _, opened := range a.githubApps {
+	for _, opened := range *o.apps {
 		if opened.remote == remote && opened.kind == kind {
 			return opened.Token, nil
 		}
 	}
-	id, _ := a.getenv(appIDVariable)
-	key, _ := a.getenv(appKeyVariable)
-	repo, api := a.gitHubOf(remote)
+	id, _ := o.getenv(appIDVariable)
+	key, _ := o.getenv(appKeyVariable)
+	repo, api := o.named(remote)
 	app, err := client.NewApp(client.AppConfig{
 		ID: id, Key: key, Repo: repo, APIURL: api, Permissions: appPermissions(kind), Log: log,
-		Issued: func(token string) { a.addSecret(a.redactor, token) },
-		Names:  client.AppNames{ID: a.appSetting(appIDVariable), Key: a.appSetting(appKeyVariable), Repo: "repository.url", APIURL: "GITHUB_API_URL"},
+		Issued: func(token string) { o.addSecret(o.redactor, token) },
+		Names:  client.AppNames{ID: o.appSetting(appIDVariable), Key: o.appSetting(appKeyVariable), Repo: "repository.url", APIURL: "GITHUB_API_URL"},
 	}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUsage, err)
 	}
-	a.githubApps = append(a.githubApps, githubApp{app, remote, kind})
+	*o.apps = append(*o.apps, githubApp{app, remote, kind})
 	return app.Token, nil
 }
 
@@ -101,15 +99,15 @@ func appPermissions(kind workflow.DeliveryKind) []client.Permission {
 }
 
 // hasApp reports whether the settings of an App are given.
-func (a *app) hasApp() bool {
-	id, _ := a.getenv(appIDVariable)
-	key, _ := a.getenv(appKeyVariable)
+func (g gitHub) hasApp() bool {
+	id, _ := g.getenv(appIDVariable)
+	key, _ := g.getenv(appKeyVariable)
 	return strings.TrimSpace(id+key) != ""
 }
 
 // appSetting returns the name by which a user knows a setting of the App.
-func (a *app) appSetting(variable string) string {
-	if !a.actions.InActions() {
+func (g gitHub) appSetting(variable string) string {
+	if !g.actions.InActions() {
 		return variable
 	}
 	return map[string]string{appIDVariable: "the input app-id", appKeyVariable: "the input private-key"}[variable]
@@ -117,14 +115,14 @@ func (a *app) appSetting(variable string) string {
 
 // checkApp returns an error for settings of an App that contradict each other or the
 // workflow: their author expects them to be used.
-func (a *app) checkApp(wf workflow.Workflow) error {
-	id, _ := a.getenv(appIDVariable)
-	key, _ := a.getenv(appKeyVariable)
+func (g gitHub) checkApp(wf workflow.Workflow) error {
+	id, _ := g.getenv(appIDVariable)
+	key, _ := g.getenv(appKeyVariable)
 	hasID, hasKey := strings.TrimSpace(id) != "", strings.TrimSpace(key) != ""
 	file := filepath.Base(wf.Path)
 	r := wf.Settings.Repository
-	own, _ := a.getenv("GITHUB_TOKEN")
-	idName, keyName := a.appSetting(appIDVariable), a.appSetting(appKeyVariable)
+	own, _ := g.getenv("GITHUB_TOKEN")
+	idName, keyName := g.appSetting(appIDVariable), g.appSetting(appKeyVariable)
 	switch {
 	case !hasID && !hasKey:
 		return nil
@@ -134,37 +132,10 @@ func (a *app) checkApp(wf workflow.Workflow) error {
 		return fmt.Errorf("%w: %s is set without %s: set both, or neither", errUsage, keyName, idName)
 	case r == nil:
 		return fmt.Errorf("%w: %s is set, and %s has no section repository, which would use it: remove the one or write the other", errUsage, idName, file)
-	case !a.onGitHub(r.Remote):
+	case !g.onGitHub(r.Remote):
 		return fmt.Errorf("%w: %s is set, and repository.url of %s is not on github.com or the server of this job: remove the one or change the other", errUsage, idName, file)
 	case r.Token != "" && r.Token != own:
 		return fmt.Errorf("%w: %s is set, and repository.token of %s names another token: remove one of them", errUsage, idName, file)
 	}
 	return nil
-}
-
-// onGitHub reports whether a repository is on github.com or on the server of this job.
-// An App proves who it is to no other host: the proof would be good for all its
-// repositories.
-func (a *app) onGitHub(remote string) bool {
-	server, _ := a.getenv(serverVariable)
-	u, err := url.Parse(remote)
-	own, ownErr := url.Parse(cmp.Or(server, client.DefaultServer))
-	return err == nil && ownErr == nil && u.Host != "" && (u.Host == own.Host || u.Host == "github.com")
-}
-
-// gitHubOf returns the owner/name of a repository and the root of the API of its
-// server.
-func (a *app) gitHubOf(remote string) (repo, api string) {
-	u, err := url.Parse(remote)
-	if err != nil {
-		return "", "" // ParseRemote fails too
-	}
-	repo = strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
-	server, _ := a.getenv(serverVariable)
-	if own, err := url.Parse(server); err == nil && own.Host == u.Host && u.Host != "github.com" {
-		if api, ok := a.getenv(apiVariable); ok {
-			return repo, api
-		}
-	}
-	return repo, client.APIOf(u.Scheme + "://" + u.Host)
 }

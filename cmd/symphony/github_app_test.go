@@ -111,7 +111,7 @@ func TestTheTokenOfAnAppIsUsedInPlaceOfTheJobs(t *testing.T) {
 		a, out := appOf(h)
 		wf := deliversTo(h.URL+"/acme/shop.git", "token-of-the-job", kind)
 		for range 2 { // each edit of WORKFLOW.md connects again
-			tokens, err := a.repositoryToken(wf, quiet())
+			tokens, err := a.opener().token(wf, quiet())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +134,7 @@ func TestTheTokensOfAnAppEndWithTheRun(t *testing.T) {
 	a, _ := appOf(h)
 	a.revokeTokens()
 	for _, kind := range []workflow.DeliveryKind{workflow.KindPullRequest, workflow.KindBranch, workflow.KindNone} {
-		tokens, err := a.repositoryToken(deliversTo(h.URL+"/acme/shop", "", kind), quiet())
+		tokens, err := a.opener().token(deliversTo(h.URL+"/acme/shop", "", kind), quiet())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestWithoutAnAppTheTokenOfTheSettingsIsUsed(t *testing.T) {
 	h := newAppHub(t)
 	a, _ := appOf(h, "SYMPHONY_APP_ID=", "SYMPHONY_APP_PRIVATE_KEY=\n")
 	for _, wf := range []workflow.Workflow{{}, deliversTo(h.URL+"/acme/shop", "another", workflow.KindPullRequest)} {
-		if tokens, err := a.repositoryToken(wf, quiet()); tokens != nil || err != nil || gitTokens(tokens) != nil {
+		if tokens, err := a.opener().token(wf, quiet()); tokens != nil || err != nil || gitTokens(tokens) != nil {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -182,7 +182,7 @@ func TestSettingsOfAnAppThatContradictOthersAreRefused(t *testing.T) {
 	} {
 		a, _ := appOf(h, test.env)
 		a.detectActions()
-		_, err := a.repositoryToken(test.wf, quiet())
+		_, err := a.opener().token(test.wf, quiet())
 		if !errors.Is(err, errUsage) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", name, err, test.want)
 		}
@@ -199,7 +199,7 @@ func TestFailuresThatPassAreDistinguishedFromThoseThatAPersonMustFix(t *testing.
 		h.refuse = status
 		a, _ := appOf(h)
 		wf := deliversTo(h.URL+"/acme/shop", "", workflow.KindPullRequest)
-		tokens, err := a.repositoryToken(wf, quiet())
+		tokens, err := a.opener().token(wf, quiet())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +326,7 @@ func TestTheAPIOfARepositoryIsThatOfItsServer(t *testing.T) {
 		"https://job.example.org:444/acme/shop": "https://proxy.example.org/api",
 	} {
 		a := fleetApp(nil, "GITHUB_SERVER_URL=https://job.example.org:444", "GITHUB_API_URL=https://proxy.example.org/api")
-		if repo, api := a.gitHubOf(remote); repo != "acme/shop" || api != want {
+		if repo, api := a.gitHub().named(remote); repo != "acme/shop" || api != want {
 			t.Errorf("%s is %s at %s, want %s", remote, repo, api, want)
 		}
 	}

@@ -186,7 +186,7 @@ func TestTheWorkflowInUseIsNotDelivered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			publisher, err := a.publisher(wf, quiet())
+			publisher, err := a.opener().publisher(wf, quiet())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,12 +19,12 @@ func (t *tickCommand) useJob(event action.Event, o opening) error {
 	job, err := t.actions.Job(event)
 	if err != nil {
 		if t.deadline == 0 && !o.noLogin { // a part without sessions needs none
-			t.warnings = append(t.warnings, fmt.Sprintf("no deadline, because the job's timeout-minutes is not known: set %s to less than it: %v", t.option("deadline"), err))
+			t.warn(fmt.Sprintf("no deadline, because the job's timeout-minutes is not known: set %s to less than it: %v", t.option("deadline"), err))
 		}
 		return nil
 	}
 	if strings.HasPrefix(t.state, "cache:") && !job.InConcurrencyGroup {
-		t.warnings = append(t.warnings, fmt.Sprintf(
+		t.warn(fmt.Sprintf(
 			"the state is in the cache, and %s has no concurrency group that all its runs share: two at once may work on the same issue: add `concurrency: symphony`, or keep the state on a branch", event.File))
 	}
 	switch {

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"os"
 	"strconv"
 	"time"
 
@@ -14,29 +12,15 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// owner returns this run as the owner of its claims.
-func (a *app) owner() schedule.Owner {
-	host, _ := os.Hostname()
-	run, _ := a.getenv("GITHUB_RUN_ID")
-	job, _ := a.getenv("GITHUB_JOB")
-	number, _ := a.getenv("GITHUB_RUN_ATTEMPT")
-	attempt, _ := strconv.Atoi(number) // 0 outside Actions
-	return schedule.Owner{
-		Run: run, Attempt: attempt, Job: job, Host: cmp.Or(host, "unknown"), PID: os.Getpid(), Started: time.Now().UnixMilli(),
-	}
-}
-
 // ownerStatuses returns a function that reports which of other owners are alive, and which
 // jobs shards ran in. It asks GitHub about workflow runs; where that is not possible, a run
 // counts as dead if the state was rolled back. On this machine, the holder of the lock of a
 // state file is the only live owner; without the lock the function looks for the process.
 // Where the answer is unknown the lease decides.
-func (a *app) ownerStatuses(wf workflow.Workflow, self schedule.Owner, state *stateStore) func(context.Context, []schedule.Owner) map[schedule.Owner]runner.OwnerAnswer {
+func ownerStatuses(place statePlace, wf workflow.Workflow, self schedule.Owner, state *stateStore) func(context.Context, []schedule.Owner) map[schedule.Owner]runner.OwnerAnswer {
 	var runs *client.Runs // nil: it cannot be asked
-	if repo, api, token, err := a.repository(wf); err == nil {
-		if c, err := client.New(client.Config{Repo: repo, APIURL: api, Token: token}, nil); err == nil {
-			runs = client.NewRuns(c)
-		}
+	if c := place.client(wf); c != nil {
+		runs = client.NewRuns(c)
 	}
 	here := func(o schedule.Owner) schedule.OwnerStatus {
 		switch {

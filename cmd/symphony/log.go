@@ -305,13 +305,6 @@ func (f *follower) showDoing(doing string) {
 	_, _ = io.WriteString(f.w, "\r\x1b[K"+doing) // see output
 }
 
-// colors reports whether the environment wants colors on a terminal.
-func (a *app) colors() bool {
-	no, _ := a.getenv("NO_COLOR")
-	terminal, _ := a.getenv("TERM")
-	return no == "" && terminal != "dumb"
-}
-
 // listedSession is a session in the list as JSON.
 type listedSession struct {
 	Issue   string    `json:"issue"`

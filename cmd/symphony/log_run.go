@@ -37,7 +37,7 @@ func holdsLogs(name string) bool {
 // name for people. The run is one of the repository of the WORKFLOW.md at path.
 func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Workflow) (name string, logs fs.FS, err error) {
 	number := l.run
-	repo, server, api, err := l.runServer(path, wf)
+	repo, server, api, err := l.gitHub().runServer(path, wf)
 	if err != nil {
 		return "", nil, err
 	}
@@ -51,7 +51,7 @@ func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Work
 	case repo == "":
 		return "", nil, fmt.Errorf("%w: --run: the repository is not known: set GITHUB_REPOSITORY to owner/name, or write the address of the page of the run", errUsage)
 	}
-	token, variable := l.githubLogin(client.HostOf(server))
+	token, variable := l.gitHub().tokenFor(client.HostOf(server))
 	if token == "" {
 		return "", nil, fmt.Errorf("%w: --run needs a token of %s that may read Actions: set %s", errUsage, client.HostOf(server), loginAdvice(client.HostOf(server)))
 	}

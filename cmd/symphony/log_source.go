@@ -39,7 +39,7 @@ func (l *logCommand) open(ctx context.Context, args []string) (*logSource, error
 	s := &logSource{app: l.app}
 	if wf, err := l.workflows(path).Current(); err == nil {
 		s.workflow = wf
-		l.addWorkflowSecrets(wf)
+		l.opener().addWorkflowSecrets(wf)
 	}
 	if l.run != "" {
 		wf := s.workflow

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/attempt"
 )
 
 // minGuessproof is the length in bytes from which a value counts as one that cannot
@@ -15,8 +17,8 @@ const minGuessproof = 16
 // login returns the login of sessions, to see whether it has changed: the
 // key, its address, the variables that codex.env names, and the files of the
 // user's own Codex home. A value too short to withstand guessing is left out.
-func (a *app) login(c codex.Config) []string {
-	account := a.account()
+func (p process) login(c codex.Config) []string {
+	account := p.account()
 	texts := []string{account.BaseURL}
 	add := func(name, value string) {
 		if len(value) >= minGuessproof {
@@ -25,11 +27,11 @@ func (a *app) login(c codex.Config) []string {
 	}
 	add("key", account.Key)
 	for _, name := range c.Env {
-		value, _ := a.getenv(name)
+		value, _ := p.getenv(name)
 		add(name, value)
 	}
 	for _, name := range loginFiles {
-		add(name, readStart(filepath.Join(a.codexHome(), name)))
+		add(name, readStart(filepath.Join(p.codexHome(), name)))
 	}
 	return texts
 }
@@ -52,10 +54,24 @@ func readStart(path string) string {
 var loginFiles = []string{"auth.json", "config.toml"}
 
 // codexHome returns the user's own Codex home.
-func (a *app) codexHome() string {
-	if home, set := a.getenv("CODEX_HOME"); set {
+func (p process) codexHome() string {
+	if home, set := p.getenv("CODEX_HOME"); set {
 		return home
 	}
-	user, _ := a.getenv("HOME")
+	user, _ := p.getenv("HOME")
 	return filepath.Join(user, ".codex")
+}
+
+// keyNames lists the environment variables of keys that no child process sees, even if
+// codex.env names them. Sessions get the API key over their connection.
+var keyNames = []string{"OPENAI_API_KEY", "CODEX_API_KEY", appKeyVariable}
+
+// account returns the login of sessions. CODEX_API_KEY takes precedence over
+// OPENAI_API_KEY, as for `codex exec`: users who set both mean the first for Codex and
+// the second for other programs.
+func (p process) account() attempt.Account {
+	key, _ := p.getenv("CODEX_API_KEY")
+	general, _ := p.getenv("OPENAI_API_KEY")
+	base, _ := p.getenv("OPENAI_BASE_URL")
+	return attempt.Account{Key: cmp.Or(key, general), BaseURL: base}
 }

@@ -74,7 +74,7 @@ func (t *tickCommand) answerOrder(tick *report.Tick, wf workflow.Workflow) {
 	if n, ok := matchIssue(wf, t.order.issue, lookup.InTick(*tick)); ok {
 		for _, v := range tick.Verdicts {
 			if v.Issue.ID == n.ID {
-				text = oneLine(report.Verdict(v, tick.Comments, t.ownCommand(), t.stateFor(wf.Path)).Text(wide))
+				text = oneLine(report.Verdict(v, tick.Comments, t.ownCommand(), t.statePlace().flagFor(wf.Path)).Text(wide))
 				claim := tick.Claims[n.ID]
 				inShard = claim.Phase == schedule.Running && claim.Owner.Shard > 0
 			}

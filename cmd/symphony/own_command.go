@@ -19,18 +19,9 @@ func (a *app) ownCommand() string {
 	return a.program
 }
 
-// stateFor returns the --state with which printed commands reach the state of a workflow;
-// empty if they find it in the folder where this command runs.
-func (a *app) stateFor(workflowPath string) string {
-	if here, err := filepath.Abs("WORKFLOW.md"); a.state != "" || err == nil && dataFolder(here) == dataFolder(workflowPath) {
-		return a.state
-	}
-	return "file:" + filepath.Join(dataFolder(workflowPath), "state.json")
-}
-
-// commandOf returns the result of [app.ownCommand] for a program of this path.
-func (a *app) commandOf(self string) string {
-	if a.actions.InActions() || a.isOnPath(self) {
+// commandOf returns the words of a shell that start a program of this path.
+func (p process) commandOf(self string) string {
+	if p.actions.InActions() || p.isOnPath(self) {
 		return "symphony"
 	}
 	if isTemporary(self) {
@@ -50,12 +41,12 @@ func goRun(info *debug.BuildInfo) string {
 }
 
 // isOnPath reports whether the command symphony is the program of this path.
-func (a *app) isOnPath(self string) bool {
+func (p process) isOnPath(self string) bool {
 	own, err := os.Stat(self)
 	if err != nil {
 		return false
 	}
-	path, _ := a.getenv("PATH")
+	path, _ := p.getenv("PATH")
 	for _, folder := range filepath.SplitList(path) {
 		if info, err := os.Stat(filepath.Join(folder, "symphony")); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return os.SameFile(own, info)

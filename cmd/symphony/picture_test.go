@@ -59,7 +59,7 @@ func pictured(t *testing.T) progress.Progress {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := a.openState(wf, stateOfRun)
+	state, err := a.statePlace().open(wf, stateOfRun)
 	if err != nil {
 		t.Fatal(err)
 	}

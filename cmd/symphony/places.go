@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -27,8 +26,8 @@ func (t *tickCommand) checkPlaces(wf workflow.Workflow, o opening) error {
 		return nil
 	}
 	if o.store == nil {
-		if err := checkReplaced(t.statePath()); err != nil {
-			return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, t.stateOption(), err)
+		if err := checkReplaced(t.statePlace().path()); err != nil {
+			return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, t.statePlace().stateOption(), err)
 		}
 	}
 	if o.readsOnly {
@@ -48,15 +47,6 @@ func (t *tickCommand) checkPlaces(wf workflow.Workflow, o opening) error {
 // write to it. One that only reads can go on.
 func mayNotWrite(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
-}
-
-// makeTempFolder makes a folder for temporary files whose name begins with prefix.
-func (a *app) makeTempFolder(prefix string) (string, error) {
-	folder, err := os.MkdirTemp(a.tempDir(), prefix)
-	if err != nil {
-		return "", fmt.Errorf("make a temporary folder: %w; let TMPDIR name another folder, such as /tmp", err)
-	}
-	return folder, nil
 }
 
 // checkFile returns an error if no file can be written at this path; nil for an empty one.
@@ -92,12 +82,4 @@ func checkFolder(path string) error {
 		return nil
 	}
 	return workspace.CheckWritable(path)
-}
-
-// statePath returns the path of the file that --state names; empty if it names none.
-func (a *app) statePath() string {
-	if kind, path, _ := strings.Cut(a.state, ":"); kind == "file" || kind == "cache" {
-		return path
-	}
-	return ""
 }

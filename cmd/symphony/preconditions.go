@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/symphony-runner/symphony/runner/action"
@@ -35,7 +34,7 @@ func (t *tickCommand) checkPreconditions(wf workflow.Workflow, o opening) error 
 	if err := t.checkPlaces(wf, o); err != nil {
 		return err
 	}
-	if err := t.checkApp(wf); err != nil {
+	if err := t.gitHub().checkApp(wf); err != nil {
 		return err
 	}
 	if !t.actions.InActions() {
@@ -48,13 +47,13 @@ func (t *tickCommand) checkPreconditions(wf workflow.Workflow, o opening) error 
 	if err != nil {
 		return err
 	}
-	for _, check := range []error{t.checkStateBranch(event), t.checkTrackerKey(wf)} {
+	for _, check := range []error{t.statePlace().checkBranch(event), checkTrackerKey(t.process, wf)} {
 		if check != nil {
 			return check
 		}
 	}
 	if !o.noLogin {
-		if err := t.checkLogin(wf); err != nil {
+		if err := checkLogin(t.process, wf); err != nil {
 			return err
 		}
 	}
@@ -62,24 +61,10 @@ func (t *tickCommand) checkPreconditions(wf workflow.Workflow, o opening) error 
 	return t.useJob(event, o)
 }
 
-// checkStateBranch returns an error for a state branch that holds the code.
-func (a *app) checkStateBranch(event action.Event) error {
-	name, isBranch := strings.CutPrefix(a.state, "branch:")
-	if !isBranch {
-		return nil
-	}
-	head, _ := a.getenv("GITHUB_HEAD_REF")
-	base, _ := a.getenv("GITHUB_BASE_REF")
-	if event.Ref == "refs/heads/"+name || head == name || base == name {
-		return fmt.Errorf("%w: %s is the branch that is checked out: give the state a branch of its own, such as symphony-state", errUsage, a.stateOption())
-	}
-	return nil
-}
-
 // checkTrackerKey returns an error for a tracker's key that WORKFLOW.md does not use:
 // its author expects it to be used.
-func (a *app) checkTrackerKey(wf workflow.Workflow) error {
-	key, _ := a.getenv("LINEAR_API_KEY")
+func checkTrackerKey(p process, wf workflow.Workflow) error {
+	key, _ := p.getenv("LINEAR_API_KEY")
 	if key == "" || slices.Contains(wf.Settings.Tracker.Credentials, key) {
 		return nil
 	}
@@ -99,12 +84,12 @@ var ownProvider = sync.OnceValue(func() *regexp.Regexp {
 
 // checkLogin returns an error when Codex has no way to log in, as in a fork, where
 // every secret is empty.
-func (a *app) checkLogin(wf workflow.Workflow) error {
+func checkLogin(p process, wf workflow.Workflow) error {
 	command := wf.Settings.Codex.Command
-	if filepath.Base(firstWord(command)) != "codex" || a.account().Key != "" || ownProvider().MatchString(command) {
+	if filepath.Base(firstWord(command)) != "codex" || p.account().Key != "" || ownProvider().MatchString(command) {
 		return nil
 	}
-	home := a.codexHome()
+	home := p.codexHome()
 	for _, name := range loginFiles {
 		if _, err := os.Stat(filepath.Join(home, name)); err == nil {
 			return nil

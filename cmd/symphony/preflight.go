@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,23 +18,9 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// keyNames lists the environment variables of keys that no child process sees, even if
-// codex.env names them. Sessions get the API key over their connection.
-var keyNames = []string{"OPENAI_API_KEY", "CODEX_API_KEY", appKeyVariable}
-
-// account returns the login of sessions. CODEX_API_KEY takes precedence over
-// OPENAI_API_KEY, as for `codex exec`: users who set both mean the first for Codex and
-// the second for other programs.
-func (a *app) account() attempt.Account {
-	key, _ := a.getenv("CODEX_API_KEY")
-	general, _ := a.getenv("OPENAI_API_KEY")
-	base, _ := a.getenv("OPENAI_BASE_URL")
-	return attempt.Account{Key: cmp.Or(key, general), BaseURL: base}
-}
-
 // preflight checks whether sessions can work, in a workspace of its own and without
 // hooks, and returns Codex's version. It starts no turn and asks no model. warn may be nil.
-func (a *app) preflight(ctx context.Context, wf workflow.Workflow, warn func(string)) (codexVersion string, err error) {
+func preflight(ctx context.Context, p process, wf workflow.Workflow, warn func(string)) (codexVersion string, err error) {
 	command, inside := commandElsewhere(wf.Settings.Codex.Command, wf.Settings.Workspace.Root)
 	if inside != "" {
 		if warn != nil {
@@ -44,14 +29,14 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow, warn func(str
 		return "", nil
 	}
 	wf.Settings.Codex.Command = command
-	folder, err := a.makeTempFolder("symphony-preflight-")
+	folder, err := p.makeTempFolder("symphony-preflight-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(folder)
 	deny := slices.Concat(wf.Settings.SecretEnv(), keyNames)
 	config := workspace.Config{Root: filepath.Join(folder, "workspaces"), Limits: wf.Settings.Workspace.Limits}
-	root, err := workspace.Open(config, workspace.Env{Parent: a.environ, Deny: deny}, quiet())
+	root, err := workspace.Open(config, workspace.Env{Parent: p.environ, Deny: deny}, quiet())
 	if err != nil {
 		return "", err
 	}
@@ -59,8 +44,8 @@ func (a *app) preflight(ctx context.Context, wf workflow.Workflow, warn func(str
 	job := attempt.Job{
 		Issue: tracker.Issue{ID: "preflight", Identifier: "preflight"},
 		Codex: wf.Settings.Codex, Workspaces: root, Version: version(), Log: quiet(),
-		Account: a.account(), SessionDir: filepath.Join(folder, "codex"), Denied: attempt.DenyCredentials(a.getenv),
-		Loopback: wf.Settings.Loopback, UnixSockets: wf.Settings.UnixSockets, Network: wf.Settings.Network, HookNetwork: wf.Settings.HookNetwork, Lookup: a.getenv,
+		Account: p.account(), SessionDir: filepath.Join(folder, "codex"), Denied: attempt.DenyCredentials(p.getenv),
+		Loopback: wf.Settings.Loopback, UnixSockets: wf.Settings.UnixSockets, Network: wf.Settings.Network, HookNetwork: wf.Settings.HookNetwork, Lookup: p.getenv,
 		Prompt: wf.Prompt, Warn: warn,
 	}
 	if s := wf.Settings; s.Repository != nil {
@@ -114,22 +99,22 @@ func programOf(command string) (at int, program string) {
 }
 
 // testCause returns the function that tests whether a cause of systemic failures lasts.
-func (a *app) testCause() func(context.Context, workflow.Workflow, schedule.Cause) error {
+func testCause(p process) func(context.Context, workflow.Workflow, schedule.Cause) error {
 	return func(ctx context.Context, wf workflow.Workflow, cause schedule.Cause) error {
 		ctx, cancel := context.WithTimeoutCause(ctx, checkTimeout, fmt.Errorf("it took longer than %v", checkTimeout))
 		defer cancel()
 		if cause == schedule.CauseStart {
-			_, err := a.preflight(ctx, wf, nil)
+			_, err := preflight(ctx, p, wf, nil)
 			return err
 		}
-		return workspace.CheckMachine(ctx, a.childEnv(wf), wf.Settings.Workspace.Root, dataFolder(wf.Path), a.tempDir())
+		return workspace.CheckMachine(ctx, p.childEnv(wf), wf.Settings.Workspace.Root, dataFolder(wf.Path), p.tempDir())
 	}
 }
 
 // testMachine tests as testCause does, for a part of a fleet that has no agent: what keeps
 // Codex from starting is known to the shards alone.
-func (a *app) testMachine() func(context.Context, workflow.Workflow, schedule.Cause) error {
-	test := a.testCause()
+func testMachine(p process) func(context.Context, workflow.Workflow, schedule.Cause) error {
+	test := testCause(p)
 	return func(ctx context.Context, wf workflow.Workflow, cause schedule.Cause) error {
 		if cause == schedule.CauseStart {
 			return errors.New("only shards have Codex")

@@ -46,7 +46,7 @@ func (p *promptCommand) Run(ctx context.Context, name string, args []string) err
 	if err != nil {
 		return err
 	}
-	state, err := p.openState(wf, stateReadOnly)
+	state, err := p.statePlace().open(wf, stateReadOnly)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (p *promptCommand) Run(ctx context.Context, name string, args []string) err
 			return err
 		}
 		defer os.RemoveAll(folder)
-		if repository, err = p.openRepositoryIn(ctx, folder, wf, r.Log); err != nil {
+		if repository, err = p.opener().repositoryIn(ctx, folder, wf, r.Log); err != nil {
 			return err
 		}
 	}

@@ -44,12 +44,8 @@ func (t *tickCommand) publish(tick report.Tick, summarizes bool, outputs [][2]st
 
 // links returns the links of the summary of a step.
 func (t *tickCommand) links() report.Links {
-	l := t.repositoryLinks(workflow.Workflow{}, t.event.Repository)
-	branch, isBranch := strings.CutPrefix(t.state, "branch:")
-	if isBranch {
-		l.Branch = branch
-	}
-	l.Run = t.event.RunID
+	l := t.gitHub().links(workflow.Workflow{}, t.event.Repository)
+	l.Branch, l.Run = t.statePlace().branchName(), t.event.RunID
 	if !t.dryRun { // a dry run leaves nothing to upload
 		l.Artifact, _ = t.getenv("SYMPHONY_ARTIFACT")
 	}
@@ -65,7 +61,7 @@ func (t *tickCommand) openedAsJob(tick report.Tick, wf workflow.Workflow) bool {
 	asJob, _ := t.getenv("SYMPHONY_ACTS_AS_JOB")
 	token, _ := t.getenv("GITHUB_TOKEN")
 	repository := wf.Settings.Repository
-	if asJob != "true" || t.hasApp() || repository == nil || repository.Token != token {
+	if asJob != "true" || t.gitHub().hasApp() || repository == nil || repository.Token != token {
 		return false
 	}
 	return slices.ContainsFunc(tick.Rows, func(r report.Row) bool { return r.PullRequest == "opened" })
@@ -73,7 +69,7 @@ func (t *tickCommand) openedAsJob(tick report.Tick, wf workflow.Workflow) bool {
 
 // locateJobs sets the pages of the jobs of shards, which may be those of an earlier run.
 func (t *tickCommand) locateJobs(tick *report.Tick, wf workflow.Workflow) {
-	links := t.repositoryLinks(wf, t.ownRepository(wf.Path, wf))
+	links := t.gitHub().links(wf, t.gitHub().ownRepository(wf.Path, wf))
 	for i := range tick.Rows {
 		row := &tick.Rows[i]
 		row.JobURL = links.Job(row.Run, row.Job)
@@ -189,7 +185,7 @@ func (t *tickCommand) needs(wf workflow.Workflow, sessions bool) [][2]string {
 	program, starts := firstWord(wf.Settings.Codex.Command), !t.order.stops()
 	private := ""
 	if sessions {
-		private = t.repositoryIsPrivate(t.event)
+		private = t.gitHub().isPrivate(t.event)
 	}
 	return [][2]string{
 		{"codex", strconv.FormatBool(starts && program == "codex")}, // of the PATH: to be installed

@@ -23,16 +23,16 @@ func namesSecret(name string) bool {
 
 // environmentSecrets returns a redactor of the values of the environment variables
 // that are named like secrets.
-func (a *app) environmentSecrets() *redact.Redactor {
+func (p process) environmentSecrets() *redact.Redactor {
 	r := redact.New()
-	for _, entry := range a.environ {
+	for _, entry := range p.environ {
 		if name, value, _ := strings.Cut(entry, "="); namesSecret(name) {
-			a.addSecret(r, value)
+			p.addSecret(r, value)
 		}
 	}
-	if key, ok := a.getenv(appKeyVariable); ok { // which need not have been pasted line by line
+	if key, ok := p.getenv(appKeyVariable); ok { // which need not have been pasted line by line
 		for _, line := range client.KeyLines(key) {
-			a.addSecret(r, line)
+			p.addSecret(r, line)
 		}
 	}
 	return r
@@ -40,17 +40,17 @@ func (a *app) environmentSecrets() *redact.Redactor {
 
 // addWorkflowSecrets adds the credentials of a workflow, which need not come from the
 // environment.
-func (a *app) addWorkflowSecrets(wf workflow.Workflow) {
+func (o opener) addWorkflowSecrets(wf workflow.Workflow) {
 	for _, secret := range wf.Settings.Credentials() {
-		a.addSecret(a.redactor, secret)
+		o.addSecret(o.redactor, secret)
 	}
 }
 
 // addSecret hides a secret in what the program prints, and asks the runner of
 // Actions to mask it.
-func (a *app) addSecret(r *redact.Redactor, secret string) {
+func (p process) addSecret(r *redact.Redactor, secret string) {
 	if r.Add(secret) == nil { // an error means that it is too short to be a secret
-		a.actions.Mask(secret)
+		p.actions.Mask(secret)
 	}
 }
 

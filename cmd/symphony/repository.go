@@ -18,25 +18,25 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// openRepository returns the repository from which the sessions of a workflow get their files and to which
+// repository returns the repository from which the sessions of a workflow get their files and to which
 // their work goes; nil when its hooks do both.
-func (a *app) openRepository(ctx context.Context, wf workflow.Workflow, log *slog.Logger) (*runner.Repository, error) {
+func (o opener) repository(ctx context.Context, wf workflow.Workflow, log *slog.Logger) (*runner.Repository, error) {
 	if wf.Settings.Repository == nil {
 		return nil, nil
 	}
-	return a.openRepositoryIn(ctx, dataFolder(wf.Path), wf, log)
+	return o.repositoryIn(ctx, dataFolder(wf.Path), wf, log)
 }
 
-// openRepositoryIn returns the repository of a workflow that has one, with its files in a
+// repositoryIn returns the repository of a workflow that has one, with its files in a
 // folder.
-func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Workflow, log *slog.Logger) (*runner.Repository, error) {
+func (o opener) repositoryIn(ctx context.Context, data string, wf workflow.Workflow, log *slog.Logger) (*runner.Repository, error) {
 	s := wf.Settings
-	if name, isBranch := strings.CutPrefix(a.state, "branch:"); isBranch && strings.HasPrefix(name, s.Repository.BranchPrefix) {
+	if name := o.state.branchName(); name != "" && strings.HasPrefix(name, s.Repository.BranchPrefix) {
 		return nil, fmt.Errorf("%w: %s begins with repository.branch_prefix %s of %s, so an issue could have the branch of the state: change one of them",
-			errUsage, a.stateOption(), s.Repository.BranchPrefix, filepath.Base(wf.Path))
+			errUsage, o.state.stateOption(), s.Repository.BranchPrefix, filepath.Base(wf.Path))
 	}
 	host, err := git.Open(ctx, git.Config{
-		Dir: filepath.Join(data, "repositories"), Workspaces: s.Workspace.Root, Env: a.environ, Log: log,
+		Dir: filepath.Join(data, "repositories"), Workspaces: s.Workspace.Root, Env: o.environ, Log: log,
 	})
 	if err == nil {
 		err = host.CanCheckOut(s.Repository.Paths)
@@ -48,14 +48,14 @@ func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Wor
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := a.repositoryToken(wf, log)
+	tokens, err := o.token(wf, log)
 	if err != nil {
 		return nil, err
 	}
 	if tokens != nil {
 		remote = remote.WithTokens(gitTokens(tokens))
 	}
-	publisher, err := a.publisher(wf, log)
+	publisher, err := o.publisher(wf, log)
 	if err != nil {
 		return nil, err
 	}
@@ -65,38 +65,38 @@ func (a *app) openRepositoryIn(ctx context.Context, data string, wf workflow.Wor
 			Base: s.Repository.Base, Prefix: s.Repository.BranchPrefix,
 			Submodules: s.Repository.Submodules, Paths: s.Repository.Paths, LFS: s.Repository.LFS,
 		},
-		User: a.author(), Closing: closingLine(wf), Kept: filepath.Join(data, "refused"),
+		User: o.author(), Closing: closingLine(wf), Kept: filepath.Join(data, "refused"),
 		Preparations: attempt.NewPreparations(filepath.Join(data, "setup")),
 	}
-	if folder, ok := a.getenv("GITHUB_WORKSPACE"); ok && a.actions.InActions() && s.Repository.Remote == a.ownURL() {
+	if folder, ok := o.getenv("GITHUB_WORKSPACE"); ok && o.actions.InActions() && s.Repository.Remote == o.ownURL() {
 		r.Source.Seed = folder
 	}
 	return r, nil
 }
 
 // publisher returns the publisher of the work of a workflow; nil for none.
-func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publisher, error) {
+func (o opener) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publisher, error) {
 	s, d := wf.Settings, wf.Settings.Delivery
-	d.Policy.Workflow = a.pathsInCheckout(wf.Path)
+	d.Policy.Workflow = o.pathsInCheckout(wf.Path)
 	if cfg, isFile := s.Tracker.Config.(*file.Config); isFile {
-		d.Policy.Issues = a.pathsInCheckout(cfg.Path)
+		d.Policy.Issues = o.pathsInCheckout(cfg.Path)
 	}
 	p := &publish.Publisher{
-		Policy: d.Policy, Secrets: a.redactor, Author: a.author(), KeepHistory: d.KeepHistory, Verified: d.Verified,
+		Policy: d.Policy, Secrets: o.redactor, Author: o.author(), KeepHistory: d.KeepHistory, Verified: d.Verified,
 		Pull: publish.PullRequests{Draft: d.Draft, Labels: d.Labels, Assignees: d.Assignees, Reviewers: d.Reviewers},
 	}
 	switch d.Kind {
 	case workflow.KindNone:
 		return nil, nil
 	case workflow.KindPullRequest:
-		p.Run, p.Listens = a.runLink(wf), true
-		repo, api := a.gitHubOf(s.Repository.Remote)
-		tokens, err := a.repositoryToken(wf, log)
+		p.Run, p.Listens = o.runLink(wf), true
+		repo, api := o.named(s.Repository.Remote)
+		tokens, err := o.token(wf, log)
 		if err != nil {
 			return nil, err
 		}
 		p.GitHub, err = client.New(client.Config{
-			Repo: repo, APIURL: api, Token: s.Repository.Token, Tokens: tokens, Log: log, Content: a.content,
+			Repo: repo, APIURL: api, Token: s.Repository.Token, Tokens: tokens, Log: log, Content: o.content,
 			Names: client.Names{Repo: "repository.url", APIURL: "repository.url", Token: "repository.token"},
 		}, nil)
 		if err != nil {
@@ -112,12 +112,12 @@ func (a *app) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publis
 
 // runLink returns the name of this run of Actions, with a link to it, in Markdown; empty outside
 // of Actions.
-func (a *app) runLink(wf workflow.Workflow) string {
-	if !a.actions.InActions() {
+func (o opener) runLink(wf workflow.Workflow) string {
+	if !o.actions.InActions() {
 		return ""
 	}
-	event, _ := a.actions.Event() // without the payload if that cannot be read
-	page := a.repositoryLinks(wf, event.Repository).RunPage(event.RunID, event.RunAttempt)
+	event, _ := o.actions.Event() // without the payload if that cannot be read
+	page := o.links(wf, event.Repository).RunPage(event.RunID, event.RunAttempt)
 	if page == "" {
 		return ""
 	}
@@ -127,7 +127,7 @@ func (a *app) runLink(wf workflow.Workflow) string {
 // pathsInCheckout returns the paths that a file has in the checkout around it: the one by
 // which it is named, and the one without links. In a job, a workspace without a .git is a
 // checkout too. It returns none for a file outside of every checkout.
-func (a *app) pathsInCheckout(path string) (paths []string) {
+func (o opener) pathsInCheckout(path string) (paths []string) {
 	names := []string{path}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		names = append(names, real)
@@ -135,32 +135,13 @@ func (a *app) pathsInCheckout(path string) (paths []string) {
 	for _, name := range names {
 		folder := git.CheckoutAround(name)
 		if folder == "" {
-			folder, _ = a.getenv("GITHUB_WORKSPACE")
+			folder, _ = o.getenv("GITHUB_WORKSPACE")
 		}
 		if rel, err := filepath.Rel(folder, name); err == nil && folder != "" && filepath.IsLocal(rel) && !slices.Contains(paths, filepath.ToSlash(rel)) {
 			paths = append(paths, filepath.ToSlash(rel))
 		}
 	}
 	return paths
-}
-
-// ownURL returns the URL of the repository of this job; empty outside Actions.
-func (a *app) ownURL() string {
-	server, _ := a.getenv(serverVariable)
-	repo, _ := a.getenv("GITHUB_REPOSITORY")
-	if server == "" || repo == "" {
-		return ""
-	}
-	return strings.TrimSuffix(server, "/") + "/" + repo
-}
-
-// author returns who commits. Inside Actions it is the account that the job's token
-// belongs to.
-func (a *app) author() git.Person {
-	if a.actions.InActions() {
-		return git.Person{Name: "github-actions[bot]", Email: "41898282+github-actions[bot]@users.noreply.github.com"}
-	}
-	return git.Person{Name: "symphony", Email: "symphony@localhost"}
 }
 
 // closingLine returns the function that makes the line that closes an issue of the tracker

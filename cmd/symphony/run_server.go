@@ -17,17 +17,17 @@ import (
 // one: the environment, the tracker of the WORKFLOW.md at path, GH_HOST, and the checkout
 // around that file. The repository is empty if none of them names one on that server.
 // runServer fails if the environment names an API of another server.
-func (l *logCommand) runServer(path string, wf workflow.Workflow) (repo, server, api string, err error) {
-	origin, originName := l.originNear(path)
-	repo, _ = l.getenv("GITHUB_REPOSITORY")
+func (g gitHub) runServer(path string, wf workflow.Workflow) (repo, server, api string, err error) {
+	origin, originName := g.originNear(path)
+	repo, _ = g.getenv("GITHUB_REPOSITORY")
 	repo = cmp.Or(strings.TrimSpace(repo), trackerRepository(wf))
-	server, _ = l.getenv(serverVariable)
+	server, _ = g.getenv(serverVariable)
 	name := apiVariable
-	api, _ = l.variable(name) // not the one that follows from the server: the tracker may name another
+	api, _ = g.variable(name) // not the one that follows from the server: the tracker may name another
 	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && api == "" && (repo != "" || cfg.APIURL != client.DefaultAPI) {
 		name, api = "tracker.provider.api_url", cfg.APIURL
 	}
-	ghHost, _ := l.getenv("GH_HOST")
+	ghHost, _ := g.getenv("GH_HOST")
 	switch {
 	case server == "" && api != "":
 		server = client.ServerOf(api)
@@ -50,32 +50,32 @@ func (l *logCommand) runServer(path string, wf workflow.Workflow) (repo, server,
 	return repo, server, api, nil
 }
 
-// githubLogin returns the token of the user for a host of GitHub, and where it is from: a
+// tokenFor returns the token of the user for a host of GitHub, and where it is from: a
 // variable of the environment, or the folder of gh. gh keeps tokens in the keyring of the
 // system where there is one; this program starts no process to ask for it.
-func (a *app) githubLogin(host string) (token, from string) {
-	for _, name := range a.tokenVariables(host) {
-		if token, _ := a.getenv(name); token != "" {
+func (g gitHub) tokenFor(host string) (token, from string) {
+	for _, name := range g.tokenVariables(host) {
+		if token, _ := g.getenv(name); token != "" {
 			return token, name
 		}
 	}
-	return client.TokenOfGH(a.loginsOfGH(), host), "the token of gh"
+	return client.TokenOfGH(g.loginsOfGH(), host), "the token of gh"
 }
 
 // tokenVariables returns the environment variables whose tokens are for a host of GitHub, as
 // gh has them: GH_TOKEN is for GitHub's own hosts, and GH_ENTERPRISE_TOKEN for a server that
 // the user, and not WORKFLOW.md alone, has named. GITHUB_TOKEN is the token of the job, so it
 // is for the server of the job where there is one. No other host may get one of them.
-func (a *app) tokenVariables(host string) (names []string) {
-	server, _ := a.getenv(serverVariable)
-	ghHost, _ := a.getenv("GH_HOST")
+func (g gitHub) tokenVariables(host string) (names []string) {
+	server, _ := g.getenv(serverVariable)
+	ghHost, _ := g.getenv("GH_HOST")
 	own := client.HostOf(server)
 	switch {
 	case host == "":
 		return nil
 	case client.IsCloud(host):
 		names = []string{"GH_TOKEN"}
-	case host == own, host == strings.ToLower(ghHost), client.IsHostOfGH(a.loginsOfGH(), host):
+	case host == own, host == strings.ToLower(ghHost), client.IsHostOfGH(g.loginsOfGH(), host):
 		names = []string{"GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"}
 	}
 	if host == own || own == "" && client.IsCloud(host) {
@@ -101,11 +101,11 @@ func tokenOfGH(host string) string {
 }
 
 // loginsOfGH returns the file of gh with its logins; empty for none.
-func (a *app) loginsOfGH() []byte {
-	folder, _ := a.getenv("GH_CONFIG_DIR")
+func (g gitHub) loginsOfGH() []byte {
+	folder, _ := g.getenv("GH_CONFIG_DIR")
 	if folder == "" {
-		config, _ := a.getenv("XDG_CONFIG_HOME")
-		home, _ := a.getenv("HOME")
+		config, _ := g.getenv("XDG_CONFIG_HOME")
+		home, _ := g.getenv("HOME")
 		folder = filepath.Join(cmp.Or(config, filepath.Join(home, ".config")), "gh")
 	}
 	text, err := os.ReadFile(filepath.Join(folder, "hosts.yml"))

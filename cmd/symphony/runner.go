@@ -25,7 +25,7 @@ func (a *app) workflows(path string) *workflow.Source {
 	home, _ := a.getenv("HOME")
 	runnerTemp, _ := a.getenv("RUNNER_TEMP")
 	return workflow.NewSource(path, workflow.Env{
-		Lookup: a.lookupNear(path), Home: home, TempDir: a.tempDir(), Actions: a.actions.InActions(), RunnerTemp: runnerTemp, App: a.hasApp(),
+		Lookup: a.gitHub().lookupNear(path), Home: home, TempDir: a.tempDir(), Actions: a.actions.InActions(), RunnerTemp: runnerTemp, App: a.gitHub().hasApp(),
 		Trackers: trackers(),
 	})
 }
@@ -54,25 +54,25 @@ func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *state
 	}
 	if err := workspace.HideFromChildren(); err != nil {
 		log.Warn("children can read this process", "error", err)
-		a.warnings = append(a.warnings, fmt.Sprintf("children can read this process and its secrets: %v", err))
+		a.warn(fmt.Sprintf("children can read this process and its secrets: %v", err))
 	}
 	self := a.owner()
 	return &runner.Runner{
 		Workflows: &readWorkflow{source, &wf},
 		Connect: func(ctx context.Context, wf workflow.Workflow) (runner.Connection, error) {
-			return a.connect(ctx, wf, log, dryRun)
+			return a.opener().connect(ctx, wf, log, dryRun)
 		},
 		Store:         state,
 		RunSession:    attempt.Run,
-		OwnerStatuses: a.ownerStatuses(wf, self, state),
-		LeftResults:   a.leftResults(wf),
+		OwnerStatuses: ownerStatuses(a.statePlace(), wf, self, state),
+		LeftResults:   a.opener().leftResults(wf),
 		Self:          self,
 		Account:       a.account(),
 		Login:         a.login,
-		Test:          a.testCause(),
+		Test:          testCause(a.process),
 		SessionDir:    sessionFolder(wf.Path),
 		Transcripts:   transcriptFolder(wf.Path),
-		Denied:        a.denied(wf.Path),
+		Denied:        denied(a.statePlace(), wf.Path),
 		Lookup:        a.getenv,
 		Redact:        a.redactor.String,
 		Version:       version(),
@@ -104,10 +104,10 @@ func (a *app) wrongLogFormat() error {
 
 // denied returns the paths that agents may not read: the user's keys and what this
 // program keeps.
-func (a *app) denied(workflowPath string) attempt.Denied {
-	d := attempt.DenyCredentials(a.getenv)
+func denied(place statePlace, workflowPath string) attempt.Denied {
+	d := attempt.DenyCredentials(place.getenv)
 	d.Paths = append(d.Paths, dataFolder(workflowPath))
-	path := a.statePath()
+	path := place.path()
 	if path == "" {
 		return d
 	}
@@ -115,7 +115,7 @@ func (a *app) denied(workflowPath string) attempt.Denied {
 	if err != nil {
 		return d // openState fails too
 	}
-	d.Paths = append(d.Paths, a.ownPaths(workflowPath, filepath.Dir(path), filepath.Base(path))...)
+	d.Paths = append(d.Paths, ownPaths(place.process, workflowPath, filepath.Dir(path), filepath.Base(path))...)
 	return d
 }
 
@@ -123,9 +123,9 @@ func (a *app) denied(workflowPath string) attempt.Denied {
 // save replaces a file by a new one, which a command that already runs could read. It
 // returns only the files where the folder also holds WORKFLOW.md, the user's home or
 // temporary files.
-func (a *app) ownPaths(workflowPath, folder string, names ...string) (paths []string) {
-	home, _ := a.getenv("HOME")
-	for _, other := range []string{workflowPath, home, a.tempDir()} {
+func ownPaths(p process, workflowPath, folder string, names ...string) (paths []string) {
+	home, _ := p.getenv("HOME")
+	for _, other := range []string{workflowPath, home, p.tempDir()} {
 		if rest, err := filepath.Rel(folder, other); other != "" && err == nil && filepath.IsLocal(rest) {
 			for _, name := range names {
 				paths = append(paths, filepath.Join(folder, name))

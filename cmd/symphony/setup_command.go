@@ -101,7 +101,7 @@ func (s *setupCommand) setupJob(ctx context.Context, wf workflow.Workflow, log *
 	if err = makeDataFolder(wf.Path); err != nil {
 		return job, nil, err
 	}
-	repository, err := s.openRepository(ctx, wf, log)
+	repository, err := s.opener().repository(ctx, wf, log)
 	if err != nil {
 		return job, nil, err
 	}

@@ -91,14 +91,14 @@ func (s *shellCommand) Run(ctx context.Context, name string, args, command []str
 	if err != nil {
 		return err
 	}
-	s.addWorkflowSecrets(wf)
+	s.opener().addWorkflowSecrets(wf)
 	if err := workspace.HideFromChildren(); err != nil {
 		s.warn(fmt.Sprintf("what runs in the room can read this process and its secrets: %v", err))
 	}
 	if _, err := os.Stat(wf.Settings.Workspace.Root); errors.Is(err, fs.ErrNotExist) {
 		return s.unknown(wf, name, nil)
 	}
-	root, err := workspace.Open(s.workspaceConfig(wf), s.childEnv(wf), quiet())
+	root, err := workspace.Open(workspaceConfig(wf), s.childEnv(wf), quiet())
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (s *shellCommand) job(ctx context.Context, wf workflow.Workflow, root *work
 	set, data := wf.Settings, dataFolder(wf.Path)
 	job := attempt.Job{
 		Issue: issue, Codex: set.Codex, Workspaces: root, Version: version(), Log: quiet(),
-		Account: s.account(), SessionDir: sessionFolder(wf.Path), Denied: s.denied(wf.Path),
+		Account: s.account(), SessionDir: sessionFolder(wf.Path), Denied: denied(s.statePlace(), wf.Path),
 		Loopback: set.Loopback, UnixSockets: set.UnixSockets, Network: set.Network, Lookup: s.getenv, Redact: s.redactor.String,
 		Warn: s.warn,
 	}

@@ -255,7 +255,7 @@ func (s *stateCommand) stateHere(use stateUse) (*stateStore, workflow.Workflow, 
 	if _, noState := os.Lstat(dataFolder(path)); s.state == "" && errors.Is(err, fs.ErrNotExist) && errors.Is(noState, fs.ErrNotExist) {
 		return nil, wf, fmt.Errorf("%w: there is neither a WORKFLOW.md nor a state in %s: go to the folder that has one, or name the state with --state", errUsage, filepath.Dir(path))
 	}
-	kept, err := s.openState(wf, use)
+	kept, err := s.statePlace().open(wf, use)
 	return kept, wf, err
 }
 

@@ -199,7 +199,7 @@ func (t *tickCommand) complete(tick report.Tick, wf workflow.Workflow, err error
 	}
 	tick.Warnings = append(tick.Warnings, t.warnings...)
 	tick.StartedBy = t.event.Cause()
-	tick.Scheduled, tick.State, tick.Program = t.actions.InActions(), t.stateFor(wf.Path), t.ownCommand()
+	tick.Scheduled, tick.State, tick.Program = t.actions.InActions(), t.statePlace().flagFor(wf.Path), t.ownCommand()
 	t.answerOrder(&tick, wf)
 	t.locateJobs(&tick, wf)
 	if !located {

@@ -74,9 +74,9 @@ func (x *tickRun) openRunner(source *workflow.Source, o opening) (err error) {
 	case o.store != nil:
 		x.state = o.store()
 	case t.dryRun:
-		x.state, err = t.openState(x.wf, stateReadOnly)
+		x.state, err = t.statePlace().open(x.wf, stateReadOnly)
 	default:
-		x.state, err = t.openState(x.wf, stateOfRun)
+		x.state, err = t.statePlace().open(x.wf, stateOfRun)
 	}
 	if err != nil {
 		return err
@@ -120,16 +120,16 @@ func (x *tickRun) perform(ctx context.Context, work func(context.Context) (repor
 	endSessions()
 	x.console.close()
 	if failed := x.console.failure(); failed != nil {
-		x.t.warnings = append(x.t.warnings, fmt.Sprintf("the log cannot be written, and some of its lines are lost: %v", failed))
+		x.t.warn(fmt.Sprintf("the log cannot be written, and some of its lines are lost: %v", failed))
 	}
 	if stuck := x.console.file.StuckAt(); stuck != nil {
-		x.t.warnings = append(x.t.warnings, fmt.Sprintf("%s: %v", runlog.Unbounded, stuck))
+		x.t.warn(fmt.Sprintf("%s: %v", runlog.Unbounded, stuck))
 	}
 	return tick, err
 }
 
 // placed returns a progress that says how people reach this program and its state.
 func (t *tickCommand) placed(p progress.Progress, wf workflow.Workflow) progress.Progress {
-	p.Program, p.State = t.ownCommand(), t.stateFor(wf.Path)
+	p.Program, p.State = t.ownCommand(), t.statePlace().flagFor(wf.Path)
 	return p
 }

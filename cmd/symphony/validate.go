@@ -67,7 +67,7 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 		return v.finish(found)
 	}
 	wf := in.Workflow
-	v.addWorkflowSecrets(wf)
+	v.opener().addWorkflowSecrets(wf)
 	// check runs a check that needs these keys, or skips it if one of them has a problem.
 	check := func(name string, keys []string, do func(context.Context, *validation.Report, workflow.Workflow) (string, error)) {
 		if len(keys) > 0 && !in.Sound(keys...) {
@@ -88,7 +88,7 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	}
 	check("tracker", []string{"tracker"}, v.checkTracker)
 	check("state", v.neededForState(path), v.checkState)
-	if v.hasApp() {
+	if v.gitHub().hasApp() {
 		check("app", []string{"tracker", "repository"}, v.checkAppToken)
 	}
 	check("workspace", []string{"workspace"}, v.checkWorkspace)
@@ -144,7 +144,7 @@ func (v *validateCommand) checkSettings(found *validation.Report, in workflow.In
 	v.checkVariables(found, in)
 	v.warnWithoutSetup(found, in)
 	what := fmt.Sprintf("%s: %s", found.Workflow, text.Count(in.Keys(), "key"))
-	if name, isOrigin := v.repositoryNear(in.Workflow.Path); isOrigin {
+	if name, isOrigin := v.gitHub().repositoryNear(in.Workflow.Path); isOrigin {
 		what += ", in the repository " + name + " (origin of this checkout)"
 	}
 	return what
@@ -203,7 +203,7 @@ func (v *validateCommand) checkNetwork(in workflow.Inspection) func(context.Cont
 // checkTracker reads the issues in active states, which fails unless the credential, the
 // scope and the network work.
 func (v *validateCommand) checkTracker(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
-	adapter, err := v.openTracker(wf, found.Log("tracker"), false)
+	adapter, err := v.opener().tracker(wf, found.Log("tracker"), false)
 	if err != nil {
 		return "", err
 	}
@@ -244,7 +244,7 @@ func isRepeated(others []error, err error) bool {
 
 // neededForState returns the keys that name the place of the state.
 func (v *validateCommand) neededForState(path string) []string {
-	if repository := v.ownRepository(path, workflow.Workflow{}); strings.HasPrefix(v.state, "branch:") && repository == "" {
+	if repository := v.gitHub().ownRepository(path, workflow.Workflow{}); strings.HasPrefix(v.state, "branch:") && repository == "" {
 		return []string{"tracker"}
 	}
 	return nil
@@ -253,7 +253,7 @@ func (v *validateCommand) neededForState(path string) []string {
 // checkState reads the state, and checks that the program can write beside WORKFLOW.md,
 // where every run keeps its logs and, without --state, its claims.
 func (v *validateCommand) checkState(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
-	kept, err := v.openState(wf, stateReadOnly)
+	kept, err := v.statePlace().open(wf, stateReadOnly)
 	if err != nil {
 		return "", err
 	}
@@ -273,7 +273,7 @@ func (v *validateCommand) checkState(ctx context.Context, found *validation.Repo
 
 // checkWorkspace checks the folder of the workspaces, without making it.
 func (v *validateCommand) checkWorkspace(_ context.Context, _ *validation.Report, wf workflow.Workflow) (string, error) {
-	folders := v.workspaceConfig(wf)
+	folders := workspaceConfig(wf)
 	return folders.Root, workspace.Check(folders, v.childEnv(wf))
 }
 
@@ -281,7 +281,7 @@ func (v *validateCommand) checkWorkspace(_ context.Context, _ *validation.Report
 // right.
 func (v *validateCommand) checkAppToken(ctx context.Context, _ *validation.Report, wf workflow.Workflow) (string, error) {
 	id, _ := v.getenv(appIDVariable)
-	tokens, err := v.repositoryToken(wf, quiet())
+	tokens, err := v.opener().token(wf, quiet())
 	if err == nil && tokens != nil {
 		_, err = tokens(ctx)
 	}
@@ -293,7 +293,7 @@ func (v *validateCommand) checkCodex(ctx context.Context, found *validation.Repo
 	for _, weakness := range wf.Settings.Codex.PostureWarnings(wf.Settings.Port != nil) {
 		found.Warn("codex", weakness)
 	}
-	version, err := v.preflight(ctx, wf, func(text string) { found.Warn("codex", text) })
+	version, err := preflight(ctx, v.process, wf, func(text string) { found.Warn("codex", text) })
 	return strings.TrimSpace(wf.Settings.Codex.Command + " " + version), err
 }
 
@@ -316,7 +316,7 @@ func (v *validateCommand) checkRepository(ctx context.Context, found *validation
 		return "", err
 	}
 	defer os.RemoveAll(folder)
-	r, err := v.openRepositoryIn(ctx, folder, wf, quiet())
+	r, err := v.opener().repositoryIn(ctx, folder, wf, quiet())
 	if err != nil {
 		return "", err
 	}

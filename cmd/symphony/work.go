@@ -187,7 +187,7 @@ func (c *workCommand) openSlice() *stateStore {
 func (c *workCommand) prepare(r *runner.Runner, wf workflow.Workflow) {
 	r.Self, r.Shards = c.slice.State.Self, len(c.plan.Shards)
 	r.Deadline = min(r.Deadline, timeLeft(c.limit(), c.event.Began, time.Now()))
-	r.Denied.Paths = append(r.Denied.Paths, c.ownPaths(wf.Path, c.exchange, fleet.Names()...)...)
+	r.Denied.Paths = append(r.Denied.Paths, ownPaths(c.process, wf.Path, c.exchange, fleet.Names()...)...)
 }
 
 // work runs the sessions of the shard, which resume the threads of earlier sessions.
@@ -195,11 +195,11 @@ func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, 
 	if err := c.unpackThreads(ctx, r); errors.Is(err, fleet.ErrWorked) || c.store == nil {
 		return report.Tick{}, err
 	} else if err != nil {
-		c.warnings = append(c.warnings, fmt.Sprintf("some threads cannot be resumed, so their issues begin new ones: %v", err))
+		c.warn(fmt.Sprintf("some threads cannot be resumed, so their issues begin new ones: %v", err))
 	}
 	tick, err := r.Run(ctx)
 	if packed := c.store.PackThreads(r.SessionDir, r.Account.Key); packed != nil {
-		c.warnings = append(c.warnings, fmt.Sprintf("some threads are lost, so their issues begin new ones: %v", packed))
+		c.warn(fmt.Sprintf("some threads are lost, so their issues begin new ones: %v", packed))
 	}
 	return tick, err
 }

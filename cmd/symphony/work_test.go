@@ -97,11 +97,11 @@ Go.
 	if err != nil {
 		t.Fatal(err)
 	}
-	adapter, err := a.openTracker(wf, quiet(), false)
+	adapter, err := a.opener().tracker(wf, quiet(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	publisher, err := a.publisher(wf, quiet())
+	publisher, err := a.opener().publisher(wf, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,10 +37,10 @@ func TestOutsideOfActionsOriginIsTheRepository(t *testing.T) {
 			a := &app{process: process{environ: test.env, stdout: t.Output(), stderr: t.Output()}}
 			a.detectActions()
 			path := filepath.Join(p.dir, test.folder, "WORKFLOW.md")
-			if got, _ := a.repositoryNear(path); got != test.want {
+			if got, _ := a.gitHub().repositoryNear(path); got != test.want {
 				t.Errorf("%q, not %q", got, test.want)
 			}
-			if got, _ := a.lookupNear(path)("GITHUB_REPOSITORY"); got != test.want {
+			if got, _ := a.gitHub().lookupNear(path)("GITHUB_REPOSITORY"); got != test.want {
 				t.Errorf("a lookup finds %q, not %q", got, test.want)
 			}
 		})
@@ -70,11 +70,11 @@ func TestTheTokenOfAServerGoesToTheAPIOfThatServer(t *testing.T) {
 		}
 		a := &app{process: process{environ: append(test.env, "GITHUB_REPOSITORY=acme/shop", "GITHUB_TOKEN=x"), stdout: t.Output(), stderr: t.Output()}}
 		a.detectActions()
-		if _, api, _, err := a.repository(wf); err != nil || api != test.want {
+		if _, api, _, err := a.statePlace().repository(wf); err != nil || api != test.want {
 			t.Errorf("%s: %q, not %q (%v)", name, api, test.want, err)
 		}
 		a.environ = append(test.env, "GITHUB_REPOSITORY=acme/shop")
-		if _, _, _, err := a.repository(wf); err == nil || !strings.Contains(err.Error(), "GITHUB_TOKEN="+test.login) {
+		if _, _, _, err := a.statePlace().repository(wf); err == nil || !strings.Contains(err.Error(), "GITHUB_TOKEN="+test.login) {
 			t.Errorf("%s: without a token: %v", name, err)
 		}
 	}

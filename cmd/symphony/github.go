@@ -1,0 +1,203 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/action"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/workflow"
+	"github.com/symphony-runner/symphony/tracker/github"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// The variables that name the GitHub of a job. Each of them follows from the other one.
+const (
+	serverVariable = "GITHUB_SERVER_URL"
+	apiVariable    = "GITHUB_API_URL"
+)
+
+// gitHub says which GitHub a run works with, which repository there is its own, and which token
+// is for it. It asks nobody, except whether the repository is private.
+type gitHub struct{ process }
+
+// repositoryNear returns the repository that GITHUB_REPOSITORY names. Where that is not
+// set, outside of Actions, it is the one that the checkout around the WORKFLOW.md at path
+// came from, and isOrigin is true, unless that is on a server that this program does not
+// ask by default. The name is empty if neither names a repository.
+func (g gitHub) repositoryNear(path string) (name string, isOrigin bool) {
+	name, _ = g.getenv("GITHUB_REPOSITORY")
+	if name = strings.TrimSpace(name); name != "" {
+		return name, false
+	}
+	asked, _ := g.getenv(serverVariable)
+	server, name := g.originNear(path)
+	if name == "" || hostOf(server) != hostOf(cmp.Or(asked, client.DefaultServer)) {
+		return "", false
+	}
+	return name, true
+}
+
+// originNear returns the server and the name of the repository that the checkout around the
+// WORKFLOW.md at path came from; empty if there is none, and in Actions.
+func (g gitHub) originNear(path string) (server, name string) {
+	if path == "" || g.actions.InActions() {
+		return "", ""
+	}
+	if folder := git.CheckoutAround(path); folder != "" {
+		server, name, _ = client.ParseRepository(git.TrustedOrigin(folder))
+	}
+	return server, name
+}
+
+// hostOf returns the host of an address, without its port: ssh has another one.
+func hostOf(address string) string {
+	u, err := url.Parse(strings.TrimSpace(address))
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Hostname())
+}
+
+// ownRepository returns the repository that has the state branch and the workflow runs of
+// the WORKFLOW.md at path: the one of the environment, else of its tracker, else the one
+// that its checkout came from. It is empty if none of them names one.
+func (g gitHub) ownRepository(path string, wf workflow.Workflow) string {
+	name, isOrigin := g.repositoryNear(path)
+	if written := trackerRepository(wf); name == "" || isOrigin && written != "" {
+		return written
+	}
+	return name
+}
+
+// lookupNear returns the lookup of environment variables for the WORKFLOW.md at path.
+func (g gitHub) lookupNear(path string) func(name string) (value string, set bool) {
+	return func(name string) (string, bool) {
+		if name == "GITHUB_REPOSITORY" {
+			if repository, isOrigin := g.repositoryNear(path); isOrigin {
+				return repository, true
+			}
+		}
+		return g.getenv(name)
+	}
+}
+
+// server returns the address of the GitHub that GITHUB_TOKEN is for, and that of its REST
+// API: those of the environment, else those of the tracker, else github.com.
+func (g gitHub) server(wf workflow.Workflow) (server, api string) {
+	server, _ = g.getenv(serverVariable)
+	api, _ = g.getenv(apiVariable)
+	if server != "" || api != "" {
+		return server, api
+	}
+	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok {
+		return cfg.Server(), cfg.APIURL
+	}
+	return client.DefaultServer, client.DefaultAPI
+}
+
+// isPrivate returns true if reading the repository of this job, and so its
+// caches and artifacts, needs a permission: true, false, or unknown. The event has
+// this for most triggers; for the others the API of the job's server is asked. If it
+// cannot be asked, the Action warns.
+func (g gitHub) isPrivate(event action.Event) string {
+	switch event.Visibility {
+	case "private":
+		return "true"
+	case "public":
+		return "false"
+	}
+	api, _ := g.getenv(apiVariable)
+	token, _ := g.getenv("GITHUB_TOKEN")
+	c, err := client.New(client.Config{Repo: event.Repository, APIURL: api, Token: token}, nil)
+	if err != nil {
+		return "unknown"
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	repository, err := c.Repository(ctx)
+	if err != nil || repository.Private == nil {
+		return "unknown"
+	}
+	return strconv.FormatBool(*repository.Private)
+}
+
+// tokenServer returns the address of the server that GITHUB_TOKEN is for. It fails if the API
+// that the environment names, or else the tracker, is on another server.
+func (g gitHub) tokenServer(wf workflow.Workflow) (string, error) {
+	server, api := g.server(wf)
+	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && !g.namesAPI() {
+		api = cfg.APIURL
+	}
+	if host := client.HostOf(api); host != client.HostOf(server) && host != client.HostOf(client.APIOf(server)) {
+		return "", fmt.Errorf("%w: there is no repository for the exchange: GITHUB_SERVER_URL names %s and the API is on %s, so the token may be that of another server: set GITHUB_SERVER_URL and GITHUB_API_URL to one server",
+			errUsage, client.HostOf(server), host)
+	}
+	return server, nil
+}
+
+// onGitHub reports whether a repository is on github.com or on the server of this job.
+// An App proves who it is to no other host: the proof would be good for all its
+// repositories.
+func (g gitHub) onGitHub(remote string) bool {
+	server, _ := g.getenv(serverVariable)
+	u, err := url.Parse(remote)
+	own, ownErr := url.Parse(cmp.Or(server, client.DefaultServer))
+	return err == nil && ownErr == nil && u.Host != "" && (u.Host == own.Host || u.Host == "github.com")
+}
+
+// named returns the owner/name of a repository and the root of the API of its
+// server.
+func (g gitHub) named(remote string) (repo, api string) {
+	u, err := url.Parse(remote)
+	if err != nil {
+		return "", "" // ParseRemote fails too
+	}
+	repo = strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
+	server, _ := g.getenv(serverVariable)
+	if own, err := url.Parse(server); err == nil && own.Host == u.Host && u.Host != "github.com" {
+		if api, ok := g.getenv(apiVariable); ok {
+			return repo, api
+		}
+	}
+	return repo, client.APIOf(u.Scheme + "://" + u.Host)
+}
+
+// links returns the links to a repository and, inside Actions, to the workflow
+// that runs there.
+func (g gitHub) links(wf workflow.Workflow, repo string) report.Links {
+	server, _ := g.server(wf)
+	l := report.Links{Server: server, Repository: repo}
+	if g.actions.InActions() {
+		event, _ := g.actions.Event() // without the payload if that cannot be read
+		if file, found := strings.CutPrefix(event.File, ".github/workflows/"); found {
+			l.Workflow = file
+		}
+	}
+	return l
+}
+
+// trackerRepository returns the repository whose issues a workflow works on; it is
+// empty when its tracker is another one.
+func trackerRepository(wf workflow.Workflow) string {
+	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok {
+		return cfg.Repo
+	}
+	return ""
+}
+
+// ownURL returns the URL of the repository of this job; empty outside Actions.
+func (g gitHub) ownURL() string {
+	server, _ := g.getenv(serverVariable)
+	repo, _ := g.getenv("GITHUB_REPOSITORY")
+	if server == "" || repo == "" {
+		return ""
+	}
+	return strings.TrimSuffix(server, "/") + "/" + repo
+}
