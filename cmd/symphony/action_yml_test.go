@@ -16,7 +16,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/symphony-runner/symphony/runner/report"
-	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 // TestTheActionPassesTheLinterOfWorkflows makes a workflow of each action, since the linter knows its way in steps and expressions, but only in workflows.
@@ -194,8 +193,8 @@ func TestEveryOutputThatTheActionReadsIsWritten(t *testing.T) {
 		}
 	}
 	for step, dryRun := range map[string]bool{"plan": true, "run": false} {
-		a := &tickCommand{app: &app{}, dryRun: dryRun}
-		for _, output := range a.outputs(report.Tick{}, workflow.Workflow{}) {
+		a := &tickReport{app: &app{}, tickOptions: tickOptions{dryRun: dryRun}}
+		for _, output := range a.outputs(report.Tick{}) {
 			written[step] = append(written[step], output[0])
 		}
 	}
@@ -358,7 +357,7 @@ func TestTheKeyOfAnAppReachesTheProgramAlone(t *testing.T) {
 func TestEveryOutputIsSetByTheProgram(t *testing.T) {
 	t.Parallel()
 	var want []string
-	for _, output := range (&tickCommand{app: &app{}}).outputs(report.Tick{}, workflow.Workflow{}) {
+	for _, output := range (&tickReport{app: &app{}}).outputs(report.Tick{}) {
 		want = append(want, output[0])
 	}
 	if diff := cmp.Diff(want, names(readAction(t).outputs)); diff != "" {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -79,9 +82,9 @@ func (a *app) command() *cobra.Command {
 		(&trialCommand{app: a}).command(),
 		(&validateCommand{a}).command(),
 		(&explainCommand{app: a}).command(),
-		(&planCommand{tickCommand: tickCommand{app: a}}).command(),
-		(&workCommand{tickCommand: tickCommand{app: a}}).command(),
-		(&collectCommand{tickCommand: tickCommand{app: a}}).command(),
+		(&planCommand{app: a}).command(),
+		(&workCommand{app: a}).command(),
+		(&collectCommand{app: a}).command(),
 		(&exchangeCommand{app: a}).command(),
 		(&logCommand{app: a}).command(),
 		(&promptCommand{a}).command(),
@@ -93,6 +96,16 @@ func (a *app) command() *cobra.Command {
 	)
 	completer{a}.flags(root)
 	return root
+}
+
+// surviveBrokenPipes keeps the process alive when the reader of its output is gone:
+// sessions continue, and a write fails like any other (SPEC §13.2). A handler is not
+// inherited by child processes, as an ignored signal would be. It stays until the program
+// ends, which has an exit status of its own also when its last words find no reader.
+func (a *app) surviveBrokenPipes() {
+	broken := make(chan os.Signal, 1) // never read: the write fails as well
+	signal.Notify(broken, syscall.SIGPIPE)
+	a.endSurvival = func() { signal.Stop(broken) }
 }
 
 // statePlace returns the place of the state.
@@ -115,28 +128,3 @@ func (a *app) warn(text string) { a.warnings = append(a.warnings, text) }
 func takeWorkflow(cmd *cobra.Command) {
 	cmd.Annotations, cmd.Args, cmd.ValidArgsFunction = ofWorkflow(), argumentsUpTo(1), completeWorkflow
 }
-
-// argumentsFrom returns an argument check that says what to write where a command needs an
-// argument and has none.
-func argumentsFrom(least, most int, missing string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < least {
-			return fmt.Errorf("%w: %s", errUsage, missing)
-		}
-		return argumentsUpTo(most)(cmd, args)
-	}
-}
-
-// argumentsUpTo returns an argument check that names the arguments which are too many, and
-// how the command is called.
-func argumentsUpTo(most int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) <= most {
-			return nil
-		}
-		return fmt.Errorf("%w: too many arguments, from %q on: write %s", errUsage, args[most], cmd.UseLine())
-	}
-}
-
-// issueOf returns the advice for a command that needs an issue and has none.
-func issueOf(path string) string { return "write the issue, as in: symphony " + path + " GH-7" }

@@ -17,7 +17,8 @@ import (
 // collectCommand performs the last part of a fleet's tick: it settles the results of the
 // shards.
 type collectCommand struct {
-	tickCommand
+	*app
+	tickOptions
 	exchange string // a folder
 	settled  bool   // whether the state with the results was saved
 }
@@ -47,23 +48,23 @@ func (c *collectCommand) Run(ctx context.Context, args []string) error {
 		return err
 	}
 	c.once = true
-	path, err := c.check(args)
+	path, err := c.check(c.process, args)
 	if err != nil {
 		return err
 	}
-	run, err := c.open(path, opening{noLogin: true, readsOnly: true})
+	run, err := openTick(c.app, path, c.tickOptions, opening{noLogin: true, readsOnly: true})
 	if err != nil {
 		return err
 	}
 	defer run.close()
 	run.Login, run.Test = nil, nil // only shards have the login of the agent
 	tick, err := run.perform(ctx, func(ctx context.Context) (report.Tick, error) { return c.collect(ctx, run.Runner) })
-	if c.nothingDone(tick, &err) {
+	if nothingDone(tick, &err) {
 		return err
 	}
-	tick = c.complete(tick, run.wf, err, c.actions.InActions())                                     // outside the logs may be on this machine
-	outputs := append(c.outputs(tick, run.wf), [2]string{"settled", strconv.FormatBool(c.settled)}) // then nobody needs the results any more
-	return c.conclude(tick, err, errors.Join(c.printReport(tick), c.writeReport(tick), c.publish(tick, true, outputs)))
+	tick = run.complete(tick, err, c.actions.InActions())                                     // outside the logs may be on this machine
+	outputs := append(run.outputs(tick), [2]string{"settled", strconv.FormatBool(c.settled)}) // then nobody needs the results any more
+	return run.conclude(tick, err, errors.Join(run.printReport(tick), run.writeReport(tick), run.publish(tick, true, outputs)))
 }
 
 // collect reads the results, settles them, and keeps the threads of the issues that continue,

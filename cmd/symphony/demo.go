@@ -69,7 +69,7 @@ func (d *demoCommand) Run(ctx context.Context) error {
 		fmt.Fprint(d.stderr, "There is no git on the PATH, or an old one: nothing is delivered, and the work stays in the workspaces.\n\n")
 	}
 	workflow := filepath.Join(folder, "WORKFLOW.md")
-	tick := &tickCommand{app: d.app, once: true, failOn: failNever}
+	tick := &tickCommand{app: d.app, tickOptions: tickOptions{once: true, failOn: failNever}}
 	err = tick.perform(ctx, workflow)
 	issues, ended := "The issues are", err == nil // else the error says what is wrong
 	switch {

@@ -59,3 +59,11 @@ func exitStatus(err error) int {
 	}
 	return exitFailed
 }
+
+// errorTitles holds the titles of annotations by exit status.
+var errorTitles = map[int]string{
+	exitFailed:      "Symphony failed",
+	exitUsage:       "Symphony cannot run here",
+	exitTaken:       "Another run holds the state",
+	exitInterrupted: "Symphony was interrupted",
+}

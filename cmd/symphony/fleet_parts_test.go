@@ -12,6 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -52,9 +53,9 @@ func TestAnAgentOfAShardCannotReadTheExchange(t *testing.T) {
 			t.Parallel()
 			a := fleetApp(nil, "HOME="+home, "TMPDIR="+filepath.Join(dir, "tmp", "here"))
 			plan := plannedAt(time.Now(), time.Hour, "Look")
-			work := &workCommand{tickCommand: tickCommand{app: a}, exchange: test.exchange, plan: plan, slice: plan.Shards[0]}
+			work := &workCommand{app: a, exchange: test.exchange, plan: plan, slice: plan.Shards[0]}
 			r := &runner.Runner{}
-			work.prepare(r, workflow.Workflow{Path: beside})
+			work.prepare(r, action.Event{}, workflow.Workflow{Path: beside})
 			var want []string
 			for _, name := range test.want {
 				want = append(want, filepath.Join(test.exchange, name))
@@ -70,7 +71,7 @@ func TestAnAgentOfAShardCannotReadTheExchange(t *testing.T) {
 func TestAPlanHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cret-that-somebody-pasted"
-	plan := &planCommand{tickCommand: tickCommand{app: fleetApp([]string{secret})}, exchange: t.TempDir(), runsOn: "one"}
+	plan := &planCommand{app: fleetApp([]string{secret}), exchange: t.TempDir(), runsOn: "one"}
 	plan.made = plannedAt(time.Now(), time.Hour, "Use "+secret)
 	if err := plan.write(report.Tick{}); err != nil {
 		t.Fatal(err)
@@ -91,14 +92,14 @@ func TestAPlanHoldsNoSecret(t *testing.T) {
 // would wait for the next run.
 func TestAPlanThatFailedDoesNotSayThatThereIsNoWork(t *testing.T) {
 	t.Parallel()
-	plan := &planCommand{tickCommand: tickCommand{app: fleetApp(nil)}, runsOn: "one"}
-	for _, output := range plan.shardOutputs(workflow.Workflow{}) {
+	plan := &planCommand{app: fleetApp(nil), runsOn: "one"}
+	for _, output := range plan.shardOutputs(action.Event{}, workflow.Workflow{}) {
 		if output[1] != "" {
 			t.Errorf("%s is %q", output[0], output[1])
 		}
 	}
 	plan.made = fleet.Plan{Owner: schedule.Owner{Run: "77", Attempt: 2}}
-	if got := plan.shardOutputs(workflow.Workflow{}); !slices.Contains(got, [2]string{"work", "false"}) || !slices.Contains(got, [2]string{"attempt", "2"}) {
+	if got := plan.shardOutputs(action.Event{}, workflow.Workflow{}); !slices.Contains(got, [2]string{"work", "false"}) || !slices.Contains(got, [2]string{"attempt", "2"}) {
 		t.Errorf("a plan without work: %q", got)
 	}
 }
@@ -115,7 +116,7 @@ func TestALargeFleetWithTheTokenOfTheJobGetsAWarning(t *testing.T) {
 		{256, "SYMPHONY_ACTS_AS_JOB=false", false},
 		{256, "", false}, // no job
 	} {
-		plan := &planCommand{tickCommand: tickCommand{app: fleetApp(nil, test.env)}, shards: test.shards, slots: 2, limit: time.Hour}
+		plan := &planCommand{app: fleetApp(nil, test.env), shards: test.shards, slots: 2, limit: time.Hour}
 		plan.prepare(&runner.Runner{}, workflow.Workflow{})
 		if warns := strings.Contains(strings.Join(plan.warnings, "\n"), "SYMPHONY_GITHUB_TOKEN"); warns != test.warns {
 			t.Errorf("%d shards with %q: warnings %q", test.shards, test.env, plan.warnings)
@@ -135,7 +136,7 @@ func TestGitHubIsNotAskedAboutTheRunsOfOtherEngines(t *testing.T) {
 	hub := storetest.New(t, storetest.Config{})
 	hub.SetRun(storetest.Run{ID: 4711, Status: "completed", Jobs: []storetest.Job{{Name: "build", Status: "completed"}}})
 	a := fleetApp(nil, hub.Env()...)
-	plan := &planCommand{tickCommand: tickCommand{app: a}, id: "4711", attempt: 1, limit: time.Hour}
+	plan := &planCommand{app: a, id: "4711", attempt: 1, limit: time.Hour}
 	r := &runner.Runner{Self: schedule.Owner{Host: "host", Started: 1}}
 	plan.prepare(r, workflow.Workflow{})
 	shard := r.Fleet.Owner
@@ -162,7 +163,7 @@ func TestAShardEndsBeforeItsIssuesAreTakenOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			work := &workCommand{tickCommand: tickCommand{app: fleetApp(nil), deadline: 5 * time.Hour}, plan: plannedAt(now.Add(-test.ago), 5*time.Hour, "Late")}
+			work := &workCommand{app: fleetApp(nil), tickOptions: tickOptions{deadline: 5 * time.Hour}, plan: plannedAt(now.Add(-test.ago), 5*time.Hour, "Late")}
 			err := work.endBeforeLease(now)
 			if test.want == 0 {
 				if exitStatus(err) != exitUsage || !strings.Contains(err.Error(), "plan again") {

@@ -16,6 +16,7 @@ import (
 	"github.com/rhysd/actionlint"
 	"gopkg.in/yaml.v3"
 
+	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
@@ -488,9 +489,9 @@ func TestEveryOutputThatTheFleetReadsIsWritten(t *testing.T) {
 	written["pushed"], written["pulled"], written["collect"] = []string{"plan"}, []string{"idle"}, []string{"settled"} // by exchange, and for drop
 	written["preparer"] = written["codex"]
 	written["savedstate"], written["savedthreads"] = []string{"cache-hit"}, []string{"cache-hit"} // of actions/cache/restore
-	ofTick := (&tickCommand{app: &app{}}).outputs(report.Tick{}, workflow.Workflow{})
+	ofTick := (&tickReport{app: &app{}}).outputs(report.Tick{})
 	for step, outputs := range map[string][][2]string{
-		"plan":    (&planCommand{tickCommand: tickCommand{app: &app{}}, made: fleet.Plan{Owner: schedule.Owner{Run: "1"}}}).shardOutputs(workflow.Workflow{}),
+		"plan":    (&planCommand{app: &app{}, made: fleet.Plan{Owner: schedule.Owner{Run: "1"}}}).shardOutputs(action.Event{}, workflow.Workflow{}),
 		"collect": ofTick,
 	} {
 		for _, output := range outputs {

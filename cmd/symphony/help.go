@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/symphony-runner/symphony/runner/report"
-	"github.com/symphony-runner/symphony/tracker"
 )
 
 // helpWidth is the width of help, except on a narrower terminal.
@@ -185,46 +184,4 @@ func (h *helpCommand) command() *cobra.Command {
 			return nil
 		},
 	}
-}
-
-// unknownCommand returns the error for a name that no command below parent has.
-func unknownCommand(parent *cobra.Command, name string) error {
-	hint := "see " + parent.CommandPath() + " --help"
-	switch near := nearestCommand(parent, name); {
-	case !parent.HasParent() && name == "version":
-		hint = fmt.Sprintf("did you mean %s --version?", parent.CommandPath())
-	case near != "":
-		hint = fmt.Sprintf("did you mean %s %s?", parent.CommandPath(), near)
-	}
-	if !parent.HasParent() {
-		return fmt.Errorf("%w: %q is neither a command nor a file; %s", errUsage, name, hint)
-	}
-	return fmt.Errorf("%w: %s has no command %q; %s", errUsage, parent.CommandPath(), name, hint)
-}
-
-// nearestCommand returns the name of the command below parent that is most similar to a
-// misspelled one; it is empty if none is.
-func nearestCommand(parent *cobra.Command, name string) string {
-	var names []string
-	for _, sub := range parent.Commands() {
-		if sub.IsAvailableCommand() {
-			names = append(names, sub.Name())
-		}
-	}
-	return tracker.Nearest(strings.ToLower(name), names)
-}
-
-// nearestFlag returns the flag of a command that is most similar to a misspelled one, with
-// its dashes; it is empty if none is.
-func nearestFlag(cmd *cobra.Command, name string) string {
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Hidden {
-			names = append(names, f.Name)
-		}
-	})
-	if near := tracker.Nearest(strings.ToLower(name), names); near != "" {
-		return "--" + near
-	}
-	return ""
 }

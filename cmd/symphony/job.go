@@ -15,25 +15,25 @@ const minJobReserve, maxJobReserve = 30 * time.Second, 5 * time.Minute
 // useJob takes the default deadline from timeout-minutes of the job we run in,
 // and warns where the state needs a concurrency group that is missing. A
 // workflow file that cannot be read changes neither.
-func (t *tickCommand) useJob(event action.Event, o opening) error {
-	job, err := t.actions.Job(event)
+func (x *tickRun) useJob(event action.Event) error {
+	job, err := x.actions.Job(event)
 	if err != nil {
-		if t.deadline == 0 && !o.noLogin { // a part without sessions needs none
-			t.warn(fmt.Sprintf("no deadline, because the job's timeout-minutes is not known: set %s to less than it: %v", t.option("deadline"), err))
+		if x.deadline == 0 && !x.noLogin { // a part without sessions needs none
+			x.warn(fmt.Sprintf("no deadline, because the job's timeout-minutes is not known: set %s to less than it: %v", x.option("deadline"), err))
 		}
 		return nil
 	}
-	if strings.HasPrefix(t.state, "cache:") && !job.InConcurrencyGroup {
-		t.warn(fmt.Sprintf(
+	if strings.HasPrefix(x.app.state, "cache:") && !job.InConcurrencyGroup {
+		x.warn(fmt.Sprintf(
 			"the state is in the cache, and %s has no concurrency group that all its runs share: two at once may work on the same issue: add `concurrency: symphony`, or keep the state on a branch", event.File))
 	}
 	switch {
 	case job.Timeout == 0:
 		return nil
-	case t.deadline >= job.Timeout:
-		return fmt.Errorf("%w: %s %v is not before the end of the job, whose timeout-minutes are %v: raise those, or leave the deadline out", errUsage, t.option("deadline"), t.deadline, job.Timeout)
-	case t.deadline == 0:
-		t.deadline = defaultDeadline(job.Timeout, event.Began, time.Now())
+	case x.deadline >= job.Timeout:
+		return fmt.Errorf("%w: %s %v is not before the end of the job, whose timeout-minutes are %v: raise those, or leave the deadline out", errUsage, x.option("deadline"), x.deadline, job.Timeout)
+	case x.deadline == 0:
+		x.deadline = defaultDeadline(job.Timeout, event.Began, time.Now())
 	}
 	return nil
 }

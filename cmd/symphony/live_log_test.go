@@ -17,6 +17,7 @@ import (
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
+	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 func TestTheLogSaysWhereTheRestOfASessionIs(t *testing.T) {
@@ -28,8 +29,8 @@ func TestTheLogSaysWhereTheRestOfASessionIs(t *testing.T) {
 		"an artifact":     {[]string{"GITHUB_ACTIONS=true", "SYMPHONY_ARTIFACT=symphony-shard-7"}, "logs/A-1/1.html of the artifact symphony-shard-7"},
 		"no artifact":     {[]string{"GITHUB_ACTIONS=true"}, "its event log, which this job does not upload"},
 	} {
-		shard := &tickCommand{app: fleetApp(nil, c.environ...), logs: "/scratch/logs"}
-		if got := shard.restOf(runner.SessionStart{Claim: schedule.Claim{Identifier: "A-1"}, File: "/scratch/logs/A-1/1.jsonl"}, "/project/WORKFLOW.md"); got != c.want {
+		shard := &tickReport{app: fleetApp(nil, c.environ...), tickOptions: tickOptions{logs: "/scratch/logs"}, wf: workflow.Workflow{Path: "/project/WORKFLOW.md"}}
+		if got := shard.places().rest(runner.SessionStart{Claim: schedule.Claim{Identifier: "A-1"}, File: "/scratch/logs/A-1/1.jsonl"}); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
@@ -109,7 +110,7 @@ func TestNothingInASessionIsAWorkflowCommandOrASecret(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := &runner.Runner{}
-			end := (&tickCommand{app: a}).showSessions(r, &console{out: a.stdout}, "WORKFLOW.md", true)
+			end := showSessions(a, logPlaces{}, r, &console{out: a.stdout}, true)
 			claim := schedule.Claim{ID: "1", Identifier: identifier, Title: hostile, Attempt: 1, Sessions: 3}
 			onEnd := r.OnSession(runner.SessionStart{Claim: claim, Branch: hostile, File: filepath.Join(folder, name)})
 			time.Sleep(time.Minute) // of the bubble: the log says what the agent is doing
@@ -150,7 +151,7 @@ func TestOnlyAShardShowsItsSessionsInTheLogWhileTheyRun(t *testing.T) {
 		a.logFormat = c.format
 		r := &runner.Runner{}
 		out := &strings.Builder{}
-		end := (&tickCommand{app: a}).showSessions(r, &console{out: out}, "WORKFLOW.md", c.live)
+		end := showSessions(a, logPlaces{}, r, &console{out: out}, c.live)
 		if r.OnSession != nil {
 			r.OnSession(runner.SessionStart{Claim: schedule.Claim{Identifier: "A-1"}})
 		}

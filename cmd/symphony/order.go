@@ -26,21 +26,20 @@ func (o *order) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.issue, "issue", "", "the issue of --command, by its `name`, such as GH-7")
 }
 
-// checkOrder returns an error for flags that do not make a valid order.
-func (t *tickCommand) checkOrder() error {
-	o := &t.order
+// check returns an error for flags that do not make a valid order.
+func (o *order) check(p process, once bool) error {
 	o.command, o.issue = strings.TrimSpace(o.command), strings.TrimSpace(o.issue)
 	switch known := feedback.Commands(); {
 	case o.command == "" && o.issue == "":
 		return nil
 	case o.command == "":
-		return fmt.Errorf("%w: %s is %q without %s: write one of %s", errUsage, t.option("issue"), o.issue, t.option("command"), strings.Join(known, ", "))
+		return fmt.Errorf("%w: %s is %q without %s: write one of %s", errUsage, p.option("issue"), o.issue, p.option("command"), strings.Join(known, ", "))
 	case !slices.Contains(known, o.command):
-		return fmt.Errorf("%w: %s is %q: write one of %s", errUsage, t.option("command"), o.command, strings.Join(known, ", "))
+		return fmt.Errorf("%w: %s is %q: write one of %s", errUsage, p.option("command"), o.command, strings.Join(known, ", "))
 	case o.issue == "":
-		return fmt.Errorf("%w: %s %s without %s: write the name of an issue, such as GH-7", errUsage, t.option("command"), o.command, t.option("issue"))
-	case !t.once && !t.actions.InActions():
-		return fmt.Errorf("%w: %s needs --once", errUsage, t.option("command"))
+		return fmt.Errorf("%w: %s %s without %s: write the name of an issue, such as GH-7", errUsage, p.option("command"), o.command, p.option("issue"))
+	case !once && !p.actions.InActions():
+		return fmt.Errorf("%w: %s needs --once", errUsage, p.option("command"))
 	}
 	return nil
 }
@@ -51,40 +50,40 @@ func (o order) stops() bool {
 	return o.command == string(schedule.CommandStop) || o.command == string(schedule.CommandPark)
 }
 
-// orderIn returns the command and its issue, which a state knows. A status is no command to the
-// runner: it changes nothing.
-func (t *tickCommand) orderIn(s *schedule.State, wf workflow.Workflow) (tracker.ID, schedule.Order, error) {
+// in returns the command and its issue, which a state knows; by names the person. A status is no
+// command to the runner: it changes nothing.
+func (o order) in(s *schedule.State, wf workflow.Workflow, by string) (tracker.ID, schedule.Order, error) {
 	known := lookup.InState(s)
-	n, ok := matchIssue(wf, t.order.issue, known)
+	n, ok := matchIssue(wf, o.issue, known)
 	if !ok {
-		return "", schedule.Order{}, unknownIssueError("no issue that was worked on is", t.order.issue, "those that were", known)
+		return "", schedule.Order{}, unknownIssueError("no issue that was worked on is", o.issue, "those that were", known)
 	}
-	if t.order.command == string(schedule.CommandStatus) {
+	if o.command == string(schedule.CommandStatus) {
 		return "", schedule.Order{}, nil
 	}
-	return n.ID, schedule.Order{Command: schedule.Command(t.order.command), By: t.event.Actor}, nil
+	return n.ID, schedule.Order{Command: schedule.Command(o.command), By: by}, nil
 }
 
-// answerOrder adds to the report of a tick how the issue stands after the command.
-func (t *tickCommand) answerOrder(tick *report.Tick, wf workflow.Workflow) {
-	if t.order == (order{}) {
+// answer adds to the report of a tick how the issue stands after the command.
+func (o order) answer(tick *report.Tick, a *app, wf workflow.Workflow) {
+	if o == (order{}) {
 		return
 	}
-	text, inShard := t.order.issue+": no session works on it, and nothing is due.", false
-	if n, ok := matchIssue(wf, t.order.issue, lookup.InTick(*tick)); ok {
+	text, inShard := o.issue+": no session works on it, and nothing is due.", false
+	if n, ok := matchIssue(wf, o.issue, lookup.InTick(*tick)); ok {
 		for _, v := range tick.Verdicts {
 			if v.Issue.ID == n.ID {
-				text = oneLine(report.Verdict(v, tick.Comments, t.ownCommand(), t.statePlace().flagFor(wf.Path)).Text(wide))
+				text = oneLine(report.Verdict(v, tick.Comments, a.ownCommand(), a.statePlace().flagFor(wf.Path)).Text(wide))
 				claim := tick.Claims[n.ID]
 				inShard = claim.Phase == schedule.Running && claim.Owner.Shard > 0
 			}
 		}
 	}
-	tick.Notices = append(tick.Notices, fmt.Sprintf("%s %s: %s", t.order.command, t.order.issue, text))
-	if t.order.stops() {
+	tick.Notices = append(tick.Notices, fmt.Sprintf("%s %s: %s", o.command, o.issue, text))
+	if o.stops() {
 		if inShard {
 			notice := "A shard does not read the state: the command is obeyed after its result is collected."
-			if sooner := tick.Comments.Command(schedule.Command(t.order.command)); sooner != "" {
+			if sooner := tick.Comments.Command(schedule.Command(o.command)); sooner != "" {
 				notice += " To end its session sooner, " + sooner + "."
 			}
 			tick.Notices = append(tick.Notices, notice)

@@ -15,30 +15,30 @@ import (
 // checkPlaces returns an error for a flag or a setting that names a place where this run
 // cannot write. Otherwise that would be found when sessions have ended, or one by one by
 // them. It creates nothing.
-func (t *tickCommand) checkPlaces(wf workflow.Workflow, o opening) error {
-	if err := checkFile(t.reportFile); err != nil {
-		return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, t.option("report"), err)
+func (x *tickRun) checkPlaces() error {
+	if err := checkFile(x.reportFile); err != nil {
+		return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, x.option("report"), err)
 	}
-	if err := checkFolder(t.logs); err != nil {
-		return fmt.Errorf("%w: %s: %w; name a folder that can be written", errUsage, t.option("logs"), err)
+	if err := checkFolder(x.logs); err != nil {
+		return fmt.Errorf("%w: %s: %w; name a folder that can be written", errUsage, x.option("logs"), err)
 	}
-	if t.dryRun {
+	if x.dryRun {
 		return nil
 	}
-	if o.store == nil {
-		if err := checkReplaced(t.statePlace().path()); err != nil {
-			return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, t.statePlace().stateOption(), err)
+	if x.store == nil {
+		if err := checkReplaced(x.statePlace().path()); err != nil {
+			return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, x.statePlace().stateOption(), err)
 		}
 	}
-	if o.readsOnly {
+	if x.readsOnly {
 		return nil
 	}
-	s := wf.Settings
+	s := x.wf.Settings
 	if err := checkFolder(s.Workspace.Root); err != nil {
-		return fmt.Errorf("workspace.root of %s: %w: %w; name a folder that can be written", filepath.Base(wf.Path), workspace.ErrRoot, err)
+		return fmt.Errorf("workspace.root of %s: %w: %w; name a folder that can be written", filepath.Base(x.wf.Path), workspace.ErrRoot, err)
 	}
 	if err := checkFolder(s.Delivery.Folder); err != nil {
-		return fmt.Errorf("delivery.folder of %s: %w: %w; name a folder that can be written", filepath.Base(wf.Path), workflow.ErrInvalid, err)
+		return fmt.Errorf("delivery.folder of %s: %w: %w; name a folder that can be written", filepath.Base(x.wf.Path), workflow.ErrInvalid, err)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -22,7 +23,8 @@ import (
 
 // planCommand performs the first part of a fleet's tick: it claims issues for shards.
 type planCommand struct {
-	tickCommand
+	*app
+	tickOptions
 	exchange string // a folder
 	shards   int
 	slots    int
@@ -77,11 +79,11 @@ func (c *planCommand) Run(ctx context.Context, args []string) error {
 	if err := c.checkFlags(); err != nil {
 		return err
 	}
-	path, err := c.tickCommand.check(args)
+	path, err := c.check(c.process, args)
 	if err != nil {
 		return err
 	}
-	run, err := c.open(path, opening{noLogin: true, bind: schedule.Fleet{Shards: c.shards, Slots: c.slots}.Bind})
+	run, err := openTick(c.app, path, c.tickOptions, opening{noLogin: true, bind: schedule.Fleet{Shards: c.shards, Slots: c.slots}.Bind})
 	if err != nil {
 		return err
 	}
@@ -91,13 +93,13 @@ func (c *planCommand) Run(ctx context.Context, args []string) error {
 		c.made, tick, err = run.Assign(ctx)
 		return tick, err
 	})
-	if c.nothingDone(tick, &err) {
+	if nothingDone(tick, &err) {
 		return err
 	}
-	tick = c.complete(tick, run.wf, err, false)
-	outputs := append(c.outputs(tick, run.wf), c.shardOutputs(run.wf)...)
-	return c.conclude(tick, err, errors.Join(
-		c.write(tick), c.writeReport(tick), c.publish(tick, err != nil || tick.Assigned.Issues == 0, outputs)))
+	tick = run.complete(tick, err, false)
+	outputs := append(run.outputs(tick), c.shardOutputs(run.event, run.wf)...)
+	return run.conclude(tick, err, errors.Join(
+		c.write(tick), run.writeReport(tick), run.publish(tick, err != nil || tick.Assigned.Issues == 0, outputs)))
 }
 
 // checkFlags returns an error for flags out of range. It makes the exchange folder absolute.
@@ -155,7 +157,7 @@ func (c *planCommand) write(tick report.Tick) error {
 	}
 	err := fleet.WritePlan(c.exchange, redacted(c.made, c.redactor)) // others can read it
 	if c.actions.InActions() && tick.Assigned.Issues > 0 {
-		c.annotate(report.Of(tick))
+		annotate(c.actions, report.Of(tick))
 	}
 	if err == nil && !c.actions.InActions() {
 		_, err = fmt.Fprintln(c.stdout, c.matrix())
@@ -190,12 +192,12 @@ func (c *planCommand) matrix() string {
 
 // shardOutputs returns the outputs for the jobs of the shards. After a plan that failed, they
 // say nothing: it may have claimed issues, and then collect gives them back.
-func (c *planCommand) shardOutputs(wf workflow.Workflow) [][2]string {
+func (c *planCommand) shardOutputs(event action.Event, wf workflow.Workflow) [][2]string {
 	if c.made.Owner == (schedule.Owner{}) {
 		return [][2]string{{"codex", ""}, {"sandbox", ""}, {"private", ""}, {"prepares", ""}, {"work", ""}, {"matrix", ""}, {"attempt", ""}}
 	}
 	works := len(c.made.Shards) > 0
-	return append(c.needs(wf, works),
+	return append(needs(c.gitHub(), event, wf, !c.order.stops(), works),
 		[2]string{"work", strconv.FormatBool(works)},
 		[2]string{"matrix", c.matrix()},
 		[2]string{"attempt", strconv.Itoa(c.made.Owner.Attempt)})

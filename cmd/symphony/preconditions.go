@@ -16,49 +16,49 @@ import (
 // checkPreconditions returns an error for a tick that must not run, or whose settings
 // contradict each other, before anything is touched. Inside Actions it also applies
 // what the job's own workflow file says.
-func (t *tickCommand) checkPreconditions(wf workflow.Workflow, o opening) error {
-	if err := prompt.Check(wf.Prompt, wf.PromptLine); err != nil {
-		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
+func (x *tickRun) checkPreconditions() error {
+	if err := prompt.Check(x.wf.Prompt, x.wf.PromptLine); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(x.wf.Path), err)
 	}
-	policy, allows := wf.Settings.Policy, "agent.max_issues_per_tick of "+filepath.Base(wf.Path)+" allows"
-	if o.bind != nil {
-		policy = o.bind(policy)
+	policy, allows := x.wf.Settings.Policy, "agent.max_issues_per_tick of "+filepath.Base(x.wf.Path)+" allows"
+	if x.bind != nil {
+		policy = x.bind(policy)
 		if policy.MaxPerTick == 0 {
-			allows = t.option("shards") + " and " + t.option("shard-slots") + " allow"
+			allows = x.option("shards") + " and " + x.option("shard-slots") + " allow"
 		}
 	}
-	if most := policy.PerTick(); t.maxIssues > most {
+	if most := policy.PerTick(); x.maxIssues > most {
 		return fmt.Errorf("%w: %s %d is more than the %d that %s: lower the one or raise the other",
-			errUsage, t.option("max-issues"), t.maxIssues, most, allows)
+			errUsage, x.option("max-issues"), x.maxIssues, most, allows)
 	}
-	if err := t.checkPlaces(wf, o); err != nil {
+	if err := x.checkPlaces(); err != nil {
 		return err
 	}
-	if err := t.gitHub().checkApp(wf); err != nil {
+	if err := x.gitHub().checkApp(x.wf); err != nil {
 		return err
 	}
-	if !t.actions.InActions() {
+	if !x.actions.InActions() {
 		return nil
 	}
-	event, err := t.actions.Event()
+	event, err := x.actions.Event()
 	if refused := action.Refuse(event); refused != nil {
 		return refused
 	}
 	if err != nil {
 		return err
 	}
-	for _, check := range []error{t.statePlace().checkBranch(event), checkTrackerKey(t.process, wf)} {
+	for _, check := range []error{x.statePlace().checkBranch(event), checkTrackerKey(x.process, x.wf)} {
 		if check != nil {
 			return check
 		}
 	}
-	if !o.noLogin {
-		if err := checkLogin(t.process, wf); err != nil {
+	if !x.noLogin {
+		if err := checkLogin(x.process, x.wf); err != nil {
 			return err
 		}
 	}
-	t.event = event
-	return t.useJob(event, o)
+	x.event = event
+	return x.useJob(event)
 }
 
 // checkTrackerKey returns an error for a tracker's key that WORKFLOW.md does not use:

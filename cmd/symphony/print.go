@@ -12,6 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/terminal"
+	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 // wide is the width of output outside of a terminal.
@@ -138,4 +139,37 @@ func buildVersion() string {
 		}
 	}
 	return fmt.Sprintf("%s (%s)", version(), strings.Join(details, ", "))
+}
+
+// printError prints an error that ends the program: as an annotation inside Actions,
+// on standard error elsewhere.
+func (a *app) printError(err error) {
+	text := a.redactor.String(err.Error())
+	if a.actions.InActions() {
+		a.actions.Error(errorTitles[exitStatus(err)], text)
+		return
+	}
+	for line := range strings.Lines(text) { // joined errors, one each
+		printItem(a.stderr, "symphony: ", strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// printWarning prints an error that ends nothing, on standard error.
+func (a *app) printWarning(err error) {
+	for line := range strings.Lines(a.redactor.String(err.Error())) {
+		printItem(a.stderr, "symphony: warning: ", strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// summarizeError writes an error that ended the program before it had a report to the
+// summary of the step, inside Actions only: people look there for what a tick did.
+func (a *app) summarizeError(err error) {
+	if !a.actions.InActions() {
+		return
+	}
+	repository, _ := a.getenv("GITHUB_REPOSITORY")
+	page := report.Failure(errorTitles[exitStatus(err)], a.redactor.String(err.Error()), a.gitHub().links(workflow.Workflow{}, repository))
+	if err := a.actions.Summary(page); err != nil {
+		a.actions.Warning("", a.redactor.String(err.Error()))
+	}
 }

@@ -50,7 +50,7 @@ func publishTick(t *testing.T, tick report.Tick, wf workflow.Workflow, environ .
 	a.detectActions()
 	a.redactor = a.environmentSecrets()
 	tick.Listed, tick.Acted = true, len(tick.Rows)
-	if err := (&tickCommand{app: a, failOn: failNever, logs: "/runner/scratch/logs"}).finish(tick, wf, nil); err != nil {
+	if err := (&tickReport{app: a, tickOptions: tickOptions{failOn: failNever, logs: "/runner/scratch/logs"}, wf: wf}).finish(tick, nil); err != nil {
 		t.Fatal(err)
 	}
 	p := published{log: log.String()}

@@ -10,37 +10,22 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/statuspage"
-	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 // maxPort is the greatest port that can be served.
 const maxPort = 1<<16 - 1
 
-// checkPort returns an error for a --port that cannot be served.
-func (t *tickCommand) checkPort() error {
-	switch {
-	case t.port == nil:
-		return nil
-	case *t.port < 0 || *t.port > maxPort:
-		return fmt.Errorf("%w: --port %d: want 0 (any free port) to %d", errUsage, *t.port, maxPort)
-	case t.once || t.dryRun || t.actions.InActions():
-		return fmt.Errorf("%w: --port is for the long-running mode: leave it out with --once, --dry-run and inside Actions", errUsage)
-	}
-	return nil
-}
-
 // serve starts the status page of the long-running mode, if the command line or the
 // workflow asks for one. The port is that of the start: a later change of server.port
 // needs a restart. The returned function ends it.
-func (t *tickCommand) serve(r *runner.Runner, wf workflow.Workflow, console *console) (stop func(), err error) {
-	port := wf.Settings.Port
-	if t.port != nil {
-		port = t.port
+func (x *tickRun) serve() (stop func(), err error) {
+	port := x.wf.Settings.Port
+	if x.port != nil {
+		port = x.port
 	}
-	if port == nil || r.Once || t.dryRun {
+	if port == nil || x.Once || x.dryRun {
 		return func() {}, nil
 	}
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
@@ -51,18 +36,18 @@ func (t *tickCommand) serve(r *runner.Runner, wf workflow.Workflow, console *con
 		return nil, fmt.Errorf("serve status: %w: %w; choose another --port", errUsage, err)
 	}
 	refresh := make(chan struct{}, 1) // of one: a second request is served by the same poll
-	r.Refresh = refresh
-	page := statuspage.New(t.redactor, refresh)
+	x.Refresh = refresh
+	page := statuspage.New(x.redactor, refresh)
 	token := ""
 	if at, ok := listener.Addr().(*net.TCPAddr); ok && at.IP.IsLoopback() { // nobody else is offered the commands
 		token = rand.Text()
 		requests := make(chan progress.Request)
-		r.Requests = requests
+		x.Requests = requests
 		page.Take(statuspage.Control{Token: token, Requests: requests})
 	}
-	display := r.Progress
-	r.Progress = func(p progress.Progress) {
-		page.Show(t.placed(p, wf))
+	display := x.Progress
+	x.Progress = func(p progress.Progress) {
+		page.Show(x.placed(p))
 		if display != nil {
 			display(p)
 		}
@@ -76,9 +61,9 @@ func (t *tickCommand) serve(r *runner.Runner, wf workflow.Workflow, console *con
 		defer close(done)
 		server.Serve(listener) // ends with Close
 	}()
-	fmt.Fprintf(console, "status on http://%s\n", listener.Addr())
+	fmt.Fprintf(x.console, "status on http://%s\n", listener.Addr())
 	if token != "" {
-		fmt.Fprintf(console, "to answer, retry and stop there: http://%s/#token=%s\n", listener.Addr(), token)
+		fmt.Fprintf(x.console, "to answer, retry and stop there: http://%s/#token=%s\n", listener.Addr(), token)
 	}
 	return func() {
 		page.Close() // or Shutdown would wait for the pages that are open

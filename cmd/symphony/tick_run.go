@@ -16,7 +16,7 @@ import (
 
 // A tick, and each of the three parts of a fleet's tick, goes the same way:
 //
-//	open         read the workflow, check all that can be checked, open the store and the runner
+//	openTick     read the workflow, check all that can be checked, open the store and the runner
 //	perform      call the runner, with a display or a log of its sessions
 //	nothingDone  end here if there is nothing to report
 //	complete     say all that belongs into the report
@@ -34,71 +34,70 @@ type opening struct {
 	live      bool                                  // without a terminal display, the log shows what sessions do while they do it
 }
 
-// tickRun is a tick that is about to be performed.
+// tickRun is a tick, or a part of one, that is about to be performed.
 type tickRun struct {
 	*runner.Runner
-	t       *tickCommand
-	wf      workflow.Workflow
-	state   *stateStore
+	tickReport
+	opening
+	kept    *stateStore
 	console *console
-	live    bool
 
 	closers []func()
 }
 
-// open reads a workflow and opens all that its tick needs. Nothing is touched before everything
-// is checked that can be.
-func (t *tickCommand) open(path string, o opening) (*tickRun, error) {
-	source := t.workflows(path)
+// openTick reads a workflow and opens all that its tick needs. Nothing is touched before
+// everything is checked that can be.
+func openTick(a *app, path string, options tickOptions, o opening) (*tickRun, error) {
+	source := a.workflows(path)
 	wf, err := source.Current()
 	if err != nil {
 		return nil, err
 	}
-	if err := t.checkPreconditions(wf, o); err != nil {
+	x := &tickRun{tickReport: tickReport{app: a, tickOptions: options, wf: wf}, opening: o}
+	if err := x.checkPreconditions(); err != nil {
 		return nil, err
 	}
-	t.surviveBrokenPipes()
-	run := &tickRun{t: t, wf: wf, live: o.live, console: t.console(t.logFormat == "text" && !t.dryRun, wf.Path)}
-	run.closers = append(run.closers, run.console.close)
-	if err := run.openRunner(source, o); err != nil {
-		run.close()
+	a.surviveBrokenPipes()
+	x.console = a.console(a.logFormat == "text" && !x.dryRun, wf.Path)
+	x.closers = append(x.closers, x.console.close)
+	if err := x.openRunner(source); err != nil {
+		x.close()
 		return nil, err
 	}
-	return run, nil
+	return x, nil
 }
 
 // openRunner opens the store and the runner, and the status page if one is asked for.
-func (x *tickRun) openRunner(source *workflow.Source, o opening) (err error) {
-	t := x.t
+func (x *tickRun) openRunner(source *workflow.Source) (err error) {
 	switch {
-	case o.store != nil:
-		x.state = o.store()
-	case t.dryRun:
-		x.state, err = t.statePlace().open(x.wf, stateReadOnly)
+	case x.store != nil:
+		x.kept = x.store()
+	case x.dryRun:
+		x.kept, err = x.statePlace().open(x.wf, stateReadOnly)
 	default:
-		x.state, err = t.statePlace().open(x.wf, stateOfRun)
+		x.kept, err = x.statePlace().open(x.wf, stateOfRun)
 	}
 	if err != nil {
 		return err
 	}
-	x.closers = append(x.closers, func() { _ = x.state.Close() })
-	if x.Runner, err = t.runner(source, x.wf, x.state, x.console, t.dryRun || o.readsOnly); err != nil {
+	x.closers = append(x.closers, func() { _ = x.kept.Close() })
+	if x.Runner, err = x.runner(source, x.wf, x.kept, x.console, x.dryRun || x.readsOnly); err != nil {
 		return err
 	}
-	if cause := t.event.Cause(); cause != "" {
+	if cause := x.event.Cause(); cause != "" {
 		x.Log.Info("started by an event", "event", cause)
 	}
-	x.Once = t.once || t.actions.InActions()
-	x.MaxIssues, x.Deadline, x.Logs = t.maxIssues, t.deadline, t.logs
-	x.Pages = t.actions.InActions()
-	x.OrderOnly = t.order.stops()
-	if t.order != (order{}) {
-		x.Order = func(s *schedule.State) (tracker.ID, schedule.Order, error) { return t.orderIn(s, x.wf) }
+	x.Once = x.once || x.actions.InActions()
+	x.MaxIssues, x.Deadline, x.Logs = x.maxIssues, x.deadline, x.logs
+	x.Pages = x.actions.InActions()
+	x.OrderOnly = x.order.stops()
+	if x.order != (order{}) {
+		x.Order = func(s *schedule.State) (tracker.ID, schedule.Order, error) { return x.order.in(s, x.wf, x.event.Actor) }
 	}
 	if x.console.isLive() {
-		x.Progress = func(p progress.Progress) { x.console.show(t.placed(p, x.wf)) }
+		x.Progress = func(p progress.Progress) { x.console.show(x.placed(p)) }
 	}
-	stopServing, err := t.serve(x.Runner, x.wf, x.console)
+	stopServing, err := x.serve()
 	if err == nil {
 		x.closers = append(x.closers, stopServing)
 	}
@@ -115,21 +114,15 @@ func (x *tickRun) close() {
 // perform calls work while the log or the display shows what its sessions do. It adds to the
 // warnings what could not be shown.
 func (x *tickRun) perform(ctx context.Context, work func(context.Context) (report.Tick, error)) (report.Tick, error) {
-	endSessions := x.t.showSessions(x.Runner, x.console, x.wf.Path, x.live)
+	endSessions := showSessions(x.app, x.places(), x.Runner, x.console, x.live)
 	tick, err := work(ctx)
 	endSessions()
 	x.console.close()
 	if failed := x.console.failure(); failed != nil {
-		x.t.warn(fmt.Sprintf("the log cannot be written, and some of its lines are lost: %v", failed))
+		x.warn(fmt.Sprintf("the log cannot be written, and some of its lines are lost: %v", failed))
 	}
 	if stuck := x.console.file.StuckAt(); stuck != nil {
-		x.t.warn(fmt.Sprintf("%s: %v", runlog.Unbounded, stuck))
+		x.warn(fmt.Sprintf("%s: %v", runlog.Unbounded, stuck))
 	}
 	return tick, err
-}
-
-// placed returns a progress that says how people reach this program and its state.
-func (t *tickCommand) placed(p progress.Progress, wf workflow.Workflow) progress.Progress {
-	p.Program, p.State = t.ownCommand(), t.statePlace().flagFor(wf.Path)
-	return p
 }

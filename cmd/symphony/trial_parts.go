@@ -22,7 +22,7 @@ const trialTick = 5 * time.Minute
 func (t *trialCommand) tick(ctx context.Context) error {
 	inner := *t.app
 	inner.state, inner.warnings, inner.reported = "branch:"+t.name+"-state", nil, false
-	tick := &tickCommand{app: &inner, once: true, failOn: failParked, deadline: trialTick}
+	tick := &tickCommand{app: &inner, tickOptions: tickOptions{once: true, failOn: failParked, deadline: trialTick}}
 	return tick.perform(ctx, filepath.Join(t.folder, "WORKFLOW.md"))
 }
 

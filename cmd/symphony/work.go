@@ -11,6 +11,7 @@ import (
 
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -21,7 +22,8 @@ import (
 // workCommand performs the second part of a fleet's tick, once for each shard: it works on
 // the issues that the plan claimed for the shard.
 type workCommand struct {
-	tickCommand
+	*app
+	tickOptions
 	exchange string // a folder
 	shard    string // number of the shard, as text; not yet checked
 	job      string // id of the job of the workflow run; empty if it is not known
@@ -85,29 +87,29 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 	if err := c.endBeforeLease(time.Now()); err != nil {
 		return err
 	}
-	path, err := c.check(args)
+	path, err := c.check(c.process, args)
 	if err != nil {
 		return err
 	}
-	run, err := c.open(path, opening{store: c.openSlice, live: true, noLogin: c.giveBack, readsOnly: c.giveBack})
+	run, err := openTick(c.app, path, c.tickOptions, opening{store: c.openSlice, live: true, noLogin: c.giveBack, readsOnly: c.giveBack})
 	if err != nil {
 		return err
 	}
 	defer run.close()
-	c.prepare(run.Runner, run.wf)
+	c.prepare(run.Runner, run.event, run.wf)
 	tick, err := run.perform(ctx, func(ctx context.Context) (report.Tick, error) {
 		if c.giveBack {
 			return c.returnIssues(ctx, run.Runner)
 		}
 		return c.work(ctx, run.Runner)
 	})
-	if c.nothingDone(tick, &err) {
+	if nothingDone(tick, &err) {
 		return err
 	}
-	tick = c.complete(tick, run.wf, err, false)
+	tick = run.complete(tick, err, false)
 	// Collect writes the summary of all shards.
-	return c.conclude(tick, err, errors.Join(
-		c.addReport(tick), c.printReport(tick), c.writeReport(tick), c.publish(tick, err != nil, c.outputs(tick, run.wf))))
+	return run.conclude(tick, err, errors.Join(
+		c.addReport(tick), run.printReport(tick), run.writeReport(tick), run.publish(tick, err != nil, run.outputs(tick))))
 }
 
 // shardNumber returns the number of a shard from the text of a flag.
@@ -184,9 +186,9 @@ func (c *workCommand) openSlice() *stateStore {
 }
 
 // prepare makes r the runner of a shard.
-func (c *workCommand) prepare(r *runner.Runner, wf workflow.Workflow) {
+func (c *workCommand) prepare(r *runner.Runner, event action.Event, wf workflow.Workflow) {
 	r.Self, r.Shards = c.slice.State.Self, len(c.plan.Shards)
-	r.Deadline = min(r.Deadline, timeLeft(c.limit(), c.event.Began, time.Now()))
+	r.Deadline = min(r.Deadline, timeLeft(c.limit(), event.Began, time.Now()))
 	r.Denied.Paths = append(r.Denied.Paths, ownPaths(c.process, wf.Path, c.exchange, fleet.Names()...)...)
 }
 

@@ -86,7 +86,7 @@ Go.
 	}
 	a := &app{process: process{stdout: t.Output(), stderr: t.Output()}, redactor: redact.New()}
 	a.detectActions()
-	work := &workCommand{tickCommand: tickCommand{app: a}, exchange: exchange, shard: "7"}
+	work := &workCommand{app: a, exchange: exchange, shard: "7"}
 	if err := work.Run(t.Context(), []string{filepath.Join(p.dir, "missing.md")}); err == nil || work.slice.Number != 7 {
 		t.Fatalf("%v, slice %d", err, work.slice.Number)
 	}

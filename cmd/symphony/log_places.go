@@ -1,0 +1,100 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/transcript"
+)
+
+// logPlaces says where people find the event logs of a tick, and the work that it kept: in an
+// artifact of the job, or by a command on this machine.
+type logPlaces struct {
+	inActions bool
+	artifact  string // of the job; empty for none
+	folder    string // the value of --logs; empty for the default
+	program   string // the words of a shell that start this program
+	workflow  string // the path of the WORKFLOW.md
+}
+
+// places returns the places of the logs of a tick.
+func (t *tickReport) places() logPlaces {
+	artifact, _ := t.getenv("SYMPHONY_ARTIFACT")
+	return logPlaces{t.actions.InActions(), artifact, t.logs, t.ownCommand(), t.wf.Path}
+}
+
+// keptBriefly is the notice for work that was not published and that no artifact keeps.
+const keptBriefly = "Work that was not published is kept on the runner alone, which loses it: with the input upload-logs true " +
+	"the artifact of the run keeps it, and everybody who may read the repository may read that"
+
+// locateKept sets which artifact of the run holds kept work.
+func (p logPlaces) locateKept(tick *report.Tick) {
+	lost := false
+	for i := range tick.Rows {
+		kept := &tick.Rows[i].Kept
+		if !p.inActions || kept.Folder == "" {
+			continue
+		}
+		inLogs, err := filepath.Rel(p.folder, kept.Folder)
+		if p.artifact == "" || p.folder == "" || err != nil || !filepath.IsLocal(inLogs) {
+			lost = true
+			continue
+		}
+		kept.Folder, kept.Artifact = filepath.Join(filepath.Base(p.folder), inLogs), p.artifact
+	}
+	if lost {
+		tick.Notices = append(tick.Notices, keptBriefly)
+	}
+}
+
+// locateLogs sets where people find the event logs of a tick: which file of which
+// artifact, or which command shows them.
+func (p logPlaces) locateLogs(tick *report.Tick) {
+	for i := range tick.Rows {
+		switch row := &tick.Rows[i]; {
+		case p.inActions:
+			row.Log = p.inArtifact(row.Log.File)
+		case row.Log.File != "":
+			row.Log.Command = p.command(row.Identifier)
+		}
+	}
+}
+
+// inArtifact returns the place of an event log in the artifact of the job. It is zero in a job
+// that uploads none, because the log is lost with the runner.
+func (p logPlaces) inArtifact(file string) report.Log {
+	inLogs, err := filepath.Rel(p.folder, file)
+	if p.artifact == "" || file == "" || p.folder == "" || err != nil || !filepath.IsLocal(inLogs) {
+		return report.Log{}
+	}
+	return report.Log{File: transcript.PageName(filepath.Join(filepath.Base(p.folder), inLogs)), Artifact: p.artifact}
+}
+
+// command returns the command that shows the latest session on an issue.
+func (p logPlaces) command(identifier string) string {
+	command := p.program + " log"
+	if p.folder != "" {
+		command += " --logs " + quoteIfNeeded(p.folder)
+	}
+	if strings.HasPrefix(identifier, "-") {
+		command += " --"
+	}
+	command += " " + quoteIfNeeded(identifier)
+	if here, err := filepath.Abs("WORKFLOW.md"); err != nil || here != p.workflow {
+		command += " " + quoteIfNeeded(p.workflow)
+	}
+	return command
+}
+
+// rest returns the command or the file that shows all that a session did.
+func (p logPlaces) rest(s runner.SessionStart) string {
+	if !p.inActions {
+		return p.command(s.Claim.Identifier)
+	}
+	if log := p.inArtifact(s.File); log.Artifact != "" {
+		return log.File + " of the artifact " + log.Artifact
+	}
+	return "its event log, which this job does not upload"
+}

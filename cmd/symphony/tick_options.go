@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// tickOptions are the flags of the commands that perform a tick or a part of one.
+type tickOptions struct {
+	once       bool
+	dryRun     bool
+	deadline   time.Duration // 0: none, or inside Actions that of the job
+	maxIssues  int           // 0: what the workflow says
+	port       *int          // nil: not given
+	logs       string        // a folder
+	reportFile string
+	failOn     string
+	order      order
+}
+
+// The values of --fail-on.
+const (
+	failNever  = "never"
+	failFailed = "failed" // or parked
+	failParked = "parked"
+)
+
+// addLogsFlag adds the flag --logs.
+func (o *tickOptions) addLogsFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&o.logs, "logs", "", "keep whole event logs in this `folder`, and never remove one (default .symphony/sessions, the latest)")
+}
+
+// addReportFlag adds the flag --report.
+func (o *tickOptions) addReportFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&o.reportFile, "report", "", "write the report, as JSON, to this `file` too")
+}
+
+// addFailOnFlag adds the flag --fail-on.
+func (o *tickOptions) addFailOnFlag(flags *pflag.FlagSet) {
+	flags.StringVar(&o.failOn, "fail-on", failNever, "`when` to exit 1 after a completed tick: never, failed (or parked), parked")
+}
+
+// check returns the path of the workflow that args name, or an error for flags that are not
+// valid. It makes paths absolute.
+func (o *tickOptions) check(p process, args []string) (path string, err error) {
+	if err := o.checkPort(p); err != nil {
+		return "", err
+	}
+	if o.deadline < 0 || o.maxIssues < 0 {
+		return "", fmt.Errorf("%w: %s and %s cannot be negative", errUsage, p.option("deadline"), p.option("max-issues"))
+	}
+	if !slices.Contains([]string{failNever, failFailed, failParked}, o.failOn) {
+		return "", fmt.Errorf("%w: %s is %q: want never, failed or parked", errUsage, p.option("fail-on"), o.failOn)
+	}
+	if err := o.order.check(p, o.once); err != nil {
+		return "", err
+	}
+	path, err = workflowPath(args)
+	if err == nil && o.reportFile != "" {
+		o.reportFile, err = filepath.Abs(o.reportFile)
+	}
+	if err == nil && o.logs != "" {
+		o.logs, err = filepath.Abs(o.logs)
+	}
+	return path, err
+}
+
+// checkPort returns an error for a --port that cannot be served.
+func (o *tickOptions) checkPort(p process) error {
+	switch {
+	case o.port == nil:
+		return nil
+	case *o.port < 0 || *o.port > maxPort:
+		return fmt.Errorf("%w: --port %d: want 0 (any free port) to %d", errUsage, *o.port, maxPort)
+	case o.once || o.dryRun || p.actions.InActions():
+		return fmt.Errorf("%w: --port is for the long-running mode: leave it out with --once, --dry-run and inside Actions", errUsage)
+	}
+	return nil
+}
