@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
@@ -81,59 +80,24 @@ func (l *loop) adopt(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	l.settleLeft(ctx)
+	if !l.tick.DryRun {
+		l.collector.settleLeft(ctx)
+	}
 	for _, a := range l.state.Adopt(l.owners.status, l.policy(), time.Now()) {
 		if !l.owners.adopted[a.ID] { // a save that met a conflict adopts it again
 			l.owners.adopted[a.ID] = true
 			l.noteAdopted(a)
-			l.endLeftProcesses(ctx, a.Claim)
-		}
-	}
-}
-
-// settleLeft settles the results of fleets that ended without collecting them. It asks for
-// the results of each fleet once in a run.
-func (l *loop) settleLeft(ctx context.Context) {
-	if l.LeftResults == nil || l.tick.DryRun {
-		return
-	}
-	for _, owner := range l.state.Orphans() {
-		fleetOwner := schedule.Owner{Run: owner.Run, Attempt: owner.Attempt, Started: owner.Started}
-		if owner.Shard == 0 || !l.owners.isOver(owner) || l.owners.collected[fleetOwner] {
-			continue
-		}
-		l.owners.collected[fleetOwner] = true
-		results, err := l.LeftResults(ctx, fleetOwner)
-		if err != nil {
-			l.warnError(fmt.Sprintf("read what the shards of run %s left, without which their issues count as failed", owner.Run), err)
-		}
-		for _, r := range results {
-			if l.owners.isOver(r.Owner) {
-				l.settleLate(r, time.Now())
+			if !l.tick.DryRun {
+				l.owners.endProcesses(ctx, a.Claim)
 			}
 		}
 	}
 }
 
-// settleLate settles a result. If another run saves first, it is settled again in the state of
-// that run.
-func (l *loop) settleLate(r fleet.Result, now time.Time) {
-	p := l.policy()
-	settled, accepted := l.collector.settle(r, p, now)
-	if !accepted {
-		return
-	}
-	l.unsaved.add(schedule.ShardSettled{Owner: r.Owner, Slice: r.State, At: now})
-	l.Log.Info("collected what a fleet left", "run", r.Owner.Run, "shard", r.Owner.Shard, "issues", len(settled))
-}
-
-// endLeftProcesses ends the processes that a dead run may have left for a claim.
-func (l *loop) endLeftProcesses(ctx context.Context, c schedule.Claim) {
-	if l.tick.DryRun {
-		return
-	}
-	if err := l.conn.Workspaces.Reclaim(ctx, workspace.Issue{ID: string(c.ID), Identifier: c.Identifier}); err != nil {
-		l.Log.Warn("the dead run's processes are still there", "issue_id", c.ID, "issue_identifier", c.Identifier, "error", err)
-		l.warn(c.Identifier + ": " + err.Error())
+// endProcesses ends the processes that a dead run may have left for a claim.
+func (o *owners) endProcesses(ctx context.Context, c schedule.Claim) {
+	if err := o.conn.Workspaces.Reclaim(ctx, workspace.Issue{ID: string(c.ID), Identifier: c.Identifier}); err != nil {
+		o.log.Warn("the dead run's processes are still there", "issue_id", c.ID, "issue_identifier", c.Identifier, "error", err)
+		o.warn(c.Identifier + ": " + err.Error())
 	}
 }

@@ -42,11 +42,7 @@ func (r *Runner) Collect(ctx context.Context, plan fleet.Plan, results []fleet.R
 
 // openFleet reads the workflow and the state, and takes over no claims.
 func (l *loop) openFleet(ctx context.Context) error {
-	wf, err := l.Workflows.Current()
-	if err != nil {
-		return err
-	}
-	if err := l.apply(ctx, wf); err != nil {
+	if err := l.settings.first(ctx); err != nil {
 		return err
 	}
 	return l.load(ctx)

@@ -20,6 +20,7 @@ type collector struct {
 	*core
 	*account
 	owners *owners
+	left   func(context.Context, schedule.Owner) ([]fleet.Result, error) // as LeftResults of [Runner]; may be nil
 }
 
 // collect settles the results in the state, and makes the report. It is called again with
@@ -191,4 +192,40 @@ func (c *collector) isOfFleet(owner schedule.Owner, plan fleet.Plan) bool {
 	}
 	ofRun := owner.Run != "" && owner.Run == c.state.Self.Run && owner.Attempt <= c.state.Self.Attempt
 	return ofRun || owner == plan.ShardOwner(owner.Shard)
+}
+
+// settleLeft settles the results of fleets that ended without collecting them. It asks for
+// the results of each fleet once in a run.
+func (c *collector) settleLeft(ctx context.Context) {
+	if c.left == nil {
+		return
+	}
+	for _, owner := range c.state.Orphans() {
+		fleetOwner := schedule.Owner{Run: owner.Run, Attempt: owner.Attempt, Started: owner.Started}
+		if owner.Shard == 0 || !c.owners.isOver(owner) || c.owners.collected[fleetOwner] {
+			continue
+		}
+		c.owners.collected[fleetOwner] = true
+		results, err := c.left(ctx, fleetOwner)
+		if err != nil {
+			c.warnError(fmt.Sprintf("read what the shards of run %s left, without which their issues count as failed", owner.Run), err)
+		}
+		for _, r := range results {
+			if c.owners.isOver(r.Owner) {
+				c.settleLate(r, time.Now())
+			}
+		}
+	}
+}
+
+// settleLate settles a result. If another run saves first, it is settled again in the state of
+// that run.
+func (c *collector) settleLate(r fleet.Result, now time.Time) {
+	p := c.policy()
+	settled, accepted := c.settle(r, p, now)
+	if !accepted {
+		return
+	}
+	c.unsaved.add(schedule.ShardSettled{Owner: r.Owner, Slice: r.State, At: now})
+	c.log.Info("collected what a fleet left", "run", r.Owner.Run, "shard", r.Owner.Shard, "issues", len(settled))
 }

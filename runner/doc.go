@@ -72,6 +72,8 @@
 //
 //	core           core.go          the workflow in force, the state with what is unsaved, the next poll,
 //	                                remarks (remarks.go) and tasks in the background (tasks.go)
+//	settings       settings.go      reads WORKFLOW.md again, and connects what it names
+//	setupDigest    setup_digest.go  what sessions work with, so that a pause ends when it changes
 //	issueReader    issue_reader.go  reads the tracker, bounded by its rate limit (rate_limit.go)
 //	conversations  conversation.go  reads what people and checks say, and answers (speak.go)
 //	orders         order.go         commands of people that are no comments
@@ -84,6 +86,7 @@
 //	display        progress.go      what people see of a run in progress
 //	account        account.go       the report of the tick
 //	collector      collector.go     settles the results of a fleet
+//	fleetPart      fleet.go         what makes the run the plan or a shard of a fleet
 //
 // What a part changes in the state is a [schedule.Change], which is made again if another run
 // saves first.

@@ -15,35 +15,42 @@ import (
 // an hour.
 const pollPerShard = 1500 * time.Millisecond
 
+// fleetPart holds what makes a run the plan or a shard of a fleet.
+type fleetPart struct {
+	*core
+	setup *setupDigest
+
+	plan     *schedule.Fleet  // fleet that this run plans; nil for other runs
+	assigned []schedule.Shard // shards that have work by the plan
+	saved    bool             // the claims of the shards are saved, so nothing more starts
+
+	shards int // number of shards of the fleet in which this run is one; 0 for other runs
+	sliced int // number of claims with which a shard began
+}
+
 // isShard reports whether the run is one shard of a fleet. A shard starts one session on
 // each issue of its slice. It does not read, adopt or clean up other issues.
-func (l *loop) isShard() bool { return l.Shards > 0 }
+func (f *fleetPart) isShard() bool { return f.shards > 0 }
 
-// limitShard replaces the limits of a whole tick by those of a shard. The plan has given it
+// limit replaces the limits of a whole tick by those of a shard. The plan has given it
 // no more issues than it has slots, and schedule enforces its share of the budgets.
-func (l *loop) limitShard(p *schedule.Policy) {
-	p.MaxConcurrent, p.MaxPerTick, p.MaxPerState = max(l.sliced, 1), max(l.sliced, 1), nil
+func (f *fleetPart) limit(p *schedule.Policy) {
+	p.MaxConcurrent, p.MaxPerTick, p.MaxPerState = max(f.sliced, 1), max(f.sliced, 1), nil
 	p.Budget.TokensPerTick, p.Budget.TokensPerDay = 0, 0
 }
 
 // pollEvery returns the time until the next poll. In a shard it is partly random, so that
 // shards which began together do not poll together.
-func (l *loop) pollEvery() time.Duration {
-	every := l.wf.Settings.Poll
-	if !l.isShard() {
+func (f *fleetPart) pollEvery() time.Duration {
+	every := f.wf.Settings.Poll
+	if !f.isShard() {
 		return every
 	}
-	every = max(every, time.Duration(l.Shards)*pollPerShard)
-	if l.nextPoll.IsZero() {
+	every = max(every, time.Duration(f.shards)*pollPerShard)
+	if f.nextPoll.IsZero() {
 		return rand.N(every) + time.Millisecond
 	}
 	return every*4/5 + rand.N(every*2/5)
-}
-
-// assigned holds what a plan gave to shards.
-type assigned struct {
-	shards []schedule.Shard
-	saved  bool // their claims are saved, so nothing more starts
 }
 
 // Assign performs the plan of a fleet: a tick that gives its sessions to shards. It returns
@@ -53,7 +60,7 @@ func (r *Runner) Assign(ctx context.Context) (fleet.Plan, report.Tick, error) {
 	if err != nil {
 		return fleet.Plan{}, l.tick, err
 	}
-	plan := l.fleetPlan()
+	plan := l.fleet.slices(l.tick.Ended)
 	for _, shard := range plan.Shards {
 		l.tick.Assigned.Issues += len(shard.State.Claims)
 	}
@@ -64,25 +71,39 @@ func (r *Runner) Assign(ctx context.Context) (fleet.Plan, report.Tick, error) {
 	return plan, l.tick, nil
 }
 
-// fleetPlan returns the plan, with the slices of the shards as they were saved.
-func (l *loop) fleetPlan() fleet.Plan {
-	plan := fleet.Plan{Owner: l.Fleet.Owner}
-	for _, shard := range l.assigned.shards {
+// slices returns the plan, with the slices of the shards as they were saved.
+func (f *fleetPart) slices(planned time.Time) fleet.Plan {
+	plan := fleet.Plan{Owner: f.plan.Owner}
+	for _, shard := range f.assigned {
 		plan.Shards = append(plan.Shards, fleet.Slice{
-			Number: shard.Number, RunsOn: shard.RunsOn, State: l.state.Slice(plan.ShardOwner(shard.Number), l.tick.Ended),
+			Number: shard.Number, RunsOn: shard.RunsOn, State: f.state.Slice(plan.ShardOwner(shard.Number), planned),
 		})
 	}
 	return plan
 }
 
 // spread gives the Dispatches among the decisions to shards, if this is the plan of a fleet.
-func (l *loop) spread(decisions []schedule.Decision) []schedule.Decision {
-	if l.Fleet == nil || l.assigned.saved {
+func (f *fleetPart) spread(decisions []schedule.Decision) []schedule.Decision {
+	if f.plan == nil || f.saved {
 		return decisions
 	}
-	decisions, l.assigned.shards = l.Fleet.Spread(l.state, decisions, l.policy(), time.Now())
-	if len(l.assigned.shards) > 0 {
-		l.state.Salt = l.salt // otherwise each shard makes its own, and their digests cannot be compared
+	decisions, f.assigned = f.plan.Spread(f.state, decisions, f.policy(), time.Now())
+	if len(f.assigned) > 0 {
+		f.state.Salt = f.setup.salt // otherwise each shard makes its own, and their digests cannot be compared
 	}
 	return decisions
+}
+
+// takeBack takes back what a failed save has given to shards all the same: none of them knows
+// of it.
+func (f *fleetPart) takeBack(state *schedule.State) {
+	if f.plan == nil || f.saved {
+		return
+	}
+	for _, owner := range state.Orphans() {
+		if f.plan.Owns(owner) {
+			state.Unstart(owner, time.Now())
+			f.pollSoon()
+		}
+	}
 }

@@ -53,7 +53,7 @@ func TestTheShardsOfAFleetReadWhatPeopleSayWithHalfOfTheQueriesOfAnHour(t *testi
 			if l.talks.readsNow(now, l.Shards) {
 				reads++
 			}
-			l.nextPoll = now.Add(l.pollEvery())
+			l.nextPoll = now.Add(l.fleet.pollEvery())
 		}
 		return polls, reads
 	}

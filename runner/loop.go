@@ -45,6 +45,8 @@ type loop struct {
 	account
 
 	// The parts. They know what is given to them, and not the loop.
+	settings  settings
+	setup     setupDigest
 	issues    issueReader
 	talks     conversations
 	orders    orders
@@ -52,28 +54,17 @@ type loop struct {
 	files     files
 	cleaner   cleaner
 	pauseTest pauseTest
-	collector collector // of a fleet
+	collector collector
+	fleet     fleetPart
 	running   *sessions
 	logs      *eventLogs
 	display   display
 
-	// Why something does not work.
-	bad     schedule.Why // why nothing may be started with this workflow; zero if it is valid
-	badText string       // the workflow error that was logged last
-	noRoot  schedule.Why // why the folder of the workspaces cannot be used; zero if it can
-
-	// What sessions share.
-	setup     schedule.Setup         // what they work with, as of the last poll
-	salt      string                 // of setup
 	preflight *attempt.PreflightOnce // lets one session of a tick check for all
 
 	lookAt     time.Time // when to look whether WORKFLOW.md has changed
 	roundStart time.Time // when the last round began
 	abandoned  bool      // something did not end although it was stopped; nothing waits for it any more
-
-	// What a plan or a shard of a fleet needs.
-	assigned assigned // of a plan
-	sliced   int      // of a shard: how many claims it began with
 }
 
 // Run performs one tick, or ticks until ctx is done. The report is filled in also
@@ -111,11 +102,14 @@ func newLoop(r *Runner) *loop {
 	l.logs = &eventLogs{folder: r.Logs, transcripts: r.Transcripts, pages: r.Pages, run: r.Self.Run, redact: r.Redact, log: r.Log}
 	l.policy, l.display.show = l.currentPolicy, r.Progress
 	l.issues = issueReader{core: &l.core, issueCache: newIssueCache(), unasked: map[tracker.ID]bool{}, limit: new(rateLimit)}
+	l.setup = setupDigest{core: &l.core, login: r.Login, renews: r.Once && r.Shards == 0, started: func() time.Time { return l.tick.Started }}
+	l.settings = settings{core: &l.core, issues: &l.issues, setup: &l.setup, workflows: r.Workflows, open: r.Connect, watched: r.Refresh != nil}
 	l.owners = newOwners(&l.core, r.OwnerStatuses)
 	l.talks = conversations{core: &l.core, issues: &l.issues, secrets: r.Redact}
 	l.account = account{core: &l.core, partial: r.Shards > 0}
 	l.orders = orders{core: &l.core, issues: &l.issues, first: r.Order}
-	l.collector = collector{core: &l.core, account: &l.account, owners: &l.owners}
+	l.collector = collector{core: &l.core, account: &l.account, owners: &l.owners, left: r.LeftResults}
+	l.fleet = fleetPart{core: &l.core, setup: &l.setup, plan: r.Fleet, shards: r.Shards}
 	l.files = files{core: &l.core, sessions: l.running, logs: r.Logs, repeats: !r.Once}
 	l.cleaner = cleaner{
 		core: &l.core, issues: &l.issues, talks: &l.talks, logs: l.logs, sessionDir: r.SessionDir, once: r.Once, cleaned: r.Shards > 0, removing: map[tracker.ID]context.CancelCauseFunc{},
@@ -127,18 +121,15 @@ func newLoop(r *Runner) *loop {
 
 // open reads the workflow and the state, and adopts the claims of dead runs.
 func (l *loop) open(ctx context.Context) error {
-	wf, err := l.Workflows.Current()
-	if err != nil {
-		return err
-	}
-	if err := l.apply(ctx, wf); err != nil {
+	if err := l.settings.first(ctx); err != nil {
 		return err
 	}
 	l.deadline = newDeadline(l.tick.Started, l.Deadline, l.delivers())
 	if err := l.load(ctx); err != nil {
 		return err
 	}
-	l.sliced = len(l.state.Claims)
+	l.fleet.sliced = len(l.state.Claims)
+	var err error
 	if l.tick.Ordered, err = l.orders.takeFirst(); err != nil {
 		return err
 	}
@@ -147,7 +138,7 @@ func (l *loop) open(ctx context.Context) error {
 		return nil
 	}
 	l.progress()
-	l.Log.Info("started", "workflow", wf.Path, "tracker", wf.Settings.Tracker.Kind, "claims", len(l.state.Claims), "once", l.Once)
+	l.Log.Info("started", "workflow", l.wf.Path, "tracker", l.wf.Settings.Tracker.Kind, "claims", len(l.state.Claims), "once", l.Once)
 	return nil
 }
 
@@ -298,7 +289,7 @@ func (l *loop) ended(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case !l.issues.listed() && !l.bad.None():
+	case !l.issues.listed() && !l.settings.bad.None():
 		return nil // the report has the workflow's error; reconciling was all there was to do
 	case l.issues.unread != nil:
 		return l.issues.unread
@@ -402,14 +393,14 @@ func stopText(reason schedule.Reason) string {
 // currentPolicy returns the workflow's policy, with the limits of the command line and of a fleet.
 func (l *loop) currentPolicy() schedule.Policy {
 	p := l.wf.Settings.Policy
-	p.Setup, p.Salt = l.setup, l.salt
+	p.Setup, p.Salt = l.setup.now, l.setup.salt
 	p.Delivers = l.delivers()
 	p.MaxConcurrent = max(p.MaxConcurrent-len(l.running.lost), 0) // a session that lost its claim still takes a slot
 	switch {
 	case l.Fleet != nil:
 		p = l.Fleet.Bind(p)
-	case l.isShard():
-		l.limitShard(&p)
+	case l.fleet.isShard():
+		l.fleet.limit(&p)
 	}
 	if l.MaxIssues > 0 {
 		p.MaxPerTick = min(p.PerTick(), l.MaxIssues)
@@ -429,11 +420,10 @@ func (l *loop) snapshot(now time.Time) schedule.Snapshot {
 
 // hold returns the reason for which nothing may be started now; zero if there is none.
 func (l *loop) hold(now time.Time) schedule.Why {
+	why := l.settings.hold()
 	switch {
-	case !l.bad.None():
-		return l.bad
-	case !l.noRoot.None():
-		return l.noRoot
+	case !why.None():
+		return why
 	case l.issues.unlisted:
 		return schedule.Why{Reason: schedule.OnHold, Detail: l.issues.unread.Error()}
 	case l.OrderOnly:
@@ -446,7 +436,7 @@ func (l *loop) hold(now time.Time) schedule.Why {
 		return schedule.Why{Reason: schedule.Interrupted, Detail: "the run failed"}
 	case l.tick.Stopped != "":
 		return schedule.Why{Reason: schedule.Interrupted, Detail: stopText(schedule.Reason(l.tick.Stopped))}
-	case l.assigned.saved:
+	case l.fleet.saved:
 		return schedule.Why{Reason: schedule.BatchSpent, Detail: "the shards of this tick have their issues"}
 	case l.Fleet != nil:
 		return schedule.Why{} // shards fetch the repository

@@ -90,7 +90,7 @@ func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 		l.warn(text)
 		l.Log.Warn(text)
 	}
-	l.updateSetup(state)
+	l.setup.update(state)
 	for _, c := range l.unsaved.changes {
 		c.Apply(state, l.policy())
 	}
@@ -105,7 +105,7 @@ func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 	}
 	l.takeBack(state)
 	l.state, l.rev = state, rev
-	l.takeWait()
+	l.issues.takeWait()
 }
 
 // unavailable returns the issues that no plan may touch: their workspaces are being removed,
@@ -131,20 +131,12 @@ func (l *loop) takeBack(state *schedule.State) {
 			l.pollSoon()
 		}
 	}
-	if l.Fleet == nil || l.assigned.saved {
-		return
-	}
-	for _, owner := range state.Orphans() {
-		if l.Fleet.Owns(owner) {
-			state.Unstart(owner, time.Now())
-			l.pollSoon()
-		}
-	}
+	l.fleet.takeBack(state)
 }
 
 // save makes the state durable and clears what is unsaved.
 func (l *loop) save(ctx context.Context) error {
-	l.keepWait()
+	l.issues.keepWait()
 	rev, err := l.Store.Save(ctx, l.state, l.rev)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 		l.reread(ctx)
 		l.adopt(ctx) // a run that was alive may be dead by now
 	}
-	l.nextPoll = now.Add(l.pollEvery())
+	l.nextPoll = now.Add(l.fleet.pollEvery())
 	if !l.Once {
 		l.before = l.spent()
 		l.state.NewTick()
@@ -26,9 +26,9 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	}
 	l.issues.beginPoll()
 	l.files.renew()
-	l.reopenWorkspaces(ctx)
-	l.resumeIfChanged(now)
-	if !l.isShard() && !l.tick.DryRun {
+	l.settings.reopenWorkspaces(ctx)
+	l.setup.resumeIfChanged(now)
+	if !l.fleet.isShard() && !l.tick.DryRun {
 		l.pauseTest.begin(ctx, l.wf, now)
 	}
 	l.state.Renew(now)
@@ -40,7 +40,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 		l.talks.listen(ctx)
 	}
 	l.cleaner.cleanUp(ctx, l.unavailable) // which knows by then which pull requests are open
-	if !l.isShard() && (!l.issues.listed() || l.room(now)) {
+	if !l.fleet.isShard() && (!l.issues.listed() || l.room(now)) {
 		l.issues.listCandidates(ctx)
 	}
 	if l.issues.unread == nil {

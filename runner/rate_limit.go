@@ -93,16 +93,16 @@ func (l *rateLimit) end() time.Time {
 // keepWait stores the wait in the state, for the next run and for a service that is
 // restarted. A wait that has ended stays there: it has no effect, and deleting it would
 // need a save in a tick in which nothing happened.
-func (l *loop) keepWait() {
-	if end := l.issues.limit.end(); !end.IsZero() {
-		l.state.Wait = schedule.TrackerWait{Tracker: l.wf.Settings.Tracker.Kind, Until: end}
+func (r *issueReader) keepWait() {
+	if end := r.limit.end(); !end.IsZero() {
+		r.state.Wait = schedule.TrackerWait{Tracker: r.wf.Settings.Tracker.Kind, Until: end}
 	}
 }
 
 // takeWait adopts the wait that another run stored for the same tracker.
-func (l *loop) takeWait() {
-	now, wait := time.Now(), l.state.Wait
-	if left := wait.Until.Sub(now); left > 0 && wait.Tracker == l.wf.Settings.Tracker.Kind {
-		_ = l.issues.limit.extend(&tracker.RateLimitError{Op: "read the tracker", RetryAfter: left.Round(time.Second)}, now, wait.Until)
+func (r *issueReader) takeWait() {
+	now, wait := time.Now(), r.state.Wait
+	if left := wait.Until.Sub(now); left > 0 && wait.Tracker == r.wf.Settings.Tracker.Kind {
+		_ = r.limit.extend(&tracker.RateLimitError{Op: "read the tracker", RetryAfter: left.Round(time.Second)}, now, wait.Until)
 	}
 }

@@ -5,17 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
-	"reflect"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/progress"
-	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
-	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -28,7 +22,7 @@ const maxConflicts, conflictPause = 20, 100 * time.Millisecond
 // only if the run cannot continue.
 func (l *loop) reconcile(ctx context.Context) error {
 	defer l.owners.endRound()
-	l.reload(ctx)
+	l.settings.reload(ctx)
 	if now := time.Now(); !now.Before(l.nextPoll) {
 		reads, cancel := l.deadline.bound(ctx, now)
 		l.poll(reads, now)
@@ -39,8 +33,8 @@ func (l *loop) reconcile(ctx context.Context) error {
 		err := l.commit(ctx, decisions)
 		switch {
 		case err == nil:
-			if len(l.assigned.shards) > 0 {
-				l.assigned.saved, l.partial = true, true
+			if len(l.fleet.assigned) > 0 {
+				l.fleet.saved, l.partial = true, true
 			}
 			l.perform(ctx, decisions)
 			l.talks.answerOrders(ctx)
@@ -84,92 +78,6 @@ func (l *loop) handleSaveError(err error) error {
 	return nil
 }
 
-// reload reads WORKFLOW.md again (SPEC §6.2). After a bad edit the last good
-// version stays in force, and nothing is dispatched until the file is fixed.
-func (l *loop) reload(ctx context.Context) {
-	wf, err := l.Workflows.Current()
-	if err == nil && !reflect.DeepEqual(wf, l.wf) {
-		if err = l.apply(ctx, wf); err == nil {
-			l.nextPoll = time.Now() // the new settings count at once, a shorter interval too
-			l.resumeIfChanged(time.Now())
-		}
-	}
-	if err == nil {
-		l.bad, l.badText = schedule.Why{}, ""
-		l.resolve(progress.Workflow)
-		return
-	}
-	text := inOneLine(err)
-	l.bad = schedule.Why{Reason: schedule.OnHold, Detail: "WORKFLOW.md is invalid: " + text}
-	if text != l.badText {
-		l.badText = text
-		l.problem(progress.Workflow, text)
-		l.Log.Error("workflow is invalid: nothing new starts until it is fixed", "error", err)
-	}
-}
-
-// inOneLine returns an error with a problem in each of its lines, such as
-// [workflow.Problems], as one sentence for places that have no lines.
-func inOneLine(err error) string {
-	text := ""
-	for line := range strings.Lines(err.Error()) {
-		switch line = strings.TrimSpace(line); {
-		case text == "" || line == "":
-			text += line
-		case strings.HasSuffix(text, ":"):
-			text += " " + line
-		default:
-			text += "; " + line
-		}
-	}
-	return text
-}
-
-// apply puts a workflow into force and connects again if its settings changed. It
-// refuses a prompt that cannot be rendered for any issue: otherwise each session
-// would fail, and every issue would be charged.
-func (l *loop) apply(ctx context.Context, wf workflow.Workflow) error {
-	if err := prompt.Check(wf.Prompt, wf.PromptLine); err != nil {
-		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
-	}
-	if l.conn.Workspaces == nil || !reflect.DeepEqual(wf.Settings, l.wf.Settings) {
-		if err := l.connect(ctx, wf); err != nil {
-			return err
-		}
-	}
-	l.wf = wf
-	l.tick.Delivers = l.delivers()
-	warnings := slices.Concat(wf.Warnings, l.conn.Tracker.Warnings, l.conn.Warnings, wf.Settings.Codex.PostureWarnings(l.Refresh != nil))
-	for _, warning := range warnings {
-		l.Log.Warn("settings", "warning", warning)
-	}
-	l.warn(warnings...)
-	return nil
-}
-
-// connect opens what a workflow names, in place of what the loop had open.
-func (l *loop) connect(ctx context.Context, wf workflow.Workflow) error {
-	conn, err := l.Connect(ctx, wf)
-	if err != nil {
-		return err
-	}
-	if l.conn.Repository != nil && sameRepository(wf.Settings, l.wf.Settings) {
-		conn.Repository = l.conn.Repository // whose store is open
-	}
-	if !reflect.DeepEqual(wf.Settings.Tracker, l.wf.Settings.Tracker) {
-		l.issues.limit = new(rateLimit) // the tracker or its credential is another one
-		if l.state != nil {
-			l.state.Wait = schedule.TrackerWait{}
-		}
-	}
-	conn.Tracker.Reader = limitedReader{conn.Tracker.Reader, l.issues.limit}
-	if label := wf.Settings.Feedback.Label; label != "" {
-		conn.Tracker.Reader = withoutLabel{conn.Tracker.Reader, tracker.NormalLabel(label)}
-	}
-	l.conn = conn
-	return nil
-}
-
 // plan returns the decisions of a round. If it would start sessions on old knowledge it reads
 // those issues and plans again. One read serves all issues that start in the
 // round, and those that will start before the knowledge is old again. If that fails it
@@ -182,7 +90,7 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 	for {
 		now := time.Now()
 		snap, policy := l.snapshot(now), l.policy()
-		decisions := l.spread(schedule.Plan(l.state, snap, policy, now))
+		decisions := l.fleet.spread(schedule.Plan(l.state, snap, policy, now))
 		starting := startsOf(decisions)
 		if len(starting) > 0 && l.Fleet == nil && !l.files.ready(ctx, decisions) {
 			continue // now there is a reason why nothing starts
@@ -192,7 +100,7 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 		case len(unknown) == 0:
 			return decisions
 		case l.issues.unread == nil:
-		case !relisted && !l.isShard(): // the list may answer although the ids do not
+		case !relisted && !l.fleet.isShard(): // the list may answer although the ids do not
 			relisted = true
 			l.issues.listCandidates(reads)
 			continue

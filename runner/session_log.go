@@ -74,6 +74,6 @@ func (l *loop) logSession(m exited, claim schedule.Claim, next schedule.Next, no
 	}
 	session := m.session
 	session.Claim, session.Outcome, session.Next, session.Took = claim, m.outcome, next, now.Sub(m.started)
-	session.Delivers, session.File = l.tick.Delivers, m.eventLog
+	session.Delivers, session.File = l.delivers(), m.eventLog
 	m.onEnd(session)
 }

@@ -9,13 +9,26 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// setupDigests returns the digests of what sessions work with now. The state may
+// setupDigest holds digests of what sessions work with: when one of them changes, a pause can be
+// over.
+type setupDigest struct {
+	*core
+	login   func(codex.Config) []string // as in [Runner]; may be nil
+	renews  bool                        // the run ends a pause that began because the project could not be prepared
+	started func() time.Time            // begin of the tick
+
+	now  schedule.Setup // digests as of the last poll
+	salt string         // key of the digests
+}
+
+// digests returns the digests of what sessions work with now. The state may
 // be public. Its salt is the key of the digests, so they must not be made of
 // values that can be guessed; see Runner.Login.
-func (l *loop) setupDigests(salt string) schedule.Setup {
+func (s *setupDigest) digests(salt string) schedule.Setup {
 	digest := func(values ...any) string {
 		text, err := json.Marshal(values)
 		if err != nil {
@@ -26,10 +39,10 @@ func (l *loop) setupDigests(salt string) schedule.Setup {
 		return hex.EncodeToString(h.Sum(nil)[:16])
 	}
 	var login []string
-	if l.Login != nil {
-		login = l.Login(l.wf.Settings.Codex)
+	if s.login != nil {
+		login = s.login(s.wf.Settings.Codex)
 	}
-	settings := l.wf.Settings
+	settings := s.wf.Settings
 	settings.Tracker.Config, settings.Tracker.Credentials = nil, nil // may hold a short password
 	settings.Workspace.Root = ""                                     // may be another one in every run
 	if repository := settings.Repository; repository != nil {
@@ -39,28 +52,28 @@ func (l *loop) setupDigests(salt string) schedule.Setup {
 	}
 	return schedule.Setup{
 		Agent:    digest(settings.Codex, login),
-		Workflow: digest(settings, l.wf.Prompt),
+		Workflow: digest(settings, s.wf.Prompt),
 	}
 }
 
-// updateSetup computes what sessions work with now. It uses the salt of the
+// update computes what sessions work with now. It uses the salt of the
 // state; a state that has none gets the salt of this run with its first digest.
-func (l *loop) updateSetup(s *schedule.State) {
-	l.salt = cmp.Or(s.Salt, l.salt, rand.Text())
-	l.setup = l.setupDigests(l.salt)
+func (s *setupDigest) update(state *schedule.State) {
+	s.salt = cmp.Or(state.Salt, s.salt, rand.Text())
+	s.now = s.digests(s.salt)
 }
 
 // resumeIfChanged ends a pause that began with another key, login, setting or hook. A pause
 // because the project could not be prepared ends with the next run: to try it again costs no
 // tokens, and the first session does.
-func (l *loop) resumeIfChanged(now time.Time) {
-	l.updateSetup(l.state)
-	if l.state.ResumeIfChanged(l.setup, now) {
-		l.Log.Info("the pause is over: the login or WORKFLOW.md has changed", "reason", l.state.Pause.Why)
+func (s *setupDigest) resumeIfChanged(now time.Time) {
+	s.update(s.state)
+	if s.state.ResumeIfChanged(s.now, now) {
+		s.log.Info("the pause is over: the login or WORKFLOW.md has changed", "reason", s.state.Pause.Why)
 	}
-	pause := l.state.Pause
-	isEarlier := l.Once && !l.isShard() && pause.Since.Before(l.tick.Started)
-	if isEarlier && pause.Cause == schedule.CauseSetup && l.state.Resume(now) {
-		l.Log.Info("the pause is over: the project is prepared again", "reason", pause.Why)
+	pause := s.state.Pause
+	isEarlier := s.renews && pause.Since.Before(s.started())
+	if isEarlier && pause.Cause == schedule.CauseSetup && s.state.Resume(now) {
+		s.log.Info("the pause is over: the project is prepared again", "reason", pause.Why)
 	}
 }

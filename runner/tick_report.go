@@ -23,8 +23,8 @@ func (l *loop) finish(now time.Time) {
 	t.Errors, t.Warnings, t.Notices = l.errors(), l.warnings, l.notices
 	t.Ended, t.Noted = now, l.talks.noted
 	t.Workflow, t.Tracker = l.wf.Path, l.wf.Settings.Tracker.Kind
-	t.Budget = l.wf.Settings.Policy.Budget
-	t.Listed = l.issues.listed() || l.isShard() // which need not list
+	t.Delivers, t.Budget = l.delivers(), l.wf.Settings.Policy.Budget
+	t.Listed = l.issues.listed() || l.fleet.isShard() // which need not list
 	if l.issues.unread != nil {
 		t.Unread = l.issues.unread.Error()
 	}
@@ -98,9 +98,9 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	}
 	what, level := "failed", slog.LevelWarn
 	switch {
-	case o.Class == schedule.Done && l.tick.Delivers && !o.Delivered:
+	case o.Class == schedule.Done && l.delivers() && !o.Delivered:
 		what, level = "ended with nothing to publish", slog.LevelInfo
-	case o.Class == schedule.Done && !l.tick.Delivers && next.Phase == schedule.Waiting:
+	case o.Class == schedule.Done && !l.delivers() && next.Phase == schedule.Waiting:
 		what, level = "ended with its issue still active", slog.LevelInfo
 	case o.Class == schedule.Done:
 		what, level = "completed", slog.LevelInfo
