@@ -44,7 +44,8 @@
 //
 // Before the first tick, scaffold writes the WORKFLOW.md of a new project, and the workflow of
 // Actions that runs it, and validation reports what the checks of one find. lookup finds the
-// issue that a person means by a name, and demo has a sample project.
+// issue that a person means by a name, demo has a sample project, and trial plays the path of
+// an issue in a repository.
 //
 // # One tick
 //

@@ -38,8 +38,9 @@ var levels = map[string]int{
 	// What the processes of a fleet give each other.
 	"runner/fleet": 5,
 
-	// The sample project.
-	"runner/demo": 5,
+	// The sample project, and the trial in a repository.
+	"runner/demo":  5,
+	"runner/trial": 5,
 
 	// The issue that a person means by a name.
 	"runner/lookup": 5,

@@ -55,7 +55,7 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	d.app.program = quoteIfNeeded(program)
 	agent := demo.RealAgent
 	if !d.codex {
-		agent = fmt.Sprintf("exec %s scripted-agent app-server --home %s", shellQuote(program), shellQuote(filepath.Join(folder, "agent")))
+		agent = scriptedAgent(program, folder)
 	}
 	noGit := d.createShop(ctx, folder)
 	if noGit != nil && !errors.Is(noGit, git.ErrNoGit) {
@@ -86,6 +86,11 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	fmt.Fprintf(d.stderr, "%s in %s.\nRun the next tick with\n\n    %s --once %s\n",
 		issues, filepath.Join(folder, "issues"), d.ownCommand(), quoteIfNeeded(workflow))
 	return err
+}
+
+// scriptedAgent returns the command of the scripted agent, which keeps its threads below a folder.
+func scriptedAgent(program, folder string) string {
+	return fmt.Sprintf("exec %s scripted-agent app-server --home %s", shellQuote(program), shellQuote(filepath.Join(folder, "agent")))
 }
 
 // makeFolder makes the folder of the demo, below that for temporary files. A path that cannot

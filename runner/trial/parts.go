@@ -1,4 +1,4 @@
-package main
+package trial
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,22 +14,11 @@ import (
 
 // The parts of the trial. Each returns nil if GitHub does what is expected of it.
 
-// trialTick bounds one tick of the trial.
-const trialTick = 5 * time.Minute
-
-// tick performs one tick. What it reports is in the log.
-func (t *trialCommand) tick(ctx context.Context) error {
-	inner := *t.app
-	inner.state, inner.warnings, inner.reported = "branch:"+t.name+"-state", nil, false
-	tick := &tickCommand{app: &inner, tickOptions: tickOptions{once: true, failOn: failParked, deadline: trialTick}}
-	return tick.perform(ctx, filepath.Join(t.folder, "WORKFLOW.md"))
-}
-
 // advance performs ticks until the pull request has a new commit, three at most: what was
 // just written at GitHub may be read a little later.
-func (t *trialCommand) advance(ctx context.Context) error {
+func (t *Trial) advance(ctx context.Context) error {
 	for n := 1; ; n++ {
-		if err := t.tick(ctx); err != nil {
+		if err := t.Tick(ctx); err != nil {
 			return err
 		}
 		var pull struct{ Head struct{ SHA string } }
@@ -52,28 +40,27 @@ func (t *trialCommand) advance(ctx context.Context) error {
 	}
 }
 
-func (t *trialCommand) findCache(context.Context) error {
-	if t.cached != "true" {
+func (t *Trial) findCache(context.Context) error {
+	if !t.Cached {
 		return errors.New("the workflow saved an entry and did not find it again")
 	}
 	return nil
 }
 
-func (t *trialCommand) readPermission(ctx context.Context) error {
-	who, _ := t.getenv("GITHUB_ACTOR")
+func (t *Trial) readPermission(ctx context.Context) error {
 	var level struct{ Permission string }
-	if err := t.request(ctx, http.MethodGet, "/collaborators/"+url.PathEscape(who)+"/permission", nil, &level); err != nil {
+	if err := t.request(ctx, http.MethodGet, "/collaborators/"+url.PathEscape(t.Actor)+"/permission", nil, &level); err != nil {
 		return err
 	}
 	if level.Permission != "write" && level.Permission != "admin" {
-		return fmt.Errorf("%s started this run, and has the permission %q", who, level.Permission)
+		return fmt.Errorf("%s started this run, and has the permission %q", t.Actor, level.Permission)
 	}
 	return nil
 }
 
-func (t *trialCommand) changeWorkflow(ctx context.Context) error {
-	err := t.request(ctx, http.MethodPut, "/contents/.github/workflows/"+t.name+".yml",
-		map[string]string{"message": "Try to change a workflow", "content": "b246IHB1c2gK", "branch": t.name + "-base"}, nil)
+func (t *Trial) changeWorkflow(ctx context.Context) error {
+	err := t.request(ctx, http.MethodPut, "/contents/.github/workflows/"+t.Name+".yml",
+		map[string]string{"message": "Try to change a workflow", "content": "b246IHB1c2gK", "branch": t.Name + "-base"}, nil)
 	switch {
 	case err == nil:
 		return errors.New("GitHub took a file in .github/workflows from it")
@@ -83,20 +70,20 @@ func (t *trialCommand) changeWorkflow(ctx context.Context) error {
 	return err
 }
 
-func (t *trialCommand) label(ctx context.Context) error {
+func (t *Trial) label(ctx context.Context) error {
 	var issue struct{ Number int }
-	if err := t.act(ctx, http.MethodPost, "/issues", map[string]any{"title": "Try Symphony", "body": t.issueText(), "labels": []string{t.name}}, &issue); err != nil {
+	if err := t.act(ctx, http.MethodPost, "/issues", map[string]any{"title": "Try Symphony", "body": t.issueText(), "labels": []string{t.Name}}, &issue); err != nil {
 		return err
 	}
 	t.issue = issue.Number
-	if err := t.tick(ctx); err != nil {
+	if err := t.Tick(ctx); err != nil {
 		return err
 	}
 	var pulls []struct {
 		Number int
 		Head   struct{ SHA string }
 	}
-	if err := t.request(ctx, http.MethodGet, "/pulls?state=all&head="+url.QueryEscape(t.owner+":"+t.branch()), nil, &pulls); err != nil {
+	if err := t.request(ctx, http.MethodGet, "/pulls?state=all&head="+url.QueryEscape(t.Owner+":"+t.branch()), nil, &pulls); err != nil {
 		return err
 	}
 	if len(pulls) != 1 {
@@ -107,25 +94,24 @@ func (t *trialCommand) label(ctx context.Context) error {
 }
 
 // branch returns the branch of the issue.
-func (t *trialCommand) branch() string { return fmt.Sprintf("%s/GH-%d", t.name, t.issue) }
+func (t *Trial) branch() string { return fmt.Sprintf("%s/GH-%d", t.Name, t.issue) }
 
-func (t *trialCommand) listChecks(ctx context.Context) error {
+func (t *Trial) listChecks(ctx context.Context) error {
 	var checks struct {
 		Runs []struct{ Name string } `json:"check_runs"`
 	}
 	if err := t.request(ctx, http.MethodGet, "/commits/"+t.head+"/check-runs", nil, &checks); err != nil {
 		return err
 	}
-	job, _ := t.getenv("GITHUB_JOB")
 	for _, c := range checks.Runs {
-		if c.Name == job {
-			return fmt.Errorf("%s is one", job)
+		if c.Name == t.Job {
+			return fmt.Errorf("%s is one", t.Job)
 		}
 	}
 	return nil
 }
 
-func (t *trialCommand) comment(ctx context.Context) error {
+func (t *Trial) comment(ctx context.Context) error {
 	if err := t.act(ctx, http.MethodPost, fmt.Sprintf("/pulls/%d/comments", t.pull), map[string]any{
 		"body": "Two, please.", "commit_id": t.head, "path": "symphony-trial/one.txt", "line": 1, "side": "RIGHT",
 	}, nil); err != nil {
@@ -134,9 +120,9 @@ func (t *trialCommand) comment(ctx context.Context) error {
 	return t.advance(ctx)
 }
 
-func (t *trialCommand) reportCheck(ctx context.Context) error {
+func (t *Trial) reportCheck(ctx context.Context) error {
 	if err := t.request(ctx, http.MethodPost, "/check-runs", map[string]any{
-		"name": t.name, "head_sha": t.head, "status": "completed", "conclusion": "failure",
+		"name": t.Name, "head_sha": t.head, "status": "completed", "conclusion": "failure",
 		"output": map[string]string{"title": "A trial", "summary": "three.txt is missing."},
 	}, nil); err != nil {
 		return err
@@ -145,18 +131,18 @@ func (t *trialCommand) reportCheck(ctx context.Context) error {
 }
 
 // tell comments on the pull request.
-func (t *trialCommand) tell(ctx context.Context, text string) error {
+func (t *Trial) tell(ctx context.Context, text string) error {
 	return t.act(ctx, http.MethodPost, fmt.Sprintf("/issues/%d/comments", t.pull), map[string]string{"body": text}, nil)
 }
 
-func (t *trialCommand) ask(ctx context.Context) error {
+func (t *Trial) ask(ctx context.Context) error {
 	if err := t.tell(ctx, "Paint it."); err != nil {
 		return err
 	}
-	switch err := t.tick(ctx); {
+	switch err := t.Tick(ctx); {
 	case err == nil: // an issue that waits for a person fails it
 		return errors.New("the issue does not wait for an answer: the tick ended well")
-	case exitStatus(err) != exitFailed:
+	case !errors.Is(err, ErrWaits):
 		return fmt.Errorf("the issue does not wait for an answer: %w", err)
 	}
 	var comments []struct{ Body string }
@@ -172,12 +158,12 @@ func (t *trialCommand) ask(ctx context.Context) error {
 }
 
 // order gives a command in a comment, which gets a reaction once it is obeyed.
-func (t *trialCommand) order(ctx context.Context) error {
+func (t *Trial) order(ctx context.Context) error {
 	var comment struct{ ID int64 }
 	if err := t.act(ctx, http.MethodPost, fmt.Sprintf("/issues/%d/comments", t.pull), map[string]string{"body": "/symphony status"}, &comment); err != nil {
 		return err
 	}
-	if err := t.tick(ctx); err != nil && exitStatus(err) != exitFailed { // it still waits
+	if err := t.Tick(ctx); err != nil && !errors.Is(err, ErrWaits) { // it still waits
 		return err
 	}
 	var reactions []struct{ Content string }
@@ -190,18 +176,18 @@ func (t *trialCommand) order(ctx context.Context) error {
 	return nil
 }
 
-func (t *trialCommand) answer(ctx context.Context) error {
+func (t *Trial) answer(ctx context.Context) error {
 	if err := t.tell(ctx, "Red, please."); err != nil {
 		return err
 	}
 	return t.advance(ctx)
 }
 
-func (t *trialCommand) merge(ctx context.Context) error {
+func (t *Trial) merge(ctx context.Context) error {
 	if err := t.act(ctx, http.MethodPut, fmt.Sprintf("/pulls/%d/merge", t.pull), map[string]string{"merge_method": "merge"}, nil); err != nil {
 		return err
 	}
-	if err := t.tick(ctx); err != nil {
+	if err := t.Tick(ctx); err != nil {
 		return err
 	}
 	var issue struct{ State string }
@@ -215,7 +201,7 @@ func (t *trialCommand) merge(ctx context.Context) error {
 }
 
 // findNoBranch looks for the branch of the issue, which must be gone.
-func (t *trialCommand) findNoBranch(ctx context.Context) error {
+func (t *Trial) findNoBranch(ctx context.Context) error {
 	err := t.request(ctx, http.MethodGet, "/git/ref/heads/"+t.branch(), nil, nil)
 	switch {
 	case err == nil:
