@@ -134,7 +134,8 @@ func (l *logCommand) completeLog(cmd *cobra.Command, args []string, prefix strin
 		for _, f := range slices.Backward(files) {
 			if !seen[f.Key] {
 				seen[f.Key] = true
-				found.add(source.summary(cmd.Context(), f).identifier, "")
+				_, issue := source.summary(cmd.Context(), f)
+				found.add(issue.Identifier, "")
 			}
 		}
 	}

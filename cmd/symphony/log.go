@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/lookup"
+	"github.com/symphony-runner/symphony/runner/runlog"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
 )
@@ -120,7 +120,7 @@ func (l *logCommand) Run(ctx context.Context, args []string) error {
 		return fmt.Errorf("open the log of the session: %w", err)
 	}
 	defer log.Close()
-	return l.write(func(w io.Writer) error { return l.show(ctx, w, log, file) })
+	return l.write(func(w io.Writer) error { return l.show(ctx, w, log) })
 }
 
 // writePages writes the pages that logs do not have: a run writes one when a session ends,
@@ -175,27 +175,34 @@ func (l *logCommand) write(write func(io.Writer) error) error {
 }
 
 // show shows a log in the format of the flags.
-func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader, file transcript.File) error {
-	f := l.follower(log, &transcript.Reader{Redact: l.redactor.String}, w)
-	defer l.warnOfRest(f.log)
+func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader) error {
+	columns, isTerminal := terminalWidth(w)
+	f := &runlog.Follower{Log: &io.LimitedReader{R: log, N: maxShown}, Redact: l.redactor.String, Follow: l.follow}
+	defer l.warnOfRest(f.Log)
+	if isTerminal {
+		f.Doing = func(doing string) {
+			columns, _ := terminalWidth(w) // which may have changed
+			if doing != "" {
+				doing = text.Truncate("… "+doing, max(columns-1, 1))
+			}
+			_, _ = io.WriteString(w, "\r\x1b[K"+doing) // see output
+		}
+	}
 	switch {
 	case l.html:
-		return transcript.CopyPage(w, f.log, f.isRunning(), l.redactor.String)
+		return transcript.CopyPage(w, f.Log, f.IsRunning(), l.redactor.String)
 	case l.json || l.logFormat == "json":
-		f.show = func(part []byte, _ []transcript.Entry) error {
-			if f.terminal { // a log of somebody else can have what steers it, and a secret around that
+		f.Show = func(part []byte, _ []transcript.Entry) error {
+			if isTerminal { // a log of somebody else can have what steers it, and a secret around that
 				part = []byte(l.redactor.String(text.Lines(string(part))))
 			}
 			_, err := w.Write(part)
 			return err
 		}
-		return f.copy(ctx)
+		return f.Run(ctx)
 	}
-	style := transcript.Style{Color: f.terminal && l.colors()}
-	if f.terminal {
-		style.Width, _ = terminalWidth(w)
-	}
-	f.show = func(_ []byte, entries []transcript.Entry) error {
+	style := transcript.Style{Color: isTerminal && l.colors(), Width: columns}
+	f.Show = func(_ []byte, entries []transcript.Entry) error {
 		for _, e := range entries {
 			if _, err := io.WriteString(w, transcript.Text(e, style)); err != nil {
 				return err
@@ -203,7 +210,7 @@ func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader, file 
 		}
 		return nil
 	}
-	return f.copy(ctx)
+	return f.Run(ctx)
 }
 
 // warnOfRest says that a log goes on where the reading of it stopped.
@@ -214,95 +221,6 @@ func (l *logCommand) warnOfRest(log *io.LimitedReader) {
 	if n, _ := log.R.Read(make([]byte, 1)); n > 0 {
 		l.printWarning(fmt.Errorf("the log is longer than %d MiB, and the rest is not shown: read its file, which --list names", maxShown>>20))
 	}
-}
-
-// followEvery is the time between two reads of a log that is being written.
-const followEvery = 200 * time.Millisecond
-
-// follower copies a log to where it is shown.
-type follower struct {
-	log      *io.LimitedReader
-	reader   *transcript.Reader
-	redact   func(string) string
-	w        io.Writer
-	terminal bool // what is shown below the last entry can be replaced
-	follow   bool
-	show     func(lines []byte, entries []transcript.Entry) error
-	partial  []byte // a line whose end has not come
-	doing    string // what is shown below the last entry
-}
-
-func (l *logCommand) follower(log io.Reader, reader *transcript.Reader, w io.Writer) *follower {
-	_, terminal := terminalWidth(w)
-	return &follower{log: &io.LimitedReader{R: log, N: maxShown}, reader: reader, redact: l.redactor.String, w: w, terminal: terminal, follow: l.follow}
-}
-
-// copy shows the log to its end, or to the end of the session.
-func (f *follower) copy(ctx context.Context) error {
-	part := make([]byte, 64<<10)
-	for f.log.N > 0 {
-		running := f.follow && f.isRunning() // asked before the read, which then has all that the session wrote
-		n, err := f.log.Read(part)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("read the log of the session: %w", err)
-		}
-		if err := f.take(part[:n]); err != nil {
-			return err
-		}
-		if n > 0 || err == nil {
-			continue
-		}
-		if !running || f.reader.Outcome() != nil {
-			break
-		}
-		f.showDoing(f.reader.Doing())
-		select {
-		case <-time.After(followEvery):
-		case <-ctx.Done():
-			f.showDoing("")
-			return schedule.ErrInterrupted
-		}
-	}
-	f.showDoing("")
-	entries := f.reader.End
-	if f.reader.Outcome() == nil && f.isRunning() { // then it is not followed
-		entries = f.reader.Now
-	}
-	return f.show([]byte(f.redact(string(f.partial))), entries())
-}
-
-// isRunning reports whether the session of the log runs.
-func (f *follower) isRunning() bool {
-	file, ok := f.log.R.(*os.File)
-	return ok && transcript.IsBeingWritten(file)
-}
-
-// take shows a part of the log. It keeps a line whose end has not come for the next part.
-func (f *follower) take(part []byte) error {
-	lines, rest := []byte(nil), part
-	if end := bytes.LastIndexByte(part, '\n') + 1; end > 0 {
-		lines, rest = append(f.partial, part[:end]...), part[end:]
-		f.partial = nil
-	}
-	f.partial = append(f.partial, rest...)
-	entries := f.reader.Feed(part)
-	if len(lines) == 0 {
-		return nil
-	}
-	f.showDoing("")
-	return f.show([]byte(f.redact(string(lines))), entries)
-}
-
-// showDoing replaces the line below the last entry on a terminal.
-func (f *follower) showDoing(doing string) {
-	if !f.terminal || !f.follow || doing == f.doing {
-		return
-	}
-	columns, _ := terminalWidth(f.w)
-	if f.doing = doing; doing != "" {
-		doing = text.Truncate("… "+doing, max(columns-1, 1))
-	}
-	_, _ = io.WriteString(f.w, "\r\x1b[K"+doing) // see output
 }
 
 // listedSession is a session in the list as JSON.
@@ -320,11 +238,11 @@ type listedSession struct {
 func (l *logCommand) writeList(ctx context.Context, w io.Writer, source *logSource, files []transcript.File) error {
 	sessions := make([]listedSession, len(files))
 	for i, file := range files {
-		s := source.summary(ctx, file)
+		s, issue := source.summary(ctx, file)
 		if ctx.Err() != nil {
 			return schedule.ErrInterrupted
 		}
-		sessions[i] = listedSession{s.identifier, file.Number, file.Began.UTC(), s.took, s.ended, source.path(file)}
+		sessions[i] = listedSession{issue.Identifier, file.Number, file.Began.UTC(), s.Took, s.Ended, source.path(file)}
 	}
 	if l.logFormat == "json" {
 		text, err := l.jsonText(sessions)

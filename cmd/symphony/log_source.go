@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +25,8 @@ type logSource struct {
 	folder   string            // empty for an artifact
 	files    fs.FS             // nil for a folder that does not exist
 	root     *os.Root          // behind files; nil for an artifact
-	read     int               // bytes of the logs, for their summaries
+
+	summaries transcript.Summaries
 }
 
 // open opens the logs that the flags name. args may name a WORKFLOW.md, which need not be
@@ -36,7 +36,7 @@ func (l *logCommand) open(ctx context.Context, args []string) (*logSource, error
 	if err != nil {
 		return nil, err
 	}
-	s := &logSource{app: l.app}
+	s := &logSource{app: l.app, summaries: transcript.Summaries{Redact: l.redactor.String}}
 	if wf, err := l.workflows(path).Current(); err == nil {
 		s.workflow = wf
 		l.opener().addWorkflowSecrets(wf)
@@ -101,7 +101,7 @@ func (s *logSource) find(ctx context.Context, name string) ([]transcript.File, e
 	for _, f := range slices.Backward(files) { // the newest log has the current name of the issue
 		if !seen[f.Key] {
 			seen[f.Key] = true
-			n := s.summary(ctx, f).names
+			_, n := s.summary(ctx, f)
 			known, keys[n.ID] = append(known, n), append(keys[n.ID], f.Key)
 		}
 	}
@@ -133,79 +133,12 @@ func (s *logSource) openLog(f transcript.File) (io.ReadCloser, error) {
 	return s.files.Open(f.Path)
 }
 
-// logSummary holds what the two ends of a log say.
-type logSummary struct {
-	names       lookup.Issue
-	identifier  string
-	took, ended string
-}
-
-// maxSummarized bounds what is read of all logs for their summaries, in bytes: an artifact
-// that is small can unpack to more than anybody waits for.
-const maxSummarized = 1 << 30
-
-// maxEnd bounds how much of an end of a log is read for its summary, in bytes.
-const maxEnd = 64 << 10
-
-// summary returns the summary of the session of a log. If the log cannot be read, the summary
-// has only what its name says.
-func (s *logSource) summary(ctx context.Context, f transcript.File) logSummary {
-	sum := logSummary{identifier: f.Key, names: lookup.Issue{ID: tracker.ID(f.Key), Identifier: f.Key}}
-	if s.read >= maxSummarized || ctx.Err() != nil {
-		sum.ended = "its log was not read: there is too much of all"
-		return sum
+// summary returns the summary of the session of a log, and the names of its issue. If the log
+// cannot be read, they are what its name says.
+func (s *logSource) summary(ctx context.Context, f transcript.File) (transcript.Summary, lookup.Issue) {
+	sum := s.summaries.Of(ctx, func() (io.ReadCloser, error) { return s.openLog(f) })
+	if of := sum.Session; of.Identifier != "" {
+		return sum, lookup.Issue{ID: tracker.ID(of.IssueID), Identifier: of.Identifier, Addresses: []string{of.URL}}
 	}
-	log, err := s.openLog(f)
-	if err != nil {
-		sum.ended = "its log cannot be read"
-		return sum
-	}
-	defer log.Close()
-	reader := &transcript.Reader{Redact: s.app.redactor.String}
-	head, tail := s.ends(ctx, log)
-	entries := append(reader.Feed(head), reader.Feed(tail)...)
-	if of := reader.Session(); of.Identifier != "" {
-		sum.identifier = of.Identifier
-		sum.names = lookup.Issue{ID: tracker.ID(of.IssueID), Identifier: of.Identifier, Addresses: []string{of.URL}}
-	}
-	file, isFile := log.(*os.File)
-	switch {
-	case reader.Outcome() != nil && len(entries) > 0:
-		last := entries[len(entries)-1]
-		sum.took, sum.ended = last.Details(), last.Title
-	case isFile && transcript.IsBeingWritten(file):
-		sum.ended = "it is running"
-	default:
-		sum.ended = "it was killed"
-	}
-	return sum
-}
-
-// ends returns the first line of a log and its last lines, and skips the rest.
-func (s *logSource) ends(ctx context.Context, log io.Reader) (head, tail []byte) {
-	head, err := io.ReadAll(io.LimitReader(log, maxEnd))
-	if s.read += len(head); err != nil {
-		return nil, nil
-	}
-	if seeker, ok := log.(io.Seeker); ok && len(head) == maxEnd {
-		if end, err := seeker.Seek(0, io.SeekEnd); err == nil {
-			_, _ = seeker.Seek(max(end-maxEnd, maxEnd), io.SeekStart)
-		}
-	}
-	first, rest, _ := bytes.Cut(head, []byte("\n"))
-	tail = bytes.Clone(rest)
-	part := make([]byte, maxEnd)
-	for total := 0; total < maxShown && s.read < maxSummarized && ctx.Err() == nil; {
-		n, err := log.Read(part)
-		total, s.read = total+n, s.read+n
-		tail = append(tail, part[:n]...)
-		tail = tail[max(0, len(tail)-maxEnd):]
-		if err != nil {
-			break
-		}
-	}
-	if at := bytes.LastIndexByte(bytes.TrimRight(tail, "\n"), '\n'); at >= 0 {
-		tail = tail[at+1:] // the last line alone
-	}
-	return append(first, '\n'), tail
+	return sum, lookup.Issue{ID: tracker.ID(f.Key), Identifier: f.Key}
 }
