@@ -91,6 +91,9 @@ var levels = map[string]int{
 	// What everything may use: text from outside, made fit for errors and logs.
 	"internal/text": 0,
 
+	// The words of a shell.
+	"internal/shell": 0,
+
 	// Test equipment.
 	"internal/githubtest":  4,
 	"internal/trackertest": 3,

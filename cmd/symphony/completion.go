@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -215,7 +216,7 @@ func newCompletions(redact func(string) string) completions {
 
 // add adds a name, unless it would be more than a word of a command line.
 func (c completions) add(name, about string) {
-	if plainWord().MatchString(name) && !strings.HasPrefix(name, "-") {
+	if shell.IsPlain(name) && !strings.HasPrefix(name, "-") {
 		whole := text.OneLine(about, len(about)) // half a secret is not found
 		c.about[name] = text.OneLine(c.redact(whole), 60)
 	}

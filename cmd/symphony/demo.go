@@ -7,9 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -17,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/codex/scriptedagent"
+	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/demo"
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -52,7 +51,7 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.app.program = quoteIfNeeded(program)
+	d.app.program = shell.Word(program)
 	agent := demo.RealAgent
 	if !d.codex {
 		agent = scriptedAgent(program, folder)
@@ -76,21 +75,21 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	case (ended || noGit == nil) && d.printAdvice(folder, noGit == nil):
 		issues = "Symphony changed the states of the issues,"
 	case ended:
-		fmt.Fprintf(d.stderr, "\nNo issue was finished. See whether something is missing with\n\n    %s validate %s\n\n", d.ownCommand(), quoteIfNeeded(workflow))
+		fmt.Fprintf(d.stderr, "\nNo issue was finished. See whether something is missing with\n\n    %s validate %s\n\n", d.ownCommand(), shell.Word(workflow))
 	default:
 		fmt.Fprintln(d.stderr)
 	}
 	if ended {
-		fmt.Fprintf(d.stderr, "Read what the agent did, here in the session that failed, with\n\n    %s log DEMO-3 %s\n\n", d.ownCommand(), quoteIfNeeded(workflow))
+		fmt.Fprintf(d.stderr, "Read what the agent did, here in the session that failed, with\n\n    %s log DEMO-3 %s\n\n", d.ownCommand(), shell.Word(workflow))
 	}
 	fmt.Fprintf(d.stderr, "%s in %s.\nRun the next tick with\n\n    %s --once %s\n",
-		issues, filepath.Join(folder, "issues"), d.ownCommand(), quoteIfNeeded(workflow))
+		issues, filepath.Join(folder, "issues"), d.ownCommand(), shell.Word(workflow))
 	return err
 }
 
 // scriptedAgent returns the command of the scripted agent, which keeps its threads below a folder.
 func scriptedAgent(program, folder string) string {
-	return fmt.Sprintf("exec %s scripted-agent app-server --home %s", shellQuote(program), shellQuote(filepath.Join(folder, "agent")))
+	return fmt.Sprintf("exec %s scripted-agent app-server --home %s", shell.Quote(program), shell.Quote(filepath.Join(folder, "agent")))
 }
 
 // makeFolder makes the folder of the demo, below that for temporary files. A path that cannot
@@ -123,7 +122,7 @@ func (d *demoCommand) printAdvice(folder string, delivers bool) bool {
 		return false
 	}
 	fmt.Fprintf(d.stderr, "\nThe finished work is on branches of the sample repository %s,\nand in %s. Look at it, and take a patch over, with\n\n    git -C %s log --all --patch\n    git -C %s apply %s\n\n",
-		shop, filepath.Join(folder, "patches"), quoteIfNeeded(shop), quoteIfNeeded(shop), quoteIfNeeded(filepath.Join(folder, patches[0])))
+		shop, filepath.Join(folder, "patches"), shell.Word(shop), shell.Word(shop), shell.Word(filepath.Join(folder, patches[0])))
 	return true
 }
 
@@ -141,19 +140,6 @@ func (d *demoCommand) createShop(ctx context.Context, folder string) error {
 	who.When = time.Now()
 	return demo.CreateShop(ctx, host, filepath.Join(folder, "shop"), who)
 }
-
-// quoteIfNeeded returns text as one word of a shell command, quoted if it is more than
-// one otherwise.
-func quoteIfNeeded(text string) string {
-	if plainWord().MatchString(text) {
-		return text
-	}
-	return shellQuote(text)
-}
-
-var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })
-
-func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // scriptedAgentCommand is the small app-server that works in the demo: it does what
 // the task list in its prompt says.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/scaffold"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/terminal"
@@ -64,7 +65,7 @@ func (i *initCommand) Run(ctx context.Context, given func(flag string) bool) err
 	}
 	found, err := scaffold.Find(folder)
 	if below, ok := errors.AsType[*scaffold.NotRootError](err); ok {
-		err = fmt.Errorf("this is not the root of the repository, where Actions looks: cd %s, and run it there", quoteIfNeeded(below.Root))
+		err = fmt.Errorf("this is not the root of the repository, where Actions looks: cd %s, and run it there", shell.Word(below.Root))
 	}
 	if err != nil {
 		return fmt.Errorf("%w: init: %w", errUsage, err)

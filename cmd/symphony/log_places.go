@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/transcript"
@@ -76,14 +77,14 @@ func (p logPlaces) inArtifact(file string) report.Log {
 func (p logPlaces) command(identifier string) string {
 	command := p.program + " log"
 	if p.folder != "" {
-		command += " --logs " + quoteIfNeeded(p.folder)
+		command += " --logs " + shell.Word(p.folder)
 	}
 	if strings.HasPrefix(identifier, "-") {
 		command += " --"
 	}
-	command += " " + quoteIfNeeded(identifier)
+	command += " " + shell.Word(identifier)
 	if here, err := filepath.Abs("WORKFLOW.md"); err != nil || here != p.workflow {
-		command += " " + quoteIfNeeded(p.workflow)
+		command += " " + shell.Word(p.workflow)
 	}
 	return command
 }

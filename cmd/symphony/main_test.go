@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/tracker"
@@ -314,3 +315,5 @@ func lookPath(path, name string) (string, error) {
 	}
 	return exec.LookPath(name)
 }
+
+func shellQuote(text string) string { return shell.Quote(text) }

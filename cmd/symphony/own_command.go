@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+
+	"github.com/symphony-runner/symphony/internal/shell"
 )
 
 // ownCommand returns the words of a shell that start this program again, for commands that
@@ -29,7 +31,7 @@ func (p process) commandOf(self string) string {
 			return goRun(info)
 		}
 	}
-	return quoteIfNeeded(self)
+	return shell.Word(self)
 }
 
 // goRun returns the command of go run that has built this program.

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/symphony-runner/symphony/internal/shell"
 )
 
 func TestPrintedCommandsStartThisProgram(t *testing.T) {
@@ -30,9 +32,9 @@ func TestPrintedCommandsStartThisProgram(t *testing.T) {
 		want    string
 	}{
 		"it is on PATH":                      {[]string{"PATH=" + empty + ":" + ours + ":" + others}, "symphony"},
-		"another one comes before it":        {[]string{"PATH=" + others + ":" + ours}, quoteIfNeeded(self)},
-		"it is not on PATH":                  {[]string{"PATH=" + empty}, quoteIfNeeded(self)},
-		"there is no PATH":                   {nil, quoteIfNeeded(self)},
+		"another one comes before it":        {[]string{"PATH=" + others + ":" + ours}, shell.Word(self)},
+		"it is not on PATH":                  {[]string{"PATH=" + empty}, shell.Word(self)},
+		"there is no PATH":                   {nil, shell.Word(self)},
 		"people run it elsewhere than a job": {[]string{"GITHUB_ACTIONS=true"}, "symphony"},
 	} {
 		a := &app{process: process{environ: test.environ}}

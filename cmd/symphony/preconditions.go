@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -86,7 +87,7 @@ var ownProvider = sync.OnceValue(func() *regexp.Regexp {
 // every secret is empty.
 func checkLogin(p process, wf workflow.Workflow) error {
 	command := wf.Settings.Codex.Command
-	if filepath.Base(firstWord(command)) != "codex" || p.account().Key != "" || ownProvider().MatchString(command) {
+	if filepath.Base(shell.Program(command)) != "codex" || p.account().Key != "" || ownProvider().MatchString(command) {
 		return nil
 	}
 	home := p.codexHome()

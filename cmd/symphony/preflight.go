@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
-	"sync"
 
+	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -21,7 +19,7 @@ import (
 // preflight checks whether sessions can work, in a workspace of its own and without
 // hooks, and returns Codex's version. It starts no turn and asks no model. warn may be nil.
 func preflight(ctx context.Context, p process, wf workflow.Workflow, warn func(string)) (codexVersion string, err error) {
-	command, inside := commandElsewhere(wf.Settings.Codex.Command, wf.Settings.Workspace.Root)
+	command, inside := shell.Elsewhere(wf.Settings.Codex.Command, wf.Settings.Workspace.Root)
 	if inside != "" {
 		if warn != nil {
 			warn("codex.command starts " + inside + ", which is in the workspace of an issue: only a session can try it")
@@ -55,47 +53,6 @@ func preflight(ctx context.Context, p process, wf workflow.Workflow, warn func(s
 		}
 	}
 	return attempt.Preflight(ctx, job)
-}
-
-// commandElsewhere returns a command, which is written for a workspace in root, as it is for
-// another folder: a relative path to its program is made absolute. If that leads into the
-// workspace, which is not there yet, it returns the path alone.
-func commandElsewhere(command, root string) (elsewhere, inside string) {
-	at, program := programOf(command)
-	if !isRelativePath().MatchString(program) {
-		return command, ""
-	}
-	if path, err := filepath.EvalSymlinks(root); err == nil { // .. leads there from where the workspace really is
-		root = path
-	}
-	const workspace = "workspace"
-	path := filepath.Join(root, workspace, program)
-	if strings.HasPrefix(path, filepath.Join(root, workspace)+"/") {
-		return "", program
-	}
-	return command[:at] + shellQuote(path) + command[at+len(program):], ""
-}
-
-// isRelativePath matches a word of a shell that is a relative path as it stands.
-var isRelativePath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w.@+-]+/[\w.@+/-]+$`) })
-
-// isNotProgram matches a word of a shell before the name of a program.
-var isNotProgram = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(exec|env|[A-Za-z_]\w*=.*)$`) })
-
-// programOf returns the first word of a command that names a program, and where it stands;
-// empty if there is none, or if the command has several lines, of which one may be cd.
-func programOf(command string) (at int, program string) {
-	if strings.Contains(strings.TrimSpace(command), "\n") {
-		return 0, ""
-	}
-	for word := range strings.FieldsSeq(command[at:]) {
-		at += strings.Index(command[at:], word)
-		if !isNotProgram().MatchString(word) {
-			return at, word
-		}
-		at += len(word)
-	}
-	return 0, ""
 }
 
 // testCause returns the function that tests whether a cause of systemic failures lasts.

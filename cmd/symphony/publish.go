@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -97,16 +97,6 @@ func (t *tickReport) outputs(tick report.Tick) [][2]string {
 	return all
 }
 
-// firstWord returns the program that a shell command starts.
-func firstWord(command string) string {
-	for _, word := range strings.Fields(command) {
-		if word != "exec" && !strings.Contains(word, "=") {
-			return word
-		}
-	}
-	return ""
-}
-
 // annotate writes the annotations of a tick.
 func annotate(to *action.Runtime, r report.Report) {
 	show := func(notes []report.Note, write func(title, text string)) {
@@ -123,7 +113,7 @@ func annotate(to *action.Runtime, r report.Report) {
 // needs returns the outputs with what sessions need, for the other steps of the Action.
 // It asks whether the repository is private only if there will be sessions.
 func needs(g gitHub, event action.Event, wf workflow.Workflow, starts, sessions bool) [][2]string {
-	program := firstWord(wf.Settings.Codex.Command)
+	program := shell.Program(wf.Settings.Codex.Command)
 	private := ""
 	if sessions {
 		private = g.isPrivate(event)

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -73,10 +71,10 @@ func (s *setupCommand) prepare(ctx context.Context, wf workflow.Workflow) (pack 
 		return nil, false, err
 	}
 	defer done()
-	output := &safeLines{to: s.stderr, safe: func(line string) string { return s.redactor.String(text.Lines(line)) }}
+	output := &text.LineWriter{To: s.stderr, Safe: func(line string) string { return s.redactor.String(text.Lines(line)) }}
 	job.Output = output
 	pack, made, err = attempt.Prepare(ctx, job, s.again)
-	output.end()
+	output.End()
 	return pack, made, err
 }
 
@@ -139,36 +137,6 @@ func (s *setupCommand) setupJob(ctx context.Context, wf workflow.Workflow, log *
 		job.Repository.LFS = &attempt.LFS{}
 	}
 	return job, done, nil
-}
-
-// safeLines writes whole lines of an untrusted text as a function makes them safe.
-type safeLines struct {
-	to   io.Writer
-	safe func(string) string
-	rest []byte
-}
-
-// maxLine is the length from which on a line is written in parts, in bytes.
-const maxLine = 64 << 10
-
-// Write never fails: the script goes on when nobody reads its output.
-func (l *safeLines) Write(p []byte) (int, error) {
-	l.rest = append(l.rest, p...)
-	for {
-		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
-		if !whole && len(l.rest) < maxLine {
-			return len(p), nil
-		}
-		l.rest = bytes.Clone(rest)
-		fmt.Fprintln(l.to, l.safe(string(line)))
-	}
-}
-
-// end writes what follows the last whole line.
-func (l *safeLines) end() {
-	if len(l.rest) > 0 {
-		fmt.Fprintln(l.to, l.safe(string(l.rest)))
-	}
 }
 
 // preparedProject is the result of a preparation as it is printed.

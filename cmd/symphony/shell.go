@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/terminal"
@@ -78,7 +79,7 @@ func (s *shellCommand) Run(ctx context.Context, name string, args, command []str
 		screen, isFile := underlying(s.stdout).(*os.File)
 		in, isInput := s.stdin.(*os.File)
 		if !isFile || !isInput || !terminal.Is(in) || !terminal.Is(screen) {
-			return fmt.Errorf("%w: shell: there is no terminal here: write a command, as in: symphony shell %s -- npm test", errUsage, quoteIfNeeded(name))
+			return fmt.Errorf("%w: shell: there is no terminal here: write a command, as in: symphony shell %s -- npm test", errUsage, shell.Word(name))
 		}
 		columns, rows := terminal.Size(screen)
 		keys, visitor.Terminal = in, &codex.Terminal{Size: codex.Size{Columns: max(columns, 1), Rows: max(rows, 1)}, Keys: in}

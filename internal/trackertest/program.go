@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/symphony-runner/symphony/internal/codextest"
+	"github.com/symphony-runner/symphony/internal/shell"
 )
 
 // Build compiles the program for one test and returns its path.
@@ -48,7 +49,7 @@ func NewProgram(t testing.TB, binary, variable, secret string, env ...string) *P
 
 // ScriptedAgent returns the command of the agent that is part of the program.
 func (p *Program) ScriptedAgent() string {
-	return quote(p.binary) + " scripted-agent app-server --home " + quote(filepath.Join(p.dir, "agent"))
+	return shell.Quote(p.binary) + " scripted-agent app-server --home " + shell.Quote(filepath.Join(p.dir, "agent"))
 }
 
 // ToolCall returns the reply of a scripted model that calls a tool.
@@ -64,7 +65,7 @@ func (p *Program) RealCodex(codex string, lanes ...codextest.Lane) string {
 	if err := (codextest.Home{URL: model.URL()}).Write(filepath.Join(p.dir, "codex")); err != nil {
 		p.t.Fatal(err)
 	}
-	return quote(codex) + " app-server"
+	return shell.Quote(codex) + " app-server"
 }
 
 // UseSample writes WORKFLOW.md from a file of testdata/workflows, with the
@@ -172,5 +173,3 @@ func (p *Program) run(name string, args []string) Output {
 	}
 	return Output{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
 }
-
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

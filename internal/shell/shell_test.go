@@ -1,8 +1,8 @@
-package main
+package shell
 
 import "testing"
 
-func TestTheCommandOfAPreflightStartsWhatASessionWould(t *testing.T) {
+func TestACommandElsewhereStartsTheSameProgram(t *testing.T) {
 	t.Parallel()
 	const root = "/no/such/workspaces"
 	for command, want := range map[string]struct{ elsewhere, inside string }{
@@ -21,9 +21,29 @@ func TestTheCommandOfAPreflightStartsWhatASessionWould(t *testing.T) {
 		"cd /opt\n./codex app-server":         {"cd /opt\n./codex app-server", ""},
 		"":                                    {"", ""},
 	} {
-		elsewhere, inside := commandElsewhere(command, root)
+		elsewhere, inside := Elsewhere(command, root)
 		if elsewhere != want.elsewhere || inside != want.inside {
 			t.Errorf("%q: %q, %q, want %q", command, elsewhere, inside, want)
+		}
+	}
+}
+
+func TestTheProgramOfACommandFollowsWhatSetsItsEnvironment(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		"codex app-server": "codex", "exec env A=b /opt/codex -c x=y": "/opt/codex", "codex app-server\n": "codex", "A=b": "", "": "",
+	} {
+		if got := Program(command); got != want {
+			t.Errorf("%q starts %q, want %q", command, got, want)
+		}
+	}
+}
+
+func TestAWordIsQuotedWhereAShellWouldReadMore(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"/opt/a-b.c": "/opt/a-b.c", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME": "'$HOME'", "": "''"} {
+		if got := Word(text); got != want {
+			t.Errorf("%q is %s, want %s", text, got, want)
 		}
 	}
 }
