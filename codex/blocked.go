@@ -3,7 +3,6 @@ package codex
 import (
 	"encoding/json"
 	"regexp"
-	"sync"
 )
 
 // Blocked is a request of a command that the proxy of Codex has refused, because the network
@@ -15,16 +14,14 @@ const maxBlocked = 10
 
 // blockedHost matches what Codex, or its proxy, says at the end of a refused command, inside
 // JSON text.
-var blockedHost = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:Network access to \\"|\{\\"status\\":\\"blocked\\",\\"host\\":\\")([\w.:\[\]-]{1,253})\\"`)
-})
+var blockedHost = regexp.MustCompile(`(?:Network access to \\"|\{\\"status\\":\\"blocked\\",\\"host\\":\\")([\w.:\[\]-]{1,253})\\"`)
 
 // blockedBy returns the requests that a command was refused, each host once, by the
 // notification that it has ended.
 func blockedBy(params json.RawMessage) []Blocked {
 	var blocked []Blocked
 	seen := map[string]bool{}
-	for _, found := range blockedHost().FindAllSubmatch(params, -1) {
+	for _, found := range blockedHost.FindAllSubmatch(params, -1) {
 		host := string(found[1])
 		if seen[host] || len(blocked) == maxBlocked {
 			continue

@@ -31,10 +31,12 @@
 //	tool             the host's tools, which run outside the read loop
 //	notifications    the server's notifications, and the events made of them
 //	usage            tokens used, rate limits
-//	session          the thread
+//	core             what all parts of a session share
+//	session          the parts together, and the thread
 //	turn             one turn on the thread
 //	outcome          how a turn ended, in two generations of the protocol
 //	exec             programs of the host in the agent's sandbox
+//	sandbox          whether it takes them, and whether it starts
 //	exec_output      their output, from the read loop to a writer
 //	exec_profile     the sandbox's rules in the server's own configuration
 //	shell_start      what bash does before each of their commands
@@ -61,9 +63,9 @@
 //   - The tokens of each thread are counted once, whatever shapes the server reports
 //     them in. Counts of the tokens between two reports are never added.
 //   - A program of the host runs with the rules of the permission profile or not at all:
-//     Session.admitExec checks them before each one. Output that is not whole is an error.
+//     sandbox.admit checks them before each one. Output that is not whole is an error.
 //   - No command runs in a network before a program of ours has tried it.
-//   - A session makes at most Config.MaxToolCalls tool calls. Session.refuseTool
+//   - A session makes at most Config.MaxToolCalls tool calls. requests.refuseTool
 //     refuses further ones.
 //   - The target is Codex 0.169. Fields and methods of older servers are understood
 //     where they differ.

@@ -55,31 +55,31 @@ const (
 	maxSaid      = 16 << 10 // bytes of a message of the agent
 )
 
-// emit completes an event and passes it to Options.Events, one at a time. Session.mu
+// emit completes an event and passes it to Options.Events, one at a time. core.mu
 // must not be held.
-func (s *Session) emit(e Event) {
-	if s.o.Events == nil {
+func (c *core) emit(e Event) {
+	if c.o.Events == nil {
 		return
 	}
 	limit := summaryRunes
 	if e.Kind == Warning {
 		limit = messageRunes // it says what is lost, and what to do
 	}
-	e.Time, e.PID = time.Now().UTC(), s.o.PID
+	e.Time, e.PID = time.Now().UTC(), c.o.PID
 	e.Summary, e.Doing = text.OneLine(e.Summary, limit), text.OneLine(e.Doing, summaryRunes)
 	e.Said = text.Cut(text.Lines(e.Said), maxSaid, "")
-	s.mu.Lock()
-	e.Thread = s.thread
-	if s.turn != nil && s.turn.id != "" {
-		e.Turn = s.turn.id
+	c.mu.Lock()
+	e.Thread = c.thread
+	if c.turn != nil && c.turn.id != "" {
+		e.Turn = c.turn.id
 		e.Session = e.Thread + "-" + e.Turn
 	}
-	s.mu.Unlock()
-	s.eventsMu.Lock()
-	defer s.eventsMu.Unlock()
-	s.o.Events(e)
+	c.mu.Unlock()
+	c.eventsMu.Lock()
+	defer c.eventsMu.Unlock()
+	c.o.Events(e)
 }
 
 // warn emits a Warning: a problem that did not end the session and that the server
 // does not report itself.
-func (s *Session) warn(text string) { s.emit(Event{Kind: Warning, Summary: text}) }
+func (c *core) warn(text string) { c.emit(Event{Kind: Warning, Summary: text}) }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -38,7 +37,6 @@ type Exec struct {
 	Doing     string        // what it does, in words for people, such as "packing the work"; empty for its command line
 	Env       []string      // NAME=value, besides the environment of the app-server
 	Inherit   []string      // names of Config.Env that the program gets; it gets no others of them
-	Unset     []string      // further names that the program does not get
 	Timeout   time.Duration // not positive means two minutes
 	MaxOutput int           // bytes of standard output, and of standard error; not positive means 1 MiB
 
@@ -109,66 +107,17 @@ func (e *ExecError) Unwrap() []error {
 // [ExecError], [ErrExecStart], [ErrNoExec], [ErrPosture], the cause of ctx, and those of
 // a call.
 func (s *Session) Exec(ctx context.Context, x Exec) (ExecResult, error) {
-	if len(x.Argv) == 0 {
-		return ExecResult{}, errors.New("run a program in the sandbox: none is named")
-	}
-	if x.Timeout <= 0 {
-		x.Timeout = defaultExecTime
-	}
-	if x.MaxOutput <= 0 {
-		x.MaxOutput = defaultExecOutput
-	}
-	if x.Stdout == nil {
-		x.Stdout = io.Discard
-	}
-	if x.Dir == "" {
-		x.Dir = s.o.Cwd
-	}
-	err := s.admitExec(ctx, x)
-	if err == nil {
-		var result ExecResult
-		if result, err = s.runExec(ctx, x); err == nil {
-			return result, nil
-		}
-	}
-	if _, described := errors.AsType[*ExecError](err); !described {
-		err = fmt.Errorf("run %s in the sandbox: %w", text.OneLine(x.Argv[0], summaryRunes), err)
-	}
-	s.emit(Event{Kind: Notification, Method: execMethod, Summary: err.Error(), Progress: true})
-	return ExecResult{}, err
-}
-
-// admitExec fails unless the server will run a program with the rules of the profile,
-// in the folder itself. The server follows a link, and makes what it finds there
-// writable.
-func (s *Session) admitExec(ctx context.Context, x Exec) error {
-	folder := x.Dir
-	if _, known := s.o.profiles()[profileOf(x.Network)]; !known {
-		return fmt.Errorf("%w: the session has no network %q", ErrExecStart, x.Network)
-	}
-	if real, err := filepath.EvalSymlinks(folder); err != nil || real != folder || !filepath.IsAbs(real) {
-		return fmt.Errorf("%w: the path of the workspace, %q, leads through a link or nowhere: remove the workspace", ErrExecStart, folder)
-	}
-	s.mu.Lock()
-	known := s.profileListed
-	s.mu.Unlock()
-	if !known {
-		if err := s.CanExec(ctx); err != nil {
-			return err
-		}
-	}
-	if known || folder != s.o.Cwd {
-		if err := s.verifyProfile(ctx, folder); err != nil {
-			return err
-		}
-	}
-	if x.probing {
-		return nil
-	}
-	return s.tryNetwork(ctx, x.Network)
+	return s.sandbox.exec(ctx, x)
 }
 
 const execMethod = "command/exec"
+
+// programs runs programs of the host that [sandbox] has admitted.
+type programs struct {
+	*core
+	running map[string]*execOutput // by the id of the program; core.mu guards it
+	last    int                    // the number of the last one; core.mu guards it
+}
 
 // execParams are the parameters of command/exec.
 type execParams struct {
@@ -185,32 +134,32 @@ type execParams struct {
 	OutputSize int                `json:"outputBytesCap"`
 }
 
-// execParams returns the parameters of a run. The cap is one byte more than the program
+// params returns the parameters of a run. The cap is one byte more than the program
 // may write, because Codex reports the cap as reached when the output just fits.
-func (s *Session) execParams(x Exec, id string) execParams {
-	p := execParams{
-		Command: x.Argv, Cwd: x.Dir, Env: s.execEnv(x), Profile: profileOf(x.Network), ProcessID: id, Stream: true,
+func (p *programs) params(x Exec, id string) execParams {
+	params := execParams{
+		Command: x.Argv, Cwd: x.Dir, Env: p.env(x), Profile: profileOf(x.Network), ProcessID: id, Stream: true,
 		TimeoutMS: x.Timeout.Milliseconds(), OutputSize: x.MaxOutput + 1,
 	}
 	if x.Terminal != nil {
-		p.Stdin, p.TTY, p.Size = true, true, &x.Terminal.Size
+		params.Stdin, params.TTY, params.Size = true, true, &x.Terminal.Size
 	}
-	return p
+	return params
 }
 
-// execEnv returns the changes of the environment of the app-server, all of which a
+// env returns the changes of the environment of the app-server, all of which a
 // program inherits. nil unsets a variable.
-func (s *Session) execEnv(x Exec) map[string]*string {
+func (p *programs) env(x Exec) map[string]*string {
 	env := map[string]*string{}
-	for _, name := range slices.Concat(modelKeys, s.o.Config.Env) {
+	for _, name := range slices.Concat(modelKeys, p.o.Config.Env) {
 		if !slices.Contains(x.Inherit, name) {
 			env[name] = nil
 		}
 	}
-	if s.o.Temp != "" {
-		env["TMPDIR"] = &s.o.Temp
+	if p.o.Temp != "" {
+		env["TMPDIR"] = &p.o.Temp
 	}
-	if network := s.o.profiles()[profileOf(x.Network)].variable(s.o); network != "" {
+	if network := p.o.profiles()[profileOf(x.Network)].variable(p.o); network != "" {
 		env[networkVariable] = &network
 	}
 	for _, assignment := range x.Env {
@@ -218,20 +167,17 @@ func (s *Session) execEnv(x Exec) map[string]*string {
 			env[name] = &value
 		}
 	}
-	for _, name := range x.Unset {
-		env[name] = nil
-	}
 	return env
 }
 
-// runExec runs a program and passes its output on, until the server has answered and
+// run runs a program and passes its output on, until the server has answered and
 // everything is written.
-func (s *Session) runExec(ctx context.Context, x Exec) (ExecResult, error) {
+func (p *programs) run(ctx context.Context, x Exec) (ExecResult, error) {
 	run := newExecOutput(x.MaxOutput, x.Stderr != nil)
-	id := s.addExec(run)
-	defer s.removeExec(id)
+	id := p.add(run)
+	defer p.remove(id)
 	what := cmp.Or(x.Doing, "the host runs `"+strings.Join(x.Argv, " ")+"`")
-	s.emit(Event{Kind: Notification, Method: execMethod, Summary: what, Doing: what, Progress: true})
+	p.emit(Event{Kind: Notification, Method: execMethod, Summary: what, Doing: what, Progress: true})
 
 	var wg sync.WaitGroup
 	var reply execReply
@@ -242,8 +188,8 @@ func (s *Session) runExec(ctx context.Context, x Exec) (ExecResult, error) {
 	defer giveUp(nil)
 	wg.Go(func() {
 		defer close(answered)
-		callErr = s.conn.call(callCtx, x.Timeout+execGrace, execMethod, s.execParams(x, id), func(result json.RawMessage) error {
-			s.removeExec(id) // output that arrives after the answer belongs to no program
+		callErr = p.conn.call(callCtx, x.Timeout+execGrace, execMethod, p.params(x, id), func(result json.RawMessage) error {
+			p.remove(id) // output that arrives after the answer belongs to no program
 			return json.Unmarshal(result, &reply)
 		})
 	})
@@ -254,10 +200,10 @@ func (s *Session) runExec(ctx context.Context, x Exec) (ExecResult, error) {
 		case <-answered:
 			return
 		}
-		giveUp(s.terminate(callCtx, id, answered))
+		giveUp(p.terminate(callCtx, id, answered))
 	})
 	if x.Terminal != nil {
-		go s.sendKeys(callCtx, id, x.Terminal.Keys, run, answered) // a Read that waits may outlive the program
+		go p.sendKeys(callCtx, id, x.Terminal.Keys, run, answered) // a Read that waits may outlive the program
 	}
 	run.drain(x.Stdout, x.Stderr, answered)
 	wg.Wait()
@@ -313,13 +259,13 @@ func execRefusal(err error) error {
 
 // terminate has the server kill a program and waits until it has answered for it. It
 // gives up after killWait.
-func (s *Session) terminate(ctx context.Context, id string, answered <-chan struct{}) error {
+func (p *programs) terminate(ctx context.Context, id string, answered <-chan struct{}) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, killWait,
 		fmt.Errorf("%w: Codex does not say that the program was killed: end the session", ErrResponseTimeout))
 	defer cancel()
 	for {
 		refused := make(chan struct{})
-		call, err := s.conn.sendCall(ctx, "command/exec/terminate", map[string]string{"processId": id}, func(_ json.RawMessage, err error) {
+		call, err := p.conn.sendCall(ctx, "command/exec/terminate", map[string]string{"processId": id}, func(_ json.RawMessage, err error) {
 			if err != nil {
 				close(refused)
 			}
@@ -327,7 +273,7 @@ func (s *Session) terminate(ctx context.Context, id string, answered <-chan stru
 		if err != nil {
 			return err // the connection has ended, and the program with it
 		}
-		defer s.conn.forget(call)
+		defer p.conn.forget(call)
 		select {
 		case <-refused:
 		case <-answered:
@@ -343,40 +289,37 @@ func (s *Session) terminate(ctx context.Context, id string, answered <-chan stru
 	}
 }
 
-// addExec registers the output of a program under a new id.
-func (s *Session) addExec(run *execOutput) (id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lastExec++
-	id = fmt.Sprintf("exec-%d", s.lastExec)
-	if s.execs == nil {
-		s.execs = make(map[string]*execOutput)
-	}
-	s.execs[id] = run
+// add registers the output of a program under a new id.
+func (p *programs) add(run *execOutput) (id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last++
+	id = fmt.Sprintf("exec-%d", p.last)
+	p.running[id] = run
 	return id
 }
 
-// removeExec drops a program: output under its id is ignored from now on.
-func (s *Session) removeExec(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.execs, id)
+// remove drops a program: output under its id is ignored from now on.
+func (p *programs) remove(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, id)
 }
 
-// onExecOutput passes on a piece of output, on the read loop. It does not wait for the
+// onOutput passes on a piece of output, on the read loop. It does not wait for the
 // writer. It fails if the piece cannot be understood, which ends the program too:
 // output with a gap is worth nothing.
-func (s *Session) onExecOutput(params json.RawMessage) error {
-	var p execDelta
-	err := json.Unmarshal(params, &p)
-	s.mu.Lock()
-	run := s.execs[p.ProcessID]
-	s.mu.Unlock()
+func (p *programs) onOutput(params json.RawMessage) error {
+	var piece execDelta
+	err := json.Unmarshal(params, &piece)
+	p.mu.Lock()
+	run := p.running[piece.ProcessID]
+	p.mu.Unlock()
 	if run == nil {
 		return err
 	}
 	if err == nil {
-		err = run.add(p)
+		err = run.add(piece)
 	}
 	if err != nil {
 		run.refuse(ErrExecOutput, "a piece of the output cannot be understood", err)

@@ -132,12 +132,15 @@ func simpleCommand(line string) bool {
 // CanExec checks whether [Session.Exec] will work: whether the server knows the
 // permission profile and nothing changes its rules. The errors are [ErrNoExec],
 // [ErrPosture] and those of a call.
-func (s *Session) CanExec(ctx context.Context) error {
+func (s *Session) CanExec(ctx context.Context) error { return s.sandbox.canExec(ctx) }
+
+// canExec does the work of [Session.CanExec].
+func (s *sandbox) canExec(ctx context.Context) error {
 	if s.o.SaveProfile == nil && !s.o.ProfileGiven {
 		return fmt.Errorf("%w: the app-server was started without the permission profile: make codex.command one simple command like `codex app-server` that does not set permissions, or set an API key", ErrNoExec)
 	}
 	missing := s.o.profiles()
-	err := s.conn.call(ctx, s.o.Config.ReadTimeout, "permissionProfile/list", map[string]string{"cwd": s.o.Cwd}, func(result json.RawMessage) error {
+	err := s.call(ctx, "permissionProfile/list", map[string]string{"cwd": s.o.Cwd}, func(result json.RawMessage) error {
 		var r struct {
 			Data []struct {
 				ID      string
@@ -166,7 +169,7 @@ func (s *Session) CanExec(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.profileListed = true
+	s.isListed = true
 	return nil
 }
 
@@ -174,8 +177,8 @@ func (s *Session) CanExec(ctx context.Context) error {
 // ours. A user's own configuration, and that of a repository which the user trusts, can
 // add rules to it, by the folder in which a program runs. A server that does not report its
 // configuration is not checked.
-func (s *Session) verifyProfile(ctx context.Context, folder string) error {
-	err := s.conn.call(ctx, s.o.Config.ReadTimeout, "config/read", map[string]string{"cwd": folder}, func(result json.RawMessage) error {
+func (s *sandbox) verifyProfile(ctx context.Context, folder string) error {
+	err := s.call(ctx, "config/read", map[string]string{"cwd": folder}, func(result json.RawMessage) error {
 		got := member(member(result, "config"), "permissions")
 		if got == nil {
 			return nil
@@ -197,7 +200,7 @@ func (s *Session) verifyProfile(ctx context.Context, folder string) error {
 }
 
 // profileTable returns the rules of a profile as the server reports them.
-func (s *Session) profileTable(profile string) any {
+func (s *sandbox) profileTable(profile string) any {
 	table := map[string]any{}
 	for key, value := range s.rules {
 		name, isRule := strings.CutPrefix(key, profileKey(profile))

@@ -38,11 +38,11 @@ const inputPause = 50 * time.Millisecond
 
 // sendKeys sends what a person types, until the program ends. At the end of the keys the person
 // is gone, and the program is ended.
-func (s *Session) sendKeys(ctx context.Context, id string, keys io.Reader, run *execOutput, answered <-chan struct{}) {
+func (p *programs) sendKeys(ctx context.Context, id string, keys io.Reader, run *execOutput, answered <-chan struct{}) {
 	piece := make([]byte, 32<<10)
 	for {
 		n, err := keys.Read(piece)
-		if n > 0 && !s.sendPiece(ctx, id, piece[:n], answered) {
+		if n > 0 && !p.sendPiece(ctx, id, piece[:n], answered) {
 			return
 		}
 		if err != nil {
@@ -54,10 +54,10 @@ func (s *Session) sendKeys(ctx context.Context, id string, keys io.Reader, run *
 
 // sendPiece sends a piece of what a person types, again after a refusal. It reports whether the
 // server has taken it before the program ended.
-func (s *Session) sendPiece(ctx context.Context, id string, piece []byte, answered <-chan struct{}) bool {
+func (p *programs) sendPiece(ctx context.Context, id string, piece []byte, answered <-chan struct{}) bool {
 	params := map[string]string{"processId": id, "deltaBase64": base64.StdEncoding.EncodeToString(piece)}
 	for {
-		err := s.conn.call(ctx, execGrace, "command/exec/write", params, nil)
+		err := p.conn.call(ctx, execGrace, "command/exec/write", params, nil)
 		if _, refused := errors.AsType[*ResponseError](err); !refused {
 			return err == nil
 		}

@@ -102,7 +102,7 @@ func TestAProgramOfTheHostRunsInTheSandboxOfTheTurns(t *testing.T) {
 	})
 	var out bytes.Buffer
 	got, err := s.Exec(t.Context(), Exec{
-		Argv: []string{"git", "status"}, Env: []string{"LC_ALL=C"}, Inherit: []string{"GOFLAGS"}, Unset: []string{"DEPLOY_KEY"},
+		Argv: []string{"git", "status"}, Env: []string{"LC_ALL=C"}, Inherit: []string{"GOFLAGS"},
 		Timeout: time.Minute, MaxOutput: 100, Stdout: &out,
 	})
 	if diff := cmp.Diff(ExecResult{ExitCode: 3, Stderr: "[31mwarning"}, got); diff != "" || err != nil {
@@ -112,7 +112,7 @@ func TestAProgramOfTheHostRunsInTheSandboxOfTheTurns(t *testing.T) {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
 	want := `{"command":["git","status"],"cwd":"` + o.Cwd + `","env":{"CODEX_ACCESS_TOKEN":null,"CODEX_API_KEY":null,"CODEX_HOME":null,` +
-		`"DEPLOY_KEY":null,"LC_ALL":"C","OPENAI_API_KEY":null,"TMPDIR":"/temp","TRACKER_KEY":null},"outputBytesCap":101,` +
+		`"LC_ALL":"C","OPENAI_API_KEY":null,"TMPDIR":"/temp","TRACKER_KEY":null},"outputBytesCap":101,` +
 		`"permissionProfile":"symphony","processId":"exec-1","streamStdoutStderr":true,"timeoutMs":60000}`
 	if diff := cmp.Diff(want, params); diff != "" {
 		t.Errorf("params (-want +got):\n%s", diff)

@@ -67,7 +67,7 @@ func (s *Session) login(ctx context.Context) error {
 		return nil
 	}
 	params := map[string]string{"type": "apiKey", "apiKey": s.o.Key}
-	err := s.conn.call(ctx, s.o.Config.ReadTimeout, "account/login/start", params, nil)
+	err := s.call(ctx, "account/login/start", params, nil)
 	refused, isRefusal := errors.AsType[*ResponseError](err)
 	switch {
 	case isRefusal && refused.unknown():
@@ -76,16 +76,6 @@ func (s *Session) login(ctx context.Context) error {
 		return fmt.Errorf("%w: install Codex 0.169 or later, or run `codex login` and unset OPENAI_API_KEY and CODEX_API_KEY: it cannot keep a key in memory: %w", ErrTooOld, err)
 	case isRefusal:
 		return fmt.Errorf("%w: the key is not taken: %w", ErrNotLoggedIn, err)
-	}
-	return err
-}
-
-// callOptional makes a call that older servers may refuse. It returns nil then, and
-// accept is not called.
-func (s *Session) callOptional(ctx context.Context, method string, params any, accept func(json.RawMessage) error) error {
-	err := s.conn.call(ctx, s.o.Config.ReadTimeout, method, params, accept)
-	if _, refused := errors.AsType[*ResponseError](err); refused {
-		return nil
 	}
 	return err
 }

@@ -67,7 +67,7 @@ esac
 
 // closeLoopback leaves the agent without a loopback, with a warning, if no program of ours can
 // try it: it runs with the rules of the server's configuration, which are others.
-func (s *Session) closeLoopback(ctx context.Context) error {
+func (s *sandbox) closeLoopback(ctx context.Context) error {
 	if !s.o.Loopback || s.posture.sandbox != nil || s.o.SaveProfile != nil {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (s *Session) closeLoopback(ctx context.Context) error {
 // tryNetwork runs the probe in a network of the options, unless it has succeeded before or
 // there is no network to separate. The errors are [ErrNoSandbox], [ExecError] and those of a
 // call.
-func (s *Session) tryNetwork(ctx context.Context, name string) error {
+func (s *sandbox) tryNetwork(ctx context.Context, name string) error {
 	s.mu.Lock()
 	tried := s.tried[name]
 	s.mu.Unlock()
@@ -103,16 +103,13 @@ func (s *Session) tryNetwork(ctx context.Context, name string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tried == nil {
-		s.tried = map[string]bool{}
-	}
 	s.tried[name] = true
 	return nil
 }
 
 // tryLoopback runs the probe with the permission profile of a network. If the proxy of Codex
 // reads what commands send there, it saves the certificates for that.
-func (s *Session) tryLoopback(ctx context.Context, network string) error {
+func (s *sandbox) tryLoopback(ctx context.Context, network string) error {
 	if runtime.GOOS != "linux" {
 		return notClosed("only Linux gives each command a loopback of its own")
 	}
@@ -156,14 +153,11 @@ func notClosed(why string) error {
 
 // verifyLoopback tests, when the thread is open, that its commands will have their own
 // loopback and nothing else. A sandbox of the workflow is not tested.
-func (s *Session) verifyLoopback(ctx context.Context) error {
-	s.mu.Lock()
-	profile := s.posture.sandbox == nil
-	s.mu.Unlock()
-	if !s.o.Loopback || !profile {
+func (s *sandbox) verifyLoopback(ctx context.Context) error {
+	if !s.o.Loopback || s.posture.sandbox != nil {
 		return nil
 	}
-	err := s.CanExec(ctx)
+	err := s.canExec(ctx)
 	if errors.Is(err, ErrNoExec) {
 		return notClosed(err.Error())
 	}
@@ -177,10 +171,10 @@ func (s *Session) verifyLoopback(ctx context.Context) error {
 }
 
 // verifyFeature checks that the thread separates networks: its features count for turns.
-func (s *Session) verifyFeature(ctx context.Context) error {
+func (s *sandbox) verifyFeature(ctx context.Context) error {
 	on := false
 	params := map[string]any{"threadId": s.ThreadID(), "limit": 1000}
-	err := s.conn.call(ctx, s.o.Config.ReadTimeout, "experimentalFeature/list", params, func(result json.RawMessage) error {
+	err := s.call(ctx, "experimentalFeature/list", params, func(result json.RawMessage) error {
 		var r struct {
 			Data []struct {
 				Name    string

@@ -119,7 +119,7 @@ func noNetwork(why string) error {
 
 // checkNetworks fails if the options ask for hosts that this server or system cannot hold
 // commands to.
-func (s *Session) checkNetworks() error {
+func (s *sandbox) checkNetworks() error {
 	for name := range s.o.Networks {
 		if !networkName.MatchString(name) {
 			return fmt.Errorf("the network %q: %w: a name has small letters, digits and _", name, ErrSettings)
@@ -147,7 +147,7 @@ const maxCertificates = 8 << 20
 
 // saveCertificates copies the certificates of the proxy from the file in the Codex home that
 // commands of this session have as SSL_CERT_FILE.
-func (s *Session) saveCertificates(path string) error {
+func (s *sandbox) saveCertificates(path string) error {
 	folder, err := filepath.EvalSymlinks(filepath.Join(s.server.home, "proxy"))
 	if err != nil || s.server.home == "" || filepath.Dir(path) != folder || !strings.HasPrefix(filepath.Base(path), "ca-bundle-") {
 		return noNetwork("Codex does not read what is sent, or has its certificates elsewhere: " + path)

@@ -20,71 +20,80 @@ const (
 	maxShownItem = 64 << 10
 )
 
-// handleNotification handles a notification, on the read loop. It fails if the
-// notification cannot be understood.
-func (s *Session) handleNotification(method string, params json.RawMessage) error {
+// notifications makes events of what the server reports, and brings it to the turn, the
+// spending and the programs.
+type notifications struct {
+	*core
+	spending        *spending
+	programs        *programs
+	deltaQuietUntil time.Time // delta events are dropped until then; only the read loop uses it
+}
+
+// handle handles a notification, on the read loop. It fails if the notification cannot be
+// understood.
+func (n *notifications) handle(method string, params json.RawMessage) error {
 	e := Event{Kind: Notification, Method: method, Summary: method, Progress: true}
 	switch method {
 	case "turn/completed", "turn/failed", "turn/cancelled":
-		return s.onTurnEnded(e, params)
+		return n.onTurnEnded(e, params)
 	case "error":
-		return s.onError(e, params)
+		return n.onError(e, params)
 	case "item/started", "item/completed":
-		s.onItem(&e, params)
+		n.onItem(&e, params)
 	case "thread/tokenUsage/updated", "codex/event/token_count":
-		s.onUsage(&e, params)
+		n.spending.onUsage(&e, params)
 	case "account/rateLimits/updated":
 		snapshot := rateLimits(params)
 		if member(params, "ratelimits") == nil && hasValues(params) { // older servers send the snapshot itself
 			snapshot = params
 		}
-		s.onRateLimits(&e, snapshot)
+		n.spending.onRateLimits(&e, snapshot)
 	case "codex/event/stream_error": // older servers' error with willRetry
 		e.Progress, e.Summary = false, "Codex retries: "+streamError(params)
 		e.Doing = e.Summary
 	case "thread/closed", "thread/deleted":
-		s.onThreadClosed(method, params)
+		n.onThreadClosed(method, params)
 	case "thread/reverted":
 		e.Summary = "somebody took back a part of the thread"
 		e.Doing = e.Summary
 	case "model/rerouted":
-		s.onRerouted(params)
+		n.onRerouted(params)
 	case "thread/archived":
-		s.onThreadArchived(params)
+		n.onThreadArchived(params)
 	case "thread/settings/updated":
-		s.onSettings(params)
+		n.onSettings(params)
 	case "warning", "guardianWarning", "configWarning", "deprecationNotice":
 		e.Summary = textMember(params, "message", "summary")
 	default:
 		if method == execMethod+"/outputDelta" {
-			if err := s.onExecOutput(params); err != nil {
+			if err := n.programs.onOutput(params); err != nil {
 				return err
 			}
 		}
 		if strings.HasSuffix(method, "elta") { // item/agentMessage/delta, outputDelta, agent_message_delta
 			now := time.Now()
-			if now.Before(s.deltaQuietUntil) {
+			if now.Before(n.deltaQuietUntil) {
 				return nil
 			}
-			s.deltaQuietUntil = now.Add(deltaInterval)
+			n.deltaQuietUntil = now.Add(deltaInterval)
 		}
 	}
-	s.emit(e)
+	n.emit(e)
 	return nil
 }
 
 // onTurnEnded ends the turn in progress if it is the one that ended. The event of
 // kind TurnCompleted, or of another outcome, is emitted by Session.Turn.
-func (s *Session) onTurnEnded(e Event, params json.RawMessage) error {
+func (n *notifications) onTurnEnded(e Event, params json.RawMessage) error {
 	o, err := parseTurnOutcome(e.Method, params)
 	if err != nil {
 		return err
 	}
-	s.emit(e)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.turn != nil && (o.thread == "" || o.thread == s.thread) {
-		s.turn.endLocked(o)
+	n.emit(e)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.turn != nil && (o.thread == "" || o.thread == n.thread) {
+		n.turn.endLocked(o)
 	}
 	return nil
 }
@@ -92,7 +101,7 @@ func (s *Session) onTurnEnded(e Event, params json.RawMessage) error {
 // onError records an error that the turn in progress will fail with. An error that
 // Codex retries is neither progress nor a failure: without a network Codex retries
 // forever.
-func (s *Session) onError(e Event, params json.RawMessage) error {
+func (n *notifications) onError(e Event, params json.RawMessage) error {
 	var p struct {
 		turnRef
 		Error     json.RawMessage `json:"error"`
@@ -107,59 +116,29 @@ func (s *Session) onError(e Event, params json.RawMessage) error {
 		e.Progress, e.Summary = false, "Codex retries: "+cmp.Or(f.Details, f.Message)
 	}
 	e.Doing = e.Summary
-	s.emit(e)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t := s.turn
-	if t != nil && !p.WillRetry && (p.thread() == "" || p.thread() == s.thread) && (p.TurnID == "" || t.id == "" || p.TurnID == t.id) {
+	n.emit(e)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := n.turn
+	if t != nil && !p.WillRetry && (p.thread() == "" || p.thread() == n.thread) && (p.TurnID == "" || t.id == "" || p.TurnID == t.id) {
 		t.lastError = f
 	}
 	return nil
 }
 
-// onUsage counts the tokens of a usage report. A report of an older server may
-// contain the account's limits too, or only those.
-func (s *Session) onUsage(e *Event, params json.RawMessage) {
-	s.onRateLimits(e, rateLimits(params))
-	total, last, ok := parseUsageReport(params)
-	if !ok {
-		return
-	}
-	thread, turn := usageTurn(params)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	// A report that does not name its turn belongs to the one in progress.
-	ours := s.turn != nil && s.turn.id != "" && (turn == "" || turn == s.turn.id)
-	s.meter.report(cmp.Or(thread, s.thread, s.o.Resume), total, last, ours)
-	spent := s.meter.spent()
-	e.Usage = &spent // the summary stays the method: to count tokens is not something that the agent does
-}
-
-// onRateLimits records a snapshot of the account's limits and adds it to the event.
-// It ignores a nil snapshot.
-func (s *Session) onRateLimits(e *Event, snapshot json.RawMessage) {
-	if snapshot == nil {
-		return
-	}
-	e.RateLimits = snapshot
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.limits = snapshot
-}
-
 // onThreadClosed ends the session, and so the turn in progress, when the server
 // closes the session's thread.
-func (s *Session) onThreadClosed(method string, params json.RawMessage) {
+func (n *notifications) onThreadClosed(method string, params json.RawMessage) {
 	var of turnRef
 	decodeLenient(params, &of) // a notification that names no thread is about ours
-	if of.thread() == "" || of.thread() == s.ThreadID() {
-		s.conn.fail(fmt.Errorf("the thread: %w: Codex %s it: see the session's log", ErrPortExit, strings.TrimPrefix(method, "thread/")))
+	if of.thread() == "" || of.thread() == n.ThreadID() {
+		n.conn.fail(fmt.Errorf("the thread: %w: Codex %s it: see the session's log", ErrPortExit, strings.TrimPrefix(method, "thread/")))
 	}
 }
 
 // onRerouted warns that another model than the workflow names does the work: its price and
 // its abilities differ.
-func (s *Session) onRerouted(params json.RawMessage) {
+func (n *notifications) onRerouted(params json.RawMessage) {
 	said := "Codex has chosen another model: " + cmp.Or(textMember(params, "tomodel"), "it does not say which")
 	if from := textMember(params, "frommodel"); from != "" {
 		said += " in place of " + from
@@ -167,19 +146,19 @@ func (s *Session) onRerouted(params json.RawMessage) {
 	if why := textMember(params, "reason"); why != "" {
 		said += " (" + why + ")"
 	}
-	s.warn(text.OneLine(said, summaryRunes))
+	n.warn(text.OneLine(said, summaryRunes))
 }
 
 // onThreadArchived ends the turn in progress, because an archived thread does not
 // continue. Some older servers archive a thread after each turn and still accept the
 // next turn, so the notification is ignored until the server has answered turn/start.
-func (s *Session) onThreadArchived(params json.RawMessage) {
+func (n *notifications) onThreadArchived(params json.RawMessage) {
 	var of turnRef
 	decodeLenient(params, &of) // a notification that names no thread is about ours
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.turn != nil && s.turn.id != "" && (of.thread() == "" || of.thread() == s.thread) {
-		s.turn.endLocked(outcome{turn: of.TurnID, category: ErrTurnCancelled, failure: serverError{Message: "Codex archived the thread"}})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.turn != nil && n.turn.id != "" && (of.thread() == "" || of.thread() == n.thread) {
+		n.turn.endLocked(outcome{turn: of.TurnID, category: ErrTurnCancelled, failure: serverError{Message: "Codex archived the thread"}})
 	}
 }
 
@@ -196,17 +175,17 @@ func streamError(params json.RawMessage) string {
 
 // onSettings aborts the turn in progress, before the model is asked, if its settings
 // are not those that were asked for.
-func (s *Session) onSettings(params json.RawMessage) {
+func (n *notifications) onSettings(params json.RawMessage) {
 	var of turnRef
 	decodeLenient(params, &of) // a notification that names no thread is about ours
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	settings := member(params, "threadsettings")
-	if s.turn == nil || settings == nil || of.thread() != "" && of.thread() != s.thread {
+	if n.turn == nil || settings == nil || of.thread() != "" && of.thread() != n.thread {
 		return
 	}
-	if err := s.posture.verifySettings(s.o, members(settings)); err != nil {
-		s.turn.abortLocked(err)
+	if err := n.posture.verifySettings(n.o, members(settings)); err != nil {
+		n.turn.abortLocked(err)
 	}
 }
 
@@ -229,8 +208,8 @@ type item struct {
 
 // onItem describes an item in the event, and records that the agent acts, and the
 // questions that it asks without waiting for an answer.
-func (s *Session) onItem(e *Event, params json.RawMessage) {
-	if e.Method == "item/completed" && s.o.Network.hasHosts() {
+func (n *notifications) onItem(e *Event, params json.RawMessage) {
+	if e.Method == "item/completed" && n.o.Network.hasHosts() {
 		e.Blocked = blockedBy(params)
 	}
 	if len(params) > maxShownItem && !bytes.Contains(params, []byte(`"questions"`)) {
@@ -238,7 +217,7 @@ func (s *Session) onItem(e *Event, params json.RawMessage) {
 	}
 	var p struct{ Item item }
 	decodeLenient(params, &p)
-	e.Doing = p.Item.summary(s.o.Cwd)
+	e.Doing = p.Item.summary(n.o.Cwd)
 	e.Summary = cmp.Or(e.Doing, e.Method)
 	if e.Method == "item/completed" && p.Item.Type == "commandExecution" {
 		e.Doing = "ran `" + p.Item.command() + "`"
@@ -247,12 +226,12 @@ func (s *Session) onItem(e *Event, params json.RawMessage) {
 			e.Summary = e.Doing
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.turn == nil {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.turn == nil {
 		return
 	}
-	s.turn.acted = s.turn.acted || p.Item.acts()
+	n.turn.acted = n.turn.acted || p.Item.acts()
 	if e.Method != "item/completed" {
 		return
 	}
@@ -260,7 +239,7 @@ func (s *Session) onItem(e *Event, params json.RawMessage) {
 		e.Said = p.Item.Text
 	}
 	for _, q := range p.Item.Questions {
-		s.turn.nonBlockingQuestions = append(s.turn.nonBlockingQuestions, formatQuestion(q.Title, q.Options))
+		n.turn.nonBlockingQuestions = append(n.turn.nonBlockingQuestions, formatQuestion(q.Title, q.Options))
 	}
 }
 

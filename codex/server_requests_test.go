@@ -78,7 +78,7 @@ func answerOf(t *testing.T, m received) string {
 
 func TestTheTableHasTheRequestsOfTheProtocol(t *testing.T) {
 	t.Parallel()
-	answers := (&Session{}).requestHandlers()
+	answers := newRequests(&core{}).handlers
 	for _, method := range []string{
 		"item/commandExecution/requestApproval", "item/fileChange/requestApproval", "item/tool/requestUserInput",
 		"mcpServer/elicitation/request", "item/permissions/requestApproval", "item/tool/call",

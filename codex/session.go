@@ -8,47 +8,29 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 )
 
 // Session is a conversation with one app-server on one thread.
-//
-// It has two mutexes, and the connection and the output of each program of the host have
-// one. Session.mu guards the fields below it and those of the turn in progress; conn.mu
-// guards the calls without an answer and the reason why the connection ended;
-// execOutput.mu guards the output that is not written yet. None of the three is held
-// while another mutex is acquired or while code of the caller runs. Session.eventsMu is
-// held while Options.Events runs, which may therefore call ThreadID, Resumed and Usage.
-// It is acquired before Session.mu: emit must not be called with Session.mu held. Methods
-// whose name ends in Locked require Session.mu, and those of execOutput its own mutex.
-//
-// Fields above the mutexes do not change after connect, except where they say so.
 type Session struct {
-	o               Options
-	conn            *conn
-	server          serverInfo
-	handlers        map[string]requestHandler
-	toolSlots       chan struct{}  // one for each tool call that runs
-	resumed         bool           // set before Open returns
-	rules           map[string]any // settings of the permission profile; nil if neither turns nor programs use it
-	hasUnreadLimits bool           // the login has rate limits; set by Check, cleared by the turn that reads them
-	toolCalls       int            // made so far; only the read loop uses it
-	deltaQuietUntil time.Time      // delta events are dropped until then; only the read loop uses it
+	*core
+	requests      *requests
+	notifications *notifications
+	spending      *spending
+	programs      *programs
+	sandbox       *sandbox
+	resumed       bool // set before Open returns
+}
 
-	eventsMu sync.Mutex // held while Options.Events runs
-
-	mu      sync.Mutex
-	posture posture
-	thread  string
-	turn    *turn // in progress; nil between turns
-	meter   usageMeter
-	limits  json.RawMessage // the latest snapshot
-
-	execs         map[string]*execOutput // the programs of the host that run, by their id
-	lastExec      int                    // the number of the last of them
-	profileListed bool                   // CanExec has succeeded
-	tried         map[string]bool        // the networks whose probe has succeeded, by the name in Exec.Network
+// newSession returns a session with all its parts.
+func newSession(c *core) *Session {
+	s := &Session{core: c}
+	s.spending = &spending{core: c, meter: usageMeter{resumed: c.o.Resume, threads: make(map[string]*threadUsage)}}
+	s.programs = &programs{core: c, running: make(map[string]*execOutput)}
+	s.sandbox = &sandbox{core: c, programs: s.programs, tried: make(map[string]bool)}
+	s.requests = newRequests(c)
+	s.notifications = &notifications{core: c, spending: s.spending, programs: s.programs}
+	return s
 }
 
 // Open makes the handshake on a connection and opens a thread (SPEC §10.2). The session
@@ -99,13 +81,7 @@ func connect(ctx context.Context, rwc io.ReadWriteCloser, o Options, begin func(
 	if o.Config.MaxToolCalls <= 0 {
 		o.Config.MaxToolCalls = defaultToolCalls
 	}
-	s := &Session{
-		o:         o,
-		conn:      newConn(rwc, o.Config.ReadTimeout, maskKey(o.Key, o.Wire)),
-		toolSlots: make(chan struct{}, maxConcurrentTools),
-		meter:     usageMeter{resumed: o.Resume, threads: make(map[string]*threadUsage)},
-	}
-	s.handlers = s.requestHandlers()
+	s := newSession(&core{o: o, conn: newConn(rwc, o.Config.ReadTimeout, maskKey(o.Key, o.Wire))})
 	s.conn.start(ctx, s.handleLine)
 	err := s.prepare(ctx)
 	if err == nil {
@@ -129,28 +105,28 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if s.posture.sandbox == nil || s.o.SaveProfile != nil || s.o.ProfileGiven {
-		s.rules = permissions(s.o, s.server.home)
+		s.sandbox.rules = permissions(s.o, s.server.home)
 	}
-	if err := s.checkNetworks(); err != nil {
+	if err := s.sandbox.checkNetworks(); err != nil {
 		return err
 	}
-	if err := s.closeLoopback(ctx); err != nil {
+	if err := s.sandbox.closeLoopback(ctx); err != nil {
 		return err
 	}
-	if overridden := s.posture.complete(s.o, s.server, s.rules); len(overridden) > 0 {
+	if overridden := s.posture.complete(s.o, s.server, s.sandbox.rules); len(overridden) > 0 {
 		s.warn("codex.command sets what the guard would set otherwise: " + strings.Join(overridden, ", "))
 	}
 	if s.o.SaveProfile == nil {
 		return nil
 	}
-	return s.o.SaveProfile(strings.Join(serverSettings(s.rules), "\n") + "\n")
+	return s.o.SaveProfile(strings.Join(serverSettings(s.sandbox.rules), "\n") + "\n")
 }
 
 // openThread resumes or starts the thread, and names it.
 func (s *Session) openThread(ctx context.Context) error {
 	err := s.resumeOrStart(ctx, s.o.Config.ReadTimeout)
 	if err == nil {
-		err = s.verifyLoopback(ctx)
+		err = s.sandbox.verifyLoopback(ctx)
 	}
 	if err != nil {
 		return err
@@ -238,14 +214,6 @@ func (s *Session) setThreadName(ctx context.Context) error {
 	return err
 }
 
-// ThreadID returns the id of the thread. A later session can resume the thread once a
-// turn has started.
-func (s *Session) ThreadID() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.thread
-}
-
 // Resumed reports whether the thread is that of Options.Resume.
 func (s *Session) Resumed() bool { return s.resumed }
 
@@ -253,7 +221,7 @@ func (s *Session) Resumed() bool { return s.resumed }
 func (s *Session) Usage() Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.meter.spent()
+	return s.spending.meter.spent()
 }
 
 // Close closes the connection, ends the context of tool calls, and waits for them and
@@ -267,9 +235,9 @@ func (s *Session) handleLine(ctx context.Context, line []byte) {
 	switch {
 	case err != nil:
 	case m.Method != nil && m.ID != nil:
-		s.answerRequest(ctx, m)
+		s.requests.answer(ctx, m)
 	case m.Method != nil:
-		err = s.handleNotification(*m.Method, m.Params)
+		err = s.notifications.handle(*m.Method, m.Params)
 	case !s.conn.deliverReply(m):
 		s.emit(Event{Kind: OtherMessage, Summary: "an answer to no call", Progress: true})
 	}

@@ -43,27 +43,27 @@ type toolItem struct {
 }
 
 // callTool answers item/tool/call. It runs outside the read loop.
-func (s *Session) callTool(ctx context.Context, m message) (any, *refusal) {
+func (r *requests) callTool(ctx context.Context, m message) (any, *refusal) {
 	name := textMember(m.Params, "tool", "name")
 	var tool *Tool
-	for i := range s.o.Tools {
-		if s.o.Tools[i].Name == name {
-			tool = &s.o.Tools[i]
+	for i := range r.o.Tools {
+		if r.o.Tools[i].Name == name {
+			tool = &r.o.Tools[i]
 		}
 	}
 	if tool == nil {
-		s.emit(Event{Kind: UnsupportedToolCall, Method: *m.Method, Summary: "no tool is called " + name, Progress: true})
+		r.emit(Event{Kind: UnsupportedToolCall, Method: *m.Method, Summary: "no tool is called " + name, Progress: true})
 		return answerText(fmt.Sprintf("unsupported_tool_call: there is no tool %q", name), false), nil
 	}
 	select {
-	case s.toolSlots <- struct{}{}:
-		defer func() { <-s.toolSlots }()
+	case r.toolSlots <- struct{}{}:
+		defer func() { <-r.toolSlots }()
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
 		return answerText("the session is over", false), nil
 	}
-	s.emit(Event{Kind: Notification, Method: *m.Method, Summary: "calling " + name, Doing: "calling " + name, Progress: true})
+	r.emit(Event{Kind: Notification, Method: *m.Method, Summary: "calling " + name, Doing: "calling " + name, Progress: true})
 	return answerText(tool.call(ctx, toolArguments(m.Params))), nil
 }
 
@@ -71,18 +71,18 @@ func (s *Session) callTool(ctx context.Context, m message) (any, *refusal) {
 // flood of calls starts no goroutines. The agent may still finish without the tools.
 // If it makes maxRefusedToolCalls further calls, as a script in a loop does, the turn
 // is aborted.
-func (s *Session) refuseTool(context.Context, message) (any, *refusal) {
-	bound := s.o.Config.MaxToolCalls
-	switch refused := s.toolCalls - bound; {
+func (r *requests) refuseTool(context.Context, message) (any, *refusal) {
+	bound := r.o.Config.MaxToolCalls
+	switch refused := r.toolCalls - bound; {
 	case refused == 1:
-		s.warn(fmt.Sprintf("the session has made its %d tool calls (codex.max_tool_calls): more are refused", bound))
+		r.warn(fmt.Sprintf("the session has made its %d tool calls (codex.max_tool_calls): more are refused", bound))
 	case refused >= maxRefusedToolCalls:
-		s.mu.Lock()
-		if s.turn != nil {
-			s.turn.abortLocked(fmt.Errorf("%w: the agent made %d tool calls and continues after %d refusals: raise codex.max_tool_calls if it needs more",
+		r.mu.Lock()
+		if r.turn != nil {
+			r.turn.abortLocked(fmt.Errorf("%w: the agent made %d tool calls and continues after %d refusals: raise codex.max_tool_calls if it needs more",
 				ErrToolLimit, bound, maxRefusedToolCalls))
 		}
-		s.mu.Unlock()
+		r.mu.Unlock()
 	}
 	return answerText(fmt.Sprintf("tool_call_limit: this session has made its %d tool calls (codex.max_tool_calls): finish without the tools", bound), false), nil
 }

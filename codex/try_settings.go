@@ -20,10 +20,10 @@ const nobody = "00000000-0000-7000-8000-000000000000"
 func (s *Session) trySettings(ctx context.Context) error {
 	params := s.posture.start(s.o)
 	params.Ephemeral = true
-	if err := s.conn.call(ctx, s.o.Config.ReadTimeout, "thread/start", params, s.threadOpened); err != nil {
+	if err := s.call(ctx, "thread/start", params, s.threadOpened); err != nil {
 		return s.settingsError(err)
 	}
-	if err := s.verifyLoopback(ctx); err != nil {
+	if err := s.sandbox.verifyLoopback(ctx); err != nil {
 		return err
 	}
 	refused, err := s.refusalOf(ctx, s.posture.turn(s.o, nobody, "."))
@@ -40,7 +40,7 @@ func (s *Session) trySettings(ctx context.Context) error {
 // refusalOf returns the refusal of a turn; nil if the server does not refuse it. The error is
 // that of a connection which ended before the answer.
 func (s *Session) refusalOf(ctx context.Context, params turnParams) (*ResponseError, error) {
-	err := s.conn.call(ctx, s.o.Config.ReadTimeout, "turn/start", params, nil)
+	err := s.call(ctx, "turn/start", params, nil)
 	if refused, isRefusal := errors.AsType[*ResponseError](err); isRefusal {
 		return refused, nil
 	}

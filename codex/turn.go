@@ -18,7 +18,7 @@ type Turn struct {
 	Acted     bool     // whether the agent did more than think and speak, as far as the server says
 }
 
-// turn is the turn in progress. Session.mu guards its fields.
+// turn is the turn in progress. core.mu guards its fields.
 type turn struct {
 	id                   string    // "" until the server has answered turn/start
 	earlyOutcomes        []outcome // of any turn, received before the id is known
@@ -73,7 +73,7 @@ func (s *Session) runTurn(ctx context.Context, t *turn, input string) error {
 	case err != nil:
 		return fmt.Errorf("turn: %w", err)
 	}
-	s.readLimits(ctx)
+	s.spending.readLimits(ctx)
 	select {
 	case <-t.ended:
 	case <-t.blocked:
@@ -81,7 +81,7 @@ func (s *Session) runTurn(ctx context.Context, t *turn, input string) error {
 	case <-s.conn.done:
 	}
 	s.mu.Lock()
-	outcome, questions, abortReason, limits := t.outcome, t.blockingQuestions, t.abortReason, s.limits
+	outcome, questions, abortReason, limits := t.outcome, t.blockingQuestions, t.abortReason, s.spending.limits
 	s.mu.Unlock()
 	switch {
 	case abortReason != nil:
@@ -107,12 +107,10 @@ func (s *Session) runTurn(ctx context.Context, t *turn, input string) error {
 // startTurn sends turn/start.
 func (s *Session) startTurn(ctx context.Context, t *turn, input string) error {
 	wait := s.o.Config.ReadTimeout
-	s.mu.Lock()
-	params := s.posture.turn(s.o, s.thread, input)
 	if s.posture.sandbox == nil {
 		wait = max(wait, turnStartTimeout)
 	}
-	s.mu.Unlock()
+	params := s.posture.turn(s.o, s.ThreadID(), input)
 	return s.checkAge(s.conn.call(ctx, wait, "turn/start", params, func(result json.RawMessage) error {
 		return s.turnStarted(t, result)
 	}))
@@ -154,7 +152,7 @@ func (s *Session) turnStarted(t *turn, result json.RawMessage) error {
 }
 
 // endLocked records the outcome of a turn on our thread, if it is that of t. Codex
-// may run turns of its own there, before ours and after it. Session.mu must be held.
+// may run turns of its own there, before ours and after it. core.mu must be held.
 func (t *turn) endLocked(o outcome) {
 	switch {
 	case t.id == "":
@@ -169,7 +167,7 @@ func (t *turn) endLocked(o outcome) {
 }
 
 // blockLocked records questions that only a person can answer, with which the turn
-// will fail. Session.mu must be held.
+// will fail. core.mu must be held.
 func (t *turn) blockLocked(questions []string) {
 	if t.blockingQuestions == nil && t.abortReason == nil {
 		close(t.blocked)
@@ -177,7 +175,7 @@ func (t *turn) blockLocked(questions []string) {
 	t.blockingQuestions = append(t.blockingQuestions, questions...)
 }
 
-// abortLocked records why the turn must not continue. Session.mu must be held.
+// abortLocked records why the turn must not continue. core.mu must be held.
 func (t *turn) abortLocked(err error) {
 	if t.blockingQuestions == nil && t.abortReason == nil {
 		close(t.blocked)

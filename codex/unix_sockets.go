@@ -35,7 +35,7 @@ $connected or print STDERR "it cannot connect to a Unix socket of its own: $why\
 
 // tryUnixSockets runs unixProbe with the permission profile of a network. The error is [ErrNoSandbox], or
 // one of a call.
-func (s *Session) tryUnixSockets(ctx context.Context, network string) error {
+func (s *sandbox) tryUnixSockets(ctx context.Context, network string) error {
 	if !s.o.UnixSockets {
 		return nil
 	}

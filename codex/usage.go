@@ -2,6 +2,7 @@ package codex
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -95,6 +96,63 @@ func (m *usageMeter) spent() (sum Usage) {
 		sum = sum.plus(t.total.minus(t.baseline))
 	}
 	return sum
+}
+
+// spending counts the tokens of a session, and keeps the limits of its account.
+type spending struct {
+	*core
+	hasUnread bool // the account has limits; set by Check, cleared by the turn that reads them
+
+	meter  usageMeter      // core.mu guards it
+	limits json.RawMessage // the latest snapshot; core.mu guards it
+}
+
+// onUsage counts the tokens of a usage report. A report of an older server may
+// contain the account's limits too, or only those.
+func (s *spending) onUsage(e *Event, params json.RawMessage) {
+	s.onRateLimits(e, rateLimits(params))
+	total, last, ok := parseUsageReport(params)
+	if !ok {
+		return
+	}
+	thread, turn := usageTurn(params)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// A report that does not name its turn belongs to the one in progress.
+	ours := s.turn != nil && s.turn.id != "" && (turn == "" || turn == s.turn.id)
+	s.meter.report(cmp.Or(thread, s.thread, s.o.Resume), total, last, ours)
+	spent := s.meter.spent()
+	e.Usage = &spent // the summary stays the method: to count tokens is not something that the agent does
+}
+
+// onRateLimits records a snapshot of the account's limits and adds it to the event.
+// It ignores a nil snapshot.
+func (s *spending) onRateLimits(e *Event, snapshot json.RawMessage) {
+	if snapshot == nil {
+		return
+	}
+	e.RateLimits = snapshot
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limits = snapshot
+}
+
+// readLimits asks once for the rate limits of an account that has some. Codex itself
+// reports them only with the answers of a model. The server has to ask the account's
+// service, so the request is sent after the first turn has started and nothing waits
+// for the answer.
+func (s *spending) readLimits(ctx context.Context) {
+	if !s.hasUnread {
+		return
+	}
+	s.hasUnread = false
+	const method = "account/rateLimits/read"
+	_, _ = s.conn.sendCall(ctx, method, nil, func(result json.RawMessage, err error) {
+		e := Event{Kind: Notification, Method: method, Summary: method}
+		if s.onRateLimits(&e, rateLimits(result)); e.RateLimits != nil {
+			s.emit(e)
+		}
+	}) // if the connection has ended the turn fails with the reason
 }
 
 // eventBodies returns the objects of a notification that may contain its data. Older

@@ -176,7 +176,7 @@ func TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &ledger{t: t, life: map[string]Usage{}}
 		var added, latest Usage
-		s := &Session{thread: "ours", meter: usageMeter{threads: map[string]*threadUsage{}}, turn: &turn{id: "turn-1"}}
+		s := newSession(&core{thread: "ours", turn: &turn{id: "turn-1"}})
 		s.o.Events = func(e Event) {
 			if e.Usage == nil {
 				return
@@ -188,7 +188,7 @@ func TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports(t *testing.T) {
 			latest = *e.Usage
 		}
 		say := func(method, params string) {
-			if err := s.handleNotification(method, []byte(params)); err != nil {
+			if err := s.notifications.handle(method, []byte(params)); err != nil {
 				t.Fatalf("%s %s: %v", method, params, err)
 			}
 		}
@@ -199,7 +199,7 @@ func TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports(t *testing.T) {
 			return last
 		}
 		if rapid.Bool().Draw(t, "resumed") {
-			s.meter.resumed, s.o.Resume = "ours", "ours"
+			s.spending.meter.resumed, s.o.Resume = "ours", "ours"
 			old := tokens.Draw(t, "old")
 			l.life["ours"] = old
 			if rapid.Bool().Draw(t, "the old total is repeated") {
