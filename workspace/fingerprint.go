@@ -23,12 +23,12 @@ const maxFingerprintEntries = 20_000
 // It opens no file and runs no git, because the agent controls their content. It
 // covers 20,000 entries, those nearest to the top first, and 100 levels; a change
 // beyond them is not detected. No process may run in the workspace.
-func (r *Root) Fingerprint(ctx context.Context, ws Workspace) (string, error) {
-	return r.fingerprint(ctx, ws, maxFingerprintEntries)
+func (f *folders) Fingerprint(ctx context.Context, ws Workspace) (string, error) {
+	return f.fingerprint(ctx, ws, maxFingerprintEntries)
 }
 
-func (r *Root) fingerprint(ctx context.Context, ws Workspace, left int) (string, error) {
-	dir, err := r.openVerified(ws)
+func (f *folders) fingerprint(ctx context.Context, ws Workspace, left int) (string, error) {
+	dir, err := f.openVerified(ws)
 	if err != nil {
 		return "", fmt.Errorf("fingerprint: %w", err)
 	}
@@ -38,7 +38,7 @@ func (r *Root) fingerprint(ctx context.Context, ws Workspace, left int) (string,
 		if err := context.Cause(ctx); err != nil {
 			return "", err
 		}
-		folders, seen := r.fingerprintFolder(sum, ws.Key, todo[0], left)
+		folders, seen := f.fingerprintFolder(sum, ws.Key, todo[0], left)
 		todo = append(todo, folders...)
 		left -= seen
 	}
@@ -48,8 +48,8 @@ func (r *Root) fingerprint(ctx context.Context, ws Workspace, left int) (string,
 // fingerprintFolder adds the entries of one folder to the sum, and returns the
 // folders among them and the number of entries it read. Entries that cannot be read
 // are left out, so that they change the fingerprint too.
-func (r *Root) fingerprintFolder(sum hash.Hash, key, folder string, limit int) (folders []string, seen int) {
-	dir, err := r.dir.OpenRoot(path.Join(key, folder))
+func (f *folders) fingerprintFolder(sum hash.Hash, key, folder string, limit int) (folders []string, seen int) {
+	dir, err := f.dir.OpenRoot(path.Join(key, folder))
 	if err != nil {
 		return nil, 1
 	}

@@ -9,7 +9,6 @@ import (
 	"path"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 )
 
@@ -38,15 +37,13 @@ const maxRefFile = 1 << 10
 
 // headContent matches what git accepts as HEAD. If it does not accept it, it looks for a
 // repository elsewhere.
-var headContent = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(ref: refs/heads/[^\x00-\x20~^:?*\[\\\x7f]+|[0-9a-f]{40}([0-9a-f]{24})?)\n?$`)
-})
+var headContent = regexp.MustCompile(`^(ref: refs/heads/[^\x00-\x20~^:?*\[\\\x7f]+|[0-9a-f]{40}([0-9a-f]{24})?)\n?$`)
 
 // checkGit reports why git must not run outside the sandbox in a workspace that an agent
 // has used: its .git is not one that git makes. It only reads. No process may run in the
 // workspace. The error is [ErrUnsafe].
-func (r *Root) checkGit(ws Workspace) error {
-	err := r.findInGit(ws)
+func (g *gitFolders) checkGit(ws Workspace) error {
+	err := g.findInGit(ws)
 	if err == nil {
 		return nil
 	}
@@ -54,23 +51,23 @@ func (r *Root) checkGit(ws Workspace) error {
 }
 
 // findInGit returns the first thing in .git that does not belong there.
-func (r *Root) findInGit(ws Workspace) error {
+func (g *gitFolders) findInGit(ws Workspace) error {
 	for _, name := range []string{"", "objects", "refs"} {
-		if info, err := r.dir.Lstat(gitFile(ws, name)); err != nil || !info.IsDir() {
+		if info, err := g.dir.Lstat(gitFile(ws, name)); err != nil || !info.IsDir() {
 			return fmt.Errorf("%s is not a folder", path.Join(".git", name))
 		}
 	}
 	for _, name := range []string{"HEAD", "config"} {
-		if info, err := r.dir.Lstat(gitFile(ws, name)); err != nil || !info.Mode().IsRegular() {
+		if info, err := g.dir.Lstat(gitFile(ws, name)); err != nil || !info.Mode().IsRegular() {
 			return fmt.Errorf(".git/%s is not a file", name)
 		}
 	}
-	dir, err := r.dir.OpenRoot(gitFile(ws, ""))
+	dir, err := g.dir.OpenRoot(gitFile(ws, ""))
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	if head, err := readRefFile(dir, "HEAD"); err != nil || !headContent().MatchString(head) {
+	if head, err := readRefFile(dir, "HEAD"); err != nil || !headContent.MatchString(head) {
 		return errors.New(".git/HEAD names neither a branch nor a commit")
 	}
 	if _, err := dir.Lstat("objects/info/alternates"); err == nil {

@@ -18,6 +18,9 @@ const (
 	worktreeConfig = "config.worktree" // additional configuration, which some repositories enable
 )
 
+// gitFolders are the .git folders of workspaces that an agent may write.
+type gitFolders struct{ *folders }
+
 // sandboxPlaceholders are folders that the agent's sandbox creates in a workspace as
 // mount points if they are missing, and may leave there empty.
 var sandboxPlaceholders = []string{".git", ".agents", ".codex", ".aws"}
@@ -25,18 +28,18 @@ var sandboxPlaceholders = []string{".git", ".agents", ".codex", ".aws"}
 // Seal prepares a workspace for an agent in a sandbox, and reports whether the
 // workspace is a git repository of its own, so that the agent can safely be allowed
 // to commit. Call Tidy when the agent has ended.
-func (r *Root) Seal(ws Workspace) (repository bool, err error) {
-	if !r.isRepository(ws) {
+func (g *gitFolders) Seal(ws Workspace) (repository bool, err error) {
+	if !g.isRepository(ws) {
 		return false, nil
 	}
-	if err := r.removeCommondir(ws); err != nil {
+	if err := g.removeCommondir(ws); err != nil {
 		return false, err
 	}
-	if err := r.dir.Mkdir(gitFile(ws, "hooks"), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := g.dir.Mkdir(gitFile(ws, "hooks"), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return false, fmt.Errorf("seal workspace %s: %w", ws.Path, err)
 	}
 	for name, text := range map[string]string{commonDir: ".\n", worktreeConfig: ""} {
-		file, err := r.dir.OpenFile(gitFile(ws, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		file, err := g.dir.OpenFile(gitFile(ws, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {
 			continue // the repository has a configuration of its worktree, which stays
 		}
@@ -53,12 +56,12 @@ func (r *Root) Seal(ws Workspace) (repository bool, err error) {
 
 // isRepository reports whether a workspace is a git repository of its own: .git is a
 // real folder, not the link of a worktree.
-func (r *Root) isRepository(ws Workspace) bool {
-	if info, err := r.dir.Lstat(gitFile(ws, "")); err != nil || !info.IsDir() {
+func (g *gitFolders) isRepository(ws Workspace) bool {
+	if info, err := g.dir.Lstat(gitFile(ws, "")); err != nil || !info.IsDir() {
 		return false
 	}
 	for _, name := range []string{"HEAD", "config"} {
-		if info, err := r.dir.Lstat(gitFile(ws, name)); err != nil || !info.Mode().IsRegular() {
+		if info, err := g.dir.Lstat(gitFile(ws, name)); err != nil || !info.Mode().IsRegular() {
 			return false
 		}
 	}
@@ -69,15 +72,15 @@ func (r *Root) isRepository(ws Workspace) bool {
 // run there. It is also called before every hook, so that it happens after a crash as
 // well. The error is [ErrUnsafe]: git must not run in this workspace outside a
 // sandbox.
-func (r *Root) Tidy(ws Workspace) error {
-	err := r.removeCommondir(ws)
-	if info, err := r.dir.Lstat(gitFile(ws, worktreeConfig)); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
-		r.dir.Remove(gitFile(ws, worktreeConfig)) // if this fails, the empty file has no effect
+func (g *gitFolders) Tidy(ws Workspace) error {
+	err := g.removeCommondir(ws)
+	if info, err := g.dir.Lstat(gitFile(ws, worktreeConfig)); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		g.dir.Remove(gitFile(ws, worktreeConfig)) // if this fails, the empty file has no effect
 	}
 	for _, name := range sandboxPlaceholders {
 		folder := path.Join(ws.Key, name)
-		if info, err := r.dir.Lstat(folder); err == nil && info.IsDir() {
-			r.dir.Remove(folder) // fails unless it is empty
+		if info, err := g.dir.Lstat(folder); err == nil && info.IsDir() {
+			g.dir.Remove(folder) // fails unless it is empty
 		}
 	}
 	return err
@@ -85,14 +88,14 @@ func (r *Root) Tidy(ws Workspace) error {
 
 // removeCommondir removes .git/commondir: Seal or the agent created it, because no
 // repository that is a workspace has one. The error is [ErrUnsafe].
-func (r *Root) removeCommondir(ws Workspace) error {
-	if info, err := r.dir.Lstat(gitFile(ws, "")); err != nil || !info.IsDir() {
+func (g *gitFolders) removeCommondir(ws Workspace) error {
+	if info, err := g.dir.Lstat(gitFile(ws, "")); err != nil || !info.IsDir() {
 		return nil
 	}
-	err := r.dir.RemoveAll(gitFile(ws, commonDir))
+	err := g.dir.RemoveAll(gitFile(ws, commonDir))
 	if errors.Is(err, fs.ErrPermission) {
-		if err = r.dir.Chmod(gitFile(ws, ""), 0o700); err == nil {
-			err = r.dir.RemoveAll(gitFile(ws, commonDir))
+		if err = g.dir.Chmod(gitFile(ws, ""), 0o700); err == nil {
+			err = g.dir.RemoveAll(gitFile(ws, commonDir))
 		}
 	}
 	if err != nil {

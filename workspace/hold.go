@@ -15,6 +15,7 @@ import (
 // name. A hold is a lock of the operating system on a file that no sandboxed agent can open
 // for writing: it ends with the process, and an agent that outlives it cannot keep it.
 type holds struct {
+	*metadata
 	mu  sync.Mutex
 	all map[string]*hold // by key
 }
@@ -27,14 +28,14 @@ type hold struct {
 
 // hold takes the lock of a workspace, or notes one more holder in this process. The error
 // is [ErrInUse] while another process has it.
-func (r *Root) hold(ws Workspace) error {
-	r.holds.mu.Lock()
-	defer r.holds.mu.Unlock()
-	if h := r.holds.all[ws.Key]; h != nil {
-		h.count++
+func (h *holds) hold(ws Workspace) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if held := h.all[ws.Key]; held != nil {
+		held.count++
 		return nil
 	}
-	f, err := r.lock(ws)
+	f, err := h.lock(ws)
 	switch {
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("workspace %s: %w: another process works there: wait for its end; "+
@@ -42,18 +43,19 @@ func (r *Root) hold(ws Workspace) error {
 	case err != nil:
 		return fmt.Errorf("lock workspace %s: %w", ws.Path, err)
 	}
-	if r.holds.all == nil {
-		r.holds.all = map[string]*hold{}
-	}
-	r.holds.all[ws.Key] = &hold{f, 1}
+	h.all[ws.Key] = &hold{f, 1}
 	return nil
 }
 
 // lock opens and locks the lock file of a workspace. Release in another process removes it; if
 // that happens between opening and locking, lock begins again with a new file.
-func (r *Root) lock(ws Workspace) (*os.File, error) {
+func (h *holds) lock(ws Workspace) (*os.File, error) {
 	for {
-		f, err := r.openLock(ws)
+		var f *os.File
+		err := h.inFolder(func(folder *os.Root) (err error) {
+			f, err = folder.OpenFile(lockFile(ws.Key), os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +65,7 @@ func (r *Root) lock(ws Workspace) (*os.File, error) {
 			return nil, err
 		}
 		locked, err1 := f.Stat()
-		named, err2 := r.metadata.Load().Lstat(lockFile(ws.Key))
+		named, err2 := h.folder.Load().Lstat(lockFile(ws.Key))
 		if err1 == nil && err2 == nil && os.SameFile(locked, named) {
 			return f, nil
 		}
@@ -74,31 +76,18 @@ func (r *Root) lock(ws Workspace) (*os.File, error) {
 	}
 }
 
-// openLock opens the lock file of a workspace. If somebody has removed the folder of
-// metadata, it makes a new one.
-func (r *Root) openLock(ws Workspace) (*os.File, error) {
-	const flags = os.O_RDWR | os.O_CREATE | syscall.O_NONBLOCK
-	f, err := r.metadata.Load().OpenFile(lockFile(ws.Key), flags, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = r.openMetadata(); err == nil {
-			f, err = r.metadata.Load().OpenFile(lockFile(ws.Key), flags, 0o600)
-		}
-	}
-	return f, err
-}
-
 // Release lets other processes work in a workspace that [Root.Begin] or [Root.Prepare]
 // returned. It is called when nothing runs there any more.
-func (r *Root) Release(ws Workspace) {
-	r.holds.mu.Lock()
-	defer r.holds.mu.Unlock()
-	h := r.holds.all[ws.Key]
-	if h == nil {
+func (h *holds) Release(ws Workspace) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	held := h.all[ws.Key]
+	if held == nil {
 		return
 	}
-	if h.count--; h.count == 0 {
-		delete(r.holds.all, ws.Key)
-		_ = r.metadata.Load().Remove(lockFile(ws.Key)) // one that stays is used again
-		h.file.Close()
+	if held.count--; held.count == 0 {
+		delete(h.all, ws.Key)
+		_ = h.folder.Load().Remove(lockFile(ws.Key)) // one that stays is used again
+		held.file.Close()
 	}
 }

@@ -22,7 +22,7 @@ func (r *Root) Prepare(ctx context.Context, issue Issue) (Workspace, error) {
 	if err = r.AfterCreate(ctx, ws); err != nil {
 		err = errors.Join(err, r.delete(ws))
 	} else {
-		err = r.markComplete(ws)
+		err = r.markFinished(ws, idleFile(ws.Key))
 	}
 	if err != nil {
 		r.Release(ws)
@@ -120,31 +120,22 @@ func (r *Root) begin(ctx context.Context, ws Workspace) (Workspace, error) {
 
 // Fill calls fill to write the files of a new workspace, and opens its folder for it.
 // Nothing of an agent may run there.
-func (r *Root) Fill(ws Workspace, fill func(folder *os.Root) error) error {
+func (f *folders) Fill(ws Workspace, fill func(folder *os.Root) error) error {
 	fail := func(err error) error { return fmt.Errorf("fill workspace %s: %w", ws.Path, err) }
-	info, err := r.find(ws)
+	info, err := f.find(ws)
 	if err == nil && info == nil {
 		err = errors.New("it is gone; the next attempt creates it again")
 	}
 	if err != nil {
 		return fail(err)
 	}
-	folder, err := r.dir.OpenRoot(ws.Key)
+	folder, err := f.dir.OpenRoot(ws.Key)
 	if err != nil {
 		return fail(err)
 	}
 	defer folder.Close()
 	if err := fill(folder); err != nil {
 		return fail(err)
-	}
-	return nil
-}
-
-// Finish records that a new workspace is filled. A process may run in it: the next
-// Begin searches for what is left of it.
-func (r *Root) Finish(ws Workspace) error {
-	if err := r.metadata.Load().Rename(partialFile(ws.Key), busyFile(ws.Key)); err != nil {
-		return fmt.Errorf("mark workspace %s as finished: %w", ws.Path, err)
 	}
 	return nil
 }
@@ -197,7 +188,7 @@ func (r *Root) Remove(ctx context.Context, issue Issue) (failed, err error) {
 		return nil, nil
 	}
 	if found == nil {
-		return nil, errors.Join(r.RemoveScratch(ws.scratchFolder(r)), r.clearPartial(ws))
+		return nil, errors.Join(r.RemoveScratch(r.scratchFolder(ws)), r.clearPartial(ws))
 	}
 	if err := r.reclaim(ctx, ws); err != nil {
 		return nil, err
@@ -222,7 +213,7 @@ func (r *Root) delete(ws Workspace) error {
 	if err := r.removeTree(ws.Key); err != nil {
 		return fmt.Errorf("delete workspace %s: %w; delete it by hand", ws.Path, err)
 	}
-	if err := r.RemoveScratch(ws.scratchFolder(r)); err != nil {
+	if err := r.RemoveScratch(r.scratchFolder(ws)); err != nil {
 		return err
 	}
 	return r.clearPartial(ws)
@@ -231,30 +222,30 @@ func (r *Root) delete(ws Workspace) error {
 // removeTree deletes what is at a path below the root: a folder with everything in it,
 // however deep it is and whatever its modes are, or anything else. It never follows a
 // link, and opens only folders: to open a named pipe would wait.
-func (r *Root) removeTree(name string) error {
-	if info, err := r.dir.Lstat(name); err == nil && info.IsDir() {
-		r.flatten(name)
+func (f *folders) removeTree(name string) error {
+	if info, err := f.dir.Lstat(name); err == nil && info.IsDir() {
+		f.flatten(name)
 	}
-	err := r.dir.RemoveAll(name)
+	err := f.dir.RemoveAll(name)
 	if errors.Is(err, fs.ErrPermission) {
-		r.makeWritable(name) // RemoveAll reports the folders that stay read-only
-		err = r.dir.RemoveAll(name)
+		f.makeWritable(name) // RemoveAll reports the folders that stay read-only
+		err = f.dir.RemoveAll(name)
 	}
 	return err
 }
 
 // flatten moves folders that are nested too deeply to the top of a workspace that is
 // about to be deleted, because RemoveAll keeps a file open for each level.
-func (r *Root) flatten(key string) {
+func (f *folders) flatten(key string) {
 	for todo := []string{key}; len(todo) > 0; todo = todo[1:] {
-		dir, err := r.dir.OpenRoot(todo[0])
+		dir, err := f.dir.OpenRoot(todo[0])
 		if err != nil {
 			continue // RemoveAll fails too, and reports why
 		}
 		w := walk{budget: math.MaxInt}
 		w.tooDeep = func(folder string) {
 			top := path.Join(key, rand.Text())
-			if r.dir.Rename(path.Join(todo[0], folder), top) == nil {
+			if f.dir.Rename(path.Join(todo[0], folder), top) == nil {
 				todo = append(todo, top)
 			}
 		}
@@ -266,19 +257,19 @@ func (r *Root) flatten(key string) {
 // makeWritable makes every folder below a workspace writable and searchable. Module
 // caches, for example, are read-only, and only the superuser can delete them as
 // they are.
-func (r *Root) makeWritable(key string) {
+func (f *folders) makeWritable(key string) {
 	for todo := []string{key}; len(todo) > 0; {
 		folder := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if info, err := r.dir.Lstat(folder); err != nil || !info.IsDir() || r.dir.Chmod(folder, 0o700) != nil {
+		if info, err := f.dir.Lstat(folder); err != nil || !info.IsDir() || f.dir.Chmod(folder, 0o700) != nil {
 			continue
 		}
-		f, err := r.dir.Open(folder)
+		opened, err := f.dir.Open(folder)
 		if err != nil {
 			continue
 		}
 		for {
-			entries, err := f.ReadDir(1000)
+			entries, err := opened.ReadDir(1000)
 			for _, e := range entries {
 				if e.IsDir() {
 					todo = append(todo, path.Join(folder, e.Name()))
@@ -288,6 +279,6 @@ func (r *Root) makeWritable(key string) {
 				break // usually io.EOF
 			}
 		}
-		f.Close()
+		opened.Close()
 	}
 }

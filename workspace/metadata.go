@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/symphony-runner/symphony/internal/text"
@@ -53,23 +54,30 @@ type issueRecord struct {
 	Project    string `json:"project,omitempty"` // see Config.Project
 }
 
+// metadata keeps the states, the issues and the notes of workspaces beside them.
+type metadata struct {
+	*folders
+	project string                  // see Config.Project
+	folder  atomic.Pointer[os.Root] // metadataDir
+}
+
 // recordOf returns the record of an issue of our project.
-func (r *Root) recordOf(issue Issue) issueRecord {
-	return issueRecord{issue.ID, issue.Identifier, r.cfg.Project}
+func (m *metadata) recordOf(issue Issue) issueRecord {
+	return issueRecord{issue.ID, issue.Identifier, m.project}
 }
 
 // isForeign reports whether a record is that of another project. An older version of this
 // program recorded no project.
-func (r *Root) isForeign(rec issueRecord) bool {
-	return rec.Project != "" && r.cfg.Project != "" && rec.Project != r.cfg.Project
+func (m *metadata) isForeign(rec issueRecord) bool {
+	return rec.Project != "" && m.project != "" && rec.Project != m.project
 }
 
 // owner returns the other owner of a workspace; empty if there is none, or no record of one.
-func (r *Root) owner(ws Workspace) string {
-	switch rec, err := r.readRecord(ws.Key); {
+func (m *metadata) owner(ws Workspace) string {
+	switch rec, err := m.readRecord(ws.Key); {
 	case err != nil || Key(rec.Identifier) != ws.Key:
 		return ""
-	case r.isForeign(rec):
+	case m.isForeign(rec):
 		return text.OneLine(rec.Project, maxOwner)
 	case rec.ID != ws.Issue.ID:
 		return "an issue with the id " + text.OneLine(rec.ID, maxOwner)
@@ -82,19 +90,19 @@ const maxOwner = 100
 
 // takeOver returns [ErrForeign] for the folder of another project's issue. Of a folder that is
 // gone it removes the other record.
-func (r *Root) takeOver(ws Workspace, exists bool) error {
-	owner := r.owner(ws)
+func (m *metadata) takeOver(ws Workspace, exists bool) error {
+	owner := m.owner(ws)
 	if owner == "" {
 		return nil
 	}
 	if !exists {
 		var errs []error
 		for _, name := range []string{idleFile(ws.Key), busyFile(ws.Key)} {
-			if err := r.metadata.Load().Remove(name); !errors.Is(err, fs.ErrNotExist) {
+			if err := m.folder.Load().Remove(name); !errors.Is(err, fs.ErrNotExist) {
 				errs = append(errs, err)
 			}
 		}
-		return errors.Join(errors.Join(errs...), r.clearPartial(ws))
+		return errors.Join(errors.Join(errs...), m.clearPartial(ws))
 	}
 	return fmt.Errorf("workspace %s: %w: it belongs to %s: give each project a workspace.root of its own, or remove the folder if nobody needs it",
 		ws.Path, ErrForeign, owner)
@@ -102,16 +110,16 @@ func (r *Root) takeOver(ws Workspace, exists bool) error {
 
 // Issues returns the issues of our project whose workspaces exist, and the keys of the
 // workspaces without a valid record of their issue.
-func (r *Root) Issues() (known []Issue, unknown []string, err error) {
-	keys, err := r.Keys()
+func (m *metadata) Issues() (known []Issue, unknown []string, err error) {
+	keys, err := m.Keys()
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, key := range keys {
-		switch o, err := r.readRecord(key); {
+		switch o, err := m.readRecord(key); {
 		case err != nil || Key(o.Identifier) != key || o.ID == "":
 			unknown = append(unknown, key)
-		case !r.isForeign(o):
+		case !m.isForeign(o):
 			known = append(known, Issue{ID: o.ID, Identifier: o.Identifier})
 		}
 	}
@@ -120,67 +128,76 @@ func (r *Root) Issues() (known []Issue, unknown []string, err error) {
 
 // ensureRecord writes which issue the workspace belongs to unless that is recorded
 // already. The key alone does not reveal the tracker's id.
-func (r *Root) ensureRecord(ws Workspace) error {
-	if o, err := r.readRecord(ws.Key); err == nil && o == r.recordOf(ws.Issue) {
+func (m *metadata) ensureRecord(ws Workspace) error {
+	if o, err := m.readRecord(ws.Key); err == nil && o == m.recordOf(ws.Issue) {
 		return nil
 	}
-	if err := r.writeRecord(idleFile(ws.Key), ws); err != nil {
+	if err := m.writeRecord(idleFile(ws.Key), ws); err != nil {
 		return fmt.Errorf("record the issue of workspace %s: %w", ws.Path, err)
 	}
 	return nil
 }
 
-// openMetadata opens the folder of metadata, and makes it if it is missing.
-func (r *Root) openMetadata() error {
-	if err := r.dir.Mkdir(metadataDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+// open opens the folder of metadata, and makes it if it is missing.
+func (m *metadata) open() error {
+	if err := m.dir.Mkdir(metadataDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	dir, err := r.dir.OpenRoot(metadataDir)
+	dir, err := m.dir.OpenRoot(metadataDir)
 	if err == nil {
-		r.metadata.Store(dir) // one that was removed is closed when nobody uses it any more
+		m.folder.Store(dir) // one that was removed is closed when nobody uses it any more
 	}
 	return err
 }
 
-// writeRecord writes a metadata file. If somebody has removed the folder of metadata, it
-// makes a new one.
-func (r *Root) writeRecord(name string, ws Workspace) error {
-	text, err := json.Marshal(r.recordOf(ws.Issue))
-	if err != nil {
-		return err
-	}
-	err = r.metadata.Load().WriteFile(name, text, 0o600)
+// inFolder calls do with the folder of metadata. If somebody has removed that, it makes a
+// new one and calls do again.
+func (m *metadata) inFolder(do func(folder *os.Root) error) error {
+	err := do(m.folder.Load())
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = r.openMetadata(); err == nil {
-			err = r.metadata.Load().WriteFile(name, text, 0o600)
+		if err = m.open(); err == nil {
+			err = do(m.folder.Load())
 		}
 	}
 	return err
+}
+
+// writeRecord writes a metadata file.
+func (m *metadata) writeRecord(name string, ws Workspace) error {
+	text, err := json.Marshal(m.recordOf(ws.Issue))
+	if err != nil {
+		return err
+	}
+	return m.inFolder(func(folder *os.Root) error { return folder.WriteFile(name, text, 0o600) })
 }
 
 // readRecord reads the metadata file of a workspace in any state.
-func (r *Root) readRecord(key string) (o issueRecord, err error) {
-	const flags = os.O_RDONLY | syscall.O_NONBLOCK
-	var f *os.File
+func (m *metadata) readRecord(key string) (o issueRecord, err error) {
+	var text []byte
 	for _, name := range []string{idleFile(key), busyFile(key), partialFile(key)} {
-		if f, err = r.metadata.Load().OpenFile(name, flags, 0); !errors.Is(err, fs.ErrNotExist) {
+		if text, err = m.read(name); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
-	if err != nil {
-		return issueRecord{}, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxRecordSize))
 	if err == nil {
 		err = json.Unmarshal(text, &o)
 	}
 	return o, err
 }
 
+// read returns the content of a metadata file, of a long one its beginning.
+func (m *metadata) read(name string) ([]byte, error) {
+	f, err := m.folder.Load().OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxRecordSize))
+}
+
 // exists reports whether the workspace has the named metadata file.
-func (r *Root) exists(ws Workspace, name string) (bool, error) {
-	switch _, err := r.metadata.Load().Lstat(name); {
+func (m *metadata) exists(ws Workspace, name string) (bool, error) {
+	switch _, err := m.folder.Load().Lstat(name); {
 	case err == nil:
 		return true, nil
 	case errors.Is(err, fs.ErrNotExist):
@@ -191,13 +208,13 @@ func (r *Root) exists(ws Workspace, name string) (bool, error) {
 }
 
 // markPartial records that the workspace is being created or deleted.
-func (r *Root) markPartial(ws Workspace) error {
-	err := r.metadata.Load().Rename(idleFile(ws.Key), partialFile(ws.Key))
+func (m *metadata) markPartial(ws Workspace) error {
+	err := m.folder.Load().Rename(idleFile(ws.Key), partialFile(ws.Key))
 	if errors.Is(err, fs.ErrNotExist) {
-		err = r.metadata.Load().Rename(busyFile(ws.Key), partialFile(ws.Key))
+		err = m.folder.Load().Rename(busyFile(ws.Key), partialFile(ws.Key))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = r.writeRecord(partialFile(ws.Key), ws)
+		err = m.writeRecord(partialFile(ws.Key), ws)
 	}
 	if err != nil {
 		return fmt.Errorf("mark workspace %s as unfinished: %w", ws.Path, err)
@@ -205,18 +222,22 @@ func (r *Root) markPartial(ws Workspace) error {
 	return nil
 }
 
-// markComplete records that the workspace was created and is idle.
-func (r *Root) markComplete(ws Workspace) error {
-	if err := r.metadata.Load().Rename(partialFile(ws.Key), idleFile(ws.Key)); err != nil {
+// Finish records that a new workspace is filled. A process may run in it: the next
+// Begin searches for what is left of it.
+func (m *metadata) Finish(ws Workspace) error { return m.markFinished(ws, busyFile(ws.Key)) }
+
+// markFinished records that the workspace was created, as the metadata file of its new state.
+func (m *metadata) markFinished(ws Workspace, state string) error {
+	if err := m.folder.Load().Rename(partialFile(ws.Key), state); err != nil {
 		return fmt.Errorf("mark workspace %s as finished: %w", ws.Path, err)
 	}
 	return nil
 }
 
 // clearPartial removes the metadata of a workspace that no longer exists.
-func (r *Root) clearPartial(ws Workspace) error {
+func (m *metadata) clearPartial(ws Workspace) error {
 	for _, name := range []string{noteFile(ws.Key), filesFile(ws.Key), workFolder(ws.Key), newWork(ws.Key), partialFile(ws.Key)} {
-		if err := r.metadata.Load().RemoveAll(name); err != nil {
+		if err := m.folder.Load().RemoveAll(name); err != nil {
 			return fmt.Errorf("mark workspace %s as gone: %w", ws.Path, err)
 		}
 	}
@@ -225,30 +246,30 @@ func (r *Root) clearPartial(ws Workspace) error {
 
 // SaveNote keeps a short text with a workspace, for the next run, where its agent does
 // not see it. An empty text removes the note.
-func (r *Root) SaveNote(ws Workspace, text string) error {
-	return r.saveText(ws, noteFile(ws.Key), text)
+func (m *metadata) SaveNote(ws Workspace, text string) error {
+	return m.saveText(ws, noteFile(ws.Key), text)
 }
 
 // Note returns the note of a workspace; empty when it has none that can be read.
-func (r *Root) Note(ws Workspace) string { return r.readText(noteFile(ws.Key)) }
+func (m *metadata) Note(ws Workspace) string { return m.readText(noteFile(ws.Key)) }
 
 // SaveFiles keeps the name of the files that were copied into a workspace, as SaveNote does.
-func (r *Root) SaveFiles(ws Workspace, name string) error {
-	return r.saveText(ws, filesFile(ws.Key), name)
+func (m *metadata) SaveFiles(ws Workspace, name string) error {
+	return m.saveText(ws, filesFile(ws.Key), name)
 }
 
 // Files returns that name; empty when there is none that can be read.
-func (r *Root) Files(ws Workspace) string { return r.readText(filesFile(ws.Key)) }
+func (m *metadata) Files(ws Workspace) string { return m.readText(filesFile(ws.Key)) }
 
 // saveText writes a short text as a metadata file, or removes the file for an empty text.
-func (r *Root) saveText(ws Workspace, name, text string) error {
+func (m *metadata) saveText(ws Workspace, name, text string) error {
 	var err error
 	if text == "" {
-		if err = r.metadata.Load().Remove(name); errors.Is(err, fs.ErrNotExist) {
+		if err = m.folder.Load().Remove(name); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
-	} else if err = r.metadata.Load().WriteFile(name+".new", []byte(text), 0o600); err == nil {
-		err = r.metadata.Load().Rename(name+".new", name)
+	} else if err = m.folder.Load().WriteFile(name+".new", []byte(text), 0o600); err == nil {
+		err = m.folder.Load().Rename(name+".new", name)
 	}
 	if err != nil {
 		return fmt.Errorf("save the note of workspace %s: %w", ws.Path, err)
@@ -257,13 +278,8 @@ func (r *Root) saveText(ws Workspace, name, text string) error {
 }
 
 // readText returns the text in a metadata file; empty when it cannot be read.
-func (r *Root) readText(name string) string {
-	f, err := r.metadata.Load().OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxRecordSize))
+func (m *metadata) readText(name string) string {
+	text, err := m.read(name)
 	if err != nil {
 		return ""
 	}
@@ -272,8 +288,8 @@ func (r *Root) readText(name string) string {
 
 // markBusy records that a session is about to start in the workspace, and reports
 // whether the workspace was idle before.
-func (r *Root) markBusy(ws Workspace) (wasIdle bool, err error) {
-	err = r.metadata.Load().Rename(idleFile(ws.Key), busyFile(ws.Key))
+func (m *metadata) markBusy(ws Workspace) (wasIdle bool, err error) {
+	err = m.folder.Load().Rename(idleFile(ws.Key), busyFile(ws.Key))
 	switch {
 	case err == nil:
 		return true, nil
@@ -285,13 +301,13 @@ func (r *Root) markBusy(ws Workspace) (wasIdle bool, err error) {
 
 // markIdle records that no process runs in the workspace. If that fails the
 // workspace stays busy, which costs the next run a search.
-func (r *Root) markIdle(ws Workspace) {
-	_ = r.metadata.Load().Rename(busyFile(ws.Key), idleFile(ws.Key))
+func (m *metadata) markIdle(ws Workspace) {
+	_ = m.folder.Load().Rename(busyFile(ws.Key), idleFile(ws.Key))
 }
 
 // isIdle reports whether the last session in the workspace ended under our control
 // and none of its processes survived it.
-func (r *Root) isIdle(ws Workspace) bool {
-	_, err := r.metadata.Load().Lstat(idleFile(ws.Key))
+func (m *metadata) isIdle(ws Workspace) bool {
+	_, err := m.folder.Load().Lstat(idleFile(ws.Key))
 	return err == nil
 }

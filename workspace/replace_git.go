@@ -16,9 +16,9 @@ func oldGit(key string) string { return path.Join(metadataDir, key+".git-old") }
 // and deletes that without opening it. All other files of the workspace stay. No
 // process may run there. If fill fails, the workspace is as it was. If we are killed,
 // the workspace may have no .git; the next call makes one.
-func (r *Root) ReplaceGit(ws Workspace, fill func(folder *os.Root) error) error {
+func (g *gitFolders) ReplaceGit(ws Workspace, fill func(folder *os.Root) error) error {
 	fail := func(err error) error { return fmt.Errorf("replace .git in workspace %s: %w", ws.Path, err) }
-	info, err := r.find(ws)
+	info, err := g.find(ws)
 	if err != nil {
 		return fail(err)
 	}
@@ -26,37 +26,37 @@ func (r *Root) ReplaceGit(ws Workspace, fill func(folder *os.Root) error) error 
 		return fail(errors.New("the workspace is gone; the next attempt creates it again"))
 	}
 	staged, old := newGit(ws.Key), oldGit(ws.Key)
-	if err := errors.Join(r.removeTree(staged), r.removeTree(old)); err != nil {
+	if err := errors.Join(g.removeTree(staged), g.removeTree(old)); err != nil {
 		return fail(err) // what a killed run left
 	}
-	if err := r.stage(staged, fill); err != nil {
-		return fail(errors.Join(err, r.removeTree(staged)))
+	if err := g.stage(staged, fill); err != nil {
+		return fail(errors.Join(err, g.removeTree(staged)))
 	}
 	place := gitFile(ws, "")
-	if err := r.makeMovable(ws.Key, place); err != nil {
+	if err := g.makeMovable(ws.Key, place); err != nil {
 		return fail(err)
 	}
-	if err := r.dir.Rename(place, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := g.dir.Rename(place, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fail(err)
 	}
-	if err := r.dir.Rename(staged, place); err != nil {
+	if err := g.dir.Rename(staged, place); err != nil {
 		return fail(err)
 	}
-	if err := r.removeTree(old); err != nil {
-		return fail(fmt.Errorf("the old one cannot be deleted: %w; delete %s by hand", err, path.Join(r.path, old)))
+	if err := g.removeTree(old); err != nil {
+		return fail(fmt.Errorf("the old one cannot be deleted: %w; delete %s by hand", err, path.Join(g.path, old)))
 	}
 	return nil
 }
 
 // stage makes a folder below the root and fills it.
-func (r *Root) stage(name string, fill func(folder *os.Root) error) error {
-	if err := r.dir.Mkdir(metadataDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+func (f *folders) stage(name string, fill func(folder *os.Root) error) error {
+	if err := f.dir.Mkdir(metadataDir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := r.dir.Mkdir(name, 0o755); err != nil {
+	if err := f.dir.Mkdir(name, 0o755); err != nil {
 		return err
 	}
-	folder, err := r.dir.OpenRoot(name)
+	folder, err := f.dir.OpenRoot(name)
 	if err != nil {
 		return err
 	}
@@ -66,13 +66,13 @@ func (r *Root) stage(name string, fill func(folder *os.Root) error) error {
 
 // makeMovable makes folders writable that the agent may have made read-only: the one
 // that holds an entry, and the entry, whose parent changes.
-func (r *Root) makeMovable(names ...string) error {
+func (f *folders) makeMovable(names ...string) error {
 	for _, name := range names {
-		info, err := r.dir.Lstat(name)
+		info, err := f.dir.Lstat(name)
 		if err != nil || !info.IsDir() || info.Mode().Perm()&0o700 == 0o700 {
 			continue
 		}
-		if err := r.dir.Chmod(name, info.Mode().Perm()|0o700); err != nil {
+		if err := f.dir.Chmod(name, info.Mode().Perm()|0o700); err != nil {
 			return err
 		}
 	}

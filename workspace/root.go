@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode"
@@ -74,15 +73,21 @@ type Root struct {
 	// that. It may be set only before the first use; nil for never.
 	Killed <-chan struct{}
 
+	*folders
+	*metadata
+	*holds
+	*gitFolders
+
 	cfg  Config
 	env  Env
 	log  *slog.Logger
-	path string // absolute, without symbolic links
-	dir  *os.Root
 	bash string // absolute path
+}
 
-	metadata atomic.Pointer[os.Root] // the folder metadataDir in dir
-	holds    holds
+// folders are the workspaces below a root, as folders.
+type folders struct {
+	path string // of the root; absolute, without symbolic links
+	dir  *os.Root
 }
 
 // Open makes the root and its folder of metadata if they are missing, and opens them. Symbolic links in its path are
@@ -110,15 +115,17 @@ func Open(cfg Config, env Env, log *slog.Logger) (*Root, error) {
 	if err != nil {
 		return nil, rootError(cfg.Root, err)
 	}
-	r := &Root{
-		Grace: Grace{EOF: 2 * time.Second, Term: time.Second, Kill: time.Second},
-		cfg:   cfg, env: env, log: log, path: path, dir: dir, bash: bash,
-	}
-	if err := r.openMetadata(); err != nil {
+	f := &folders{path: path, dir: dir}
+	m := &metadata{folders: f, project: cfg.Project}
+	if err := m.open(); err != nil {
 		dir.Close()
 		return nil, rootError(cfg.Root, err)
 	}
-	return r, nil
+	return &Root{
+		Grace:   Grace{EOF: 2 * time.Second, Term: time.Second, Kill: time.Second},
+		folders: f, metadata: m, holds: &holds{metadata: m, all: make(map[string]*hold)}, gitFolders: &gitFolders{f},
+		cfg: cfg, env: env, log: log, bash: bash,
+	}, nil
 }
 
 // Check returns the error with which Open would refuse the configuration, without
@@ -166,31 +173,31 @@ func CheckWritable(folder string) error {
 }
 
 // Path returns the root's path, absolute and without symbolic links.
-func (r *Root) Path() string { return r.path }
+func (f *folders) Path() string { return f.path }
 
 // Close releases the root. Processes that were started in it are not affected.
-func (r *Root) Close() error { return errors.Join(r.metadata.Load().Close(), r.dir.Close()) }
+func (r *Root) Close() error { return errors.Join(r.folder.Load().Close(), r.dir.Close()) }
 
 // Check returns an error if the root is no longer the folder at its path, because somebody
 // removed or replaced it. Nothing can be started then; another Open makes it again. The
 // error is [ErrRootGone].
-func (r *Root) Check() error {
-	opened, err1 := r.dir.Stat(".")
-	there, err2 := os.Lstat(r.path)
+func (f *folders) Check() error {
+	opened, err1 := f.dir.Stat(".")
+	there, err2 := os.Lstat(f.path)
 	if err := errors.Join(err1, err2); err != nil {
-		return fmt.Errorf("workspace.root %s: %w: %w", r.path, ErrRootGone, err)
+		return fmt.Errorf("workspace.root %s: %w: %w", f.path, ErrRootGone, err)
 	}
 	if !os.SameFile(opened, there) {
-		return fmt.Errorf("workspace.root %s: %w: another folder is in its place", r.path, ErrRootGone)
+		return fmt.Errorf("workspace.root %s: %w: another folder is in its place", f.path, ErrRootGone)
 	}
 	return nil
 }
 
 // Keys returns the keys of the workspaces that exist, sorted.
-func (r *Root) Keys() ([]string, error) {
-	entries, err := fs.ReadDir(r.dir.FS(), ".")
+func (f *folders) Keys() ([]string, error) {
+	entries, err := fs.ReadDir(f.dir.FS(), ".")
 	if err != nil {
-		return nil, fmt.Errorf("list the workspaces in %s: %w", r.path, err)
+		return nil, fmt.Errorf("list the workspaces in %s: %w", f.path, err)
 	}
 	var keys []string
 	for _, e := range entries {
@@ -203,17 +210,17 @@ func (r *Root) Keys() ([]string, error) {
 
 // workspace returns the path of an issue's folder. It does not check whether the folder
 // exists.
-func (r *Root) workspace(issue Issue) Workspace {
+func (f *folders) workspace(issue Issue) Workspace {
 	key := Key(issue.Identifier)
-	return Workspace{Issue: issue, Key: key, Path: r.pathOf(key)}
+	return Workspace{Issue: issue, Key: key, Path: f.pathOf(key)}
 }
 
-func (r *Root) pathOf(key string) string { return filepath.Join(r.path, key) }
+func (f *folders) pathOf(key string) string { return filepath.Join(f.path, key) }
 
 // find returns the info of a workspace's folder, or nil if nothing is there. If
 // anything else is in its place, the error is [ErrUnsafe].
-func (r *Root) find(ws Workspace) (fs.FileInfo, error) {
-	info, err := r.dir.Lstat(ws.Key)
+func (f *folders) find(ws Workspace) (fs.FileInfo, error) {
+	info, err := f.dir.Lstat(ws.Key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -224,10 +231,10 @@ func (r *Root) find(ws Workspace) (fs.FileInfo, error) {
 			ws.Path, ErrUnsafe, describeMode(info.Mode()))
 	}
 	// On a file system that ignores case this may be the folder of another key.
-	if other, err := r.dir.Lstat(swapCase(ws.Key)); ws.scratch || err != nil || !os.SameFile(info, other) {
+	if other, err := f.dir.Lstat(swapCase(ws.Key)); ws.scratch || err != nil || !os.SameFile(info, other) {
 		return info, nil
 	}
-	keys, err := r.Keys()
+	keys, err := f.Keys()
 	if err != nil {
 		return nil, err
 	}
@@ -241,25 +248,25 @@ func (r *Root) find(ws Workspace) (fs.FileInfo, error) {
 // openVerified opens a workspace's folder as the working directory of a child. The
 // folder must be the one under our root and the one that its path leads to. The error
 // is [ErrInvalidCwd].
-func (r *Root) openVerified(ws Workspace) (*os.File, error) {
+func (f *folders) openVerified(ws Workspace) (*os.File, error) {
 	fail := func(err error) (*os.File, error) {
 		return nil, fmt.Errorf("working directory %s: %w: %w", ws.Path, ErrInvalidCwd, err)
 	}
-	want := r.workspace(ws.Issue)
+	want := f.workspace(ws.Issue)
 	if ws.scratch {
-		want = ws.scratchFolder(r)
+		want = f.scratchFolder(ws)
 	}
 	if ws.Key != want.Key || ws.Path != want.Path {
 		return fail(fmt.Errorf("the workspace of %s is %s", ws.Issue.Identifier, want.Path))
 	}
-	info, err := r.find(ws)
+	info, err := f.find(ws)
 	if err != nil {
 		return fail(err)
 	}
 	if info == nil {
 		return fail(errors.New("it is gone; the next attempt creates it again"))
 	}
-	dir, err := r.dir.OpenFile(ws.Key, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	dir, err := f.dir.OpenFile(ws.Key, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return fail(err)
 	}

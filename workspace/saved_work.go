@@ -20,11 +20,11 @@ func newWork(key string) string    { return key + ".work-new" }
 // or until the workspace is removed. The work is what write writes; if write fails,
 // nothing is kept, and its error is returned as it is. The number of the work is higher
 // than those of earlier work.
-func (r *Root) SaveWork(ws Workspace, write func(io.Writer) error) (number int, err error) {
+func (m *metadata) SaveWork(ws Workspace, write func(io.Writer) error) (number int, err error) {
 	fail := func(err error) (int, error) {
 		return 0, fmt.Errorf("save work of workspace %s: %w", ws.Path, err)
 	}
-	numbers, err := r.SavedWork(ws)
+	numbers, err := m.SavedWork(ws)
 	if err != nil {
 		return 0, err
 	}
@@ -32,13 +32,13 @@ func (r *Root) SaveWork(ws Workspace, write func(io.Writer) error) (number int, 
 	if n := len(numbers); n > 0 {
 		number = numbers[n-1] + 1
 	}
-	if err := r.metadata.Load().MkdirAll(workFolder(ws.Key), 0o700); err != nil {
+	if err := m.folder.Load().MkdirAll(workFolder(ws.Key), 0o700); err != nil {
 		return fail(err)
 	}
-	if err := r.metadata.Load().RemoveAll(newWork(ws.Key)); err != nil {
+	if err := m.folder.Load().RemoveAll(newWork(ws.Key)); err != nil {
 		return fail(err)
 	}
-	f, err := r.metadata.Load().OpenFile(newWork(ws.Key), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := m.folder.Load().OpenFile(newWork(ws.Key), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fail(err)
 	}
@@ -46,20 +46,20 @@ func (r *Root) SaveWork(ws Workspace, write func(io.Writer) error) (number int, 
 	closed := f.Close()
 	switch {
 	case err != nil:
-		_ = r.metadata.Load().Remove(newWork(ws.Key)) // the next call does it
+		_ = m.folder.Load().Remove(newWork(ws.Key)) // the next call does it
 		return 0, err
 	case closed != nil:
 		return fail(closed)
 	}
-	if err := r.metadata.Load().Rename(newWork(ws.Key), workFile(ws, number)); err != nil {
+	if err := m.folder.Load().Rename(newWork(ws.Key), workFile(ws, number)); err != nil {
 		return fail(err)
 	}
 	return number, nil
 }
 
 // SavedWork returns the numbers of the work that is kept beside a workspace, sorted.
-func (r *Root) SavedWork(ws Workspace) (numbers []int, err error) {
-	entries, err := fs.ReadDir(r.metadata.Load().FS(), workFolder(ws.Key))
+func (m *metadata) SavedWork(ws Workspace) (numbers []int, err error) {
+	entries, err := fs.ReadDir(m.folder.Load().FS(), workFolder(ws.Key))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("find the saved work of workspace %s: %w", ws.Path, err)
 	}
@@ -72,8 +72,8 @@ func (r *Root) SavedWork(ws Workspace) (numbers []int, err error) {
 }
 
 // OpenWork opens work for reading. What it holds is checked as what comes from the agent.
-func (r *Root) OpenWork(ws Workspace, number int) (io.ReadCloser, error) {
-	f, err := r.metadata.Load().OpenFile(workFile(ws, number), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+func (m *metadata) OpenWork(ws Workspace, number int) (io.ReadCloser, error) {
+	f, err := m.folder.Load().OpenFile(workFile(ws, number), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err == nil {
 		info, statErr := f.Stat()
 		if err = statErr; err == nil && !info.Mode().IsRegular() {
@@ -90,9 +90,9 @@ func (r *Root) OpenWork(ws Workspace, number int) (io.ReadCloser, error) {
 }
 
 // DropWork deletes saved work.
-func (r *Root) DropWork(ws Workspace, numbers ...int) error {
+func (m *metadata) DropWork(ws Workspace, numbers ...int) error {
 	for _, number := range numbers {
-		if err := r.metadata.Load().RemoveAll(workFile(ws, number)); err != nil {
+		if err := m.folder.Load().RemoveAll(workFile(ws, number)); err != nil {
 			return fmt.Errorf("drop saved work of workspace %s: %w", ws.Path, err)
 		}
 	}

@@ -7,16 +7,14 @@ import "fmt"
 // lies in it is made from commits and by hooks, so nothing that an agent left in its own
 // folder has a part in the result. Its name begins with a dot, so it is no workspace.
 
-func scratchKey(key string) string { return ".scratch-" + key }
-
 // Scratch makes an empty scratch folder for a workspace that this process holds. What an
 // earlier run left in its place is deleted. Fill, ReplaceGit, Seal and the hooks take the
 // result in place of the workspace; a [Workspace] is found by no other method.
-func (r *Root) Scratch(ws Workspace) (Workspace, error) {
-	scratch := ws.scratchFolder(r)
-	err := r.removeTree(scratch.Key)
+func (f *folders) Scratch(ws Workspace) (Workspace, error) {
+	scratch := f.scratchFolder(ws)
+	err := f.removeTree(scratch.Key)
 	if err == nil {
-		err = r.dir.Mkdir(scratch.Key, 0o700)
+		err = f.dir.Mkdir(scratch.Key, 0o700)
 	}
 	if err != nil {
 		return Workspace{}, fmt.Errorf("make the scratch folder %s: %w", scratch.Path, err)
@@ -25,21 +23,21 @@ func (r *Root) Scratch(ws Workspace) (Workspace, error) {
 }
 
 // RemoveScratch deletes what Scratch made. No process may run there.
-func (r *Root) RemoveScratch(scratch Workspace) error {
+func (f *folders) RemoveScratch(scratch Workspace) error {
 	if !scratch.scratch {
 		return fmt.Errorf("delete the scratch folder %s: it is a workspace", scratch.Path)
 	}
-	if err := r.removeTree(scratch.Key); err != nil {
+	if err := f.removeTree(scratch.Key); err != nil {
 		return fmt.Errorf("delete the scratch folder %s: %w; delete it by hand", scratch.Path, err)
 	}
 	return nil
 }
 
 // scratchFolder returns the scratch folder of a workspace.
-func (ws Workspace) scratchFolder(r *Root) Workspace {
-	scratch := r.workspace(ws.Issue)
-	scratch.Key = scratchKey(scratch.Key)
-	scratch.Path = r.pathOf(scratch.Key)
+func (f *folders) scratchFolder(ws Workspace) Workspace {
+	scratch := f.workspace(ws.Issue)
+	scratch.Key = ".scratch-" + scratch.Key
+	scratch.Path = f.pathOf(scratch.Key)
 	scratch.CreatedNow, scratch.scratch = true, true
 	return scratch
 }
