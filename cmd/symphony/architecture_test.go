@@ -88,6 +88,9 @@ var levels = map[string]int{
 	"internal/defuse":    1,
 	"internal/redact":    1,
 
+	// What brings the content of untrusted files within bounds.
+	"internal/bounds": 1,
+
 	// What everything may use: text from outside, made fit for errors and logs.
 	"internal/text": 0,
 

@@ -12,32 +12,32 @@ import (
 // about an issue. There is one for each issue that has a claim or a delivery, and it ends
 // with the last of both.
 type Conversation struct {
-	ReadUpTo     Mark // the agent has read everything up to here, or it does not count
-	PromptedUpTo Mark // the latest session was given everything up to here
-	ParkedUpTo   Mark // the issue was parked after this: only newer feedback lets it go on
-	CommandsUpTo Mark // commands up to here are obeyed; zero means up to ReadUpTo
+	ReadUpTo     Mark `json:"heard,omitzero"`  // the agent has read everything up to here, or it does not count
+	PromptedUpTo Mark `json:"given,omitzero"`  // the latest session was given everything up to here
+	ParkedUpTo   Mark `json:"parked,omitzero"` // the issue was parked after this: only newer feedback lets it go on
+	CommandsUpTo Mark `json:"obeyed,omitzero"` // commands up to here are obeyed; zero means up to ReadUpTo
 
 	// Read holds the names of the latest comments that count and were read, sorted. Package
 	// feedback makes them.
-	Read []string
+	Read []string `json:"read,omitempty" bound:"list=100 whole=256"`
 
-	Pull        string // digest of the pull request when all of it was last read; empty for never
-	Checks      Checks // state of the checks of the pull request's head when last read; empty for none, and after the head moved
-	Closed      bool   // the issue is parked because its pull request was closed without a merge
-	Rounds      int    // sessions on what people said, since somebody let the issue go on
-	CheckRounds int    // sessions on checks and conflicts alone, since then
+	Pull        string `json:"pull,omitempty" bound:"whole=256"` // digest of the pull request when all of it was last read; empty for never
+	Checks      Checks `json:"checks,omitempty" bound:"word"`    // state of the checks of the pull request's head when last read; empty for none, and after the head moved
+	Closed      bool   `json:"closed,omitempty"`                 // the issue is parked because its pull request was closed without a merge
+	Rounds      int    `json:"rounds,omitempty"`                 // sessions on what people said, since somebody let the issue go on
+	CheckRounds int    `json:"check_rounds,omitempty"`           // sessions on checks and conflicts alone, since then
 	// Moved says that the work of the last session was not published because somebody else
 	// had moved the branch: the next session is not another round.
-	Moved          bool
-	Asked          string // the agent's question that nobody has answered; empty for none
-	Posted         string // digest of what the program said last, so that it is not said again
-	PendingCommand Order  // command from outside of comments that is not obeyed yet; zero for none
-	Answer         string // answer from outside of comments, for the next session; empty for none
+	Moved          bool   `json:"moved,omitempty"`
+	Asked          string `json:"asked,omitempty" bound:"lines=4000"`  // the agent's question that nobody has answered; empty for none
+	Posted         string `json:"posted,omitempty" bound:"whole=256"`  // digest of what the program said last, so that it is not said again
+	PendingCommand Order  `json:"ordered,omitzero"`                    // command from outside of comments that is not obeyed yet; zero for none
+	Answer         string `json:"answer,omitempty" bound:"lines=4000"` // answer from outside of comments, for the next session; empty for none
 
 	// What the next claim of the issue begins with.
-	Thread   string
-	Sessions int
-	Tokens   int64
+	Thread   string `json:"thread,omitempty" bound:"whole=256"`
+	Sessions int    `json:"sessions,omitempty"`
+	Tokens   int64  `json:"tokens,omitempty"`
 }
 
 // Checks says how the checks of a commit stand, in the word that people are shown.
@@ -54,10 +54,10 @@ const (
 // Mark is a place in a conversation. A comment may become visible after a later one, so
 // the comments of the last minutes are known by name.
 type Mark struct {
-	At       time.Time // everything that was said until then is before the mark
-	IDs      []string  // names of the later comments that are before it too, sorted; package feedback makes them
-	Checks   string    // digest of the head and the checks that failed; empty for none
-	Conflict string    // the head that conflicts with its base; empty for none
+	At       time.Time `json:"at,omitzero"`                              // everything that was said until then is before the mark
+	IDs      []string  `json:"ids,omitempty" bound:"list=100 whole=256"` // names of the later comments that are before it too, sorted; package feedback makes them
+	Checks   string    `json:"checks,omitempty" bound:"whole=256"`       // digest of the head and the checks that failed; empty for none
+	Conflict string    `json:"conflict,omitempty" bound:"whole=256"`     // the head that conflicts with its base; empty for none
 }
 
 // Round tells what a session on feedback is for.
@@ -83,9 +83,9 @@ const (
 
 // Order is a command that a person gave by starting a run, or on the status page.
 type Order struct {
-	Command Command
-	By      string // may be empty
-	Answer  string // answer to the agent, in several lines; empty for none
+	Command Command `json:"command" bound:"word"`
+	By      string  `json:"by,omitempty" bound:"whole=256"`      // may be empty
+	Answer  string  `json:"answer,omitempty" bound:"lines=4000"` // answer to the agent, in several lines; empty for none
 }
 
 // PullState tells what became of the pull request of an issue.

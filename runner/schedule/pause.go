@@ -5,16 +5,16 @@ import "time"
 // Pause describes a systemic failure: no session can work until it is fixed. It
 // outlives the run; when it ends, one session is started first to check.
 type Pause struct {
-	Why   string // empty when there is none
-	Since time.Time
-	Until time.Time
-	Setup Setup  // setup when it began: only the part whose change may fix the failure
-	Cause Cause  // decides what ends the pause before its time
-	Fault string // the kind of the [Fault] that began it; empty for other failures
+	Why   string    `json:"why" bound:"line=500"` // empty when there is none
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	Setup Setup     `json:"setup,omitzero"`                   // setup when it began: only the part whose change may fix the failure
+	Cause Cause     `json:"cause,omitempty" bound:"word"`     // decides what ends the pause before its time
+	Fault string    `json:"fault,omitempty" bound:"line=500"` // the kind of the [Fault] that began it; empty for other failures
 	// Passed says that the test of the cause passed, and no session has worked since. If one
 	// fails for the same cause, the test does not see the failure, and does not end the pause
 	// again.
-	Passed bool
+	Passed bool `json:"passed,omitempty"`
 }
 
 // Cause tells what a systemic failure is about. Two causes can be tested without an issue,
@@ -42,8 +42,8 @@ func (c Cause) Known() bool {
 // [State.Salt]. An empty field is not known. After a failure in one setup,
 // another setup is worth a try.
 type Setup struct {
-	Agent    string // how Codex is started and logs in
-	Workflow string // WORKFLOW.md: its prompt, hooks and settings
+	Agent    string `json:"agent,omitempty" bound:"whole=256"`    // how Codex is started and logs in
+	Workflow string `json:"workflow,omitempty" bound:"whole=256"` // WORKFLOW.md: its prompt, hooks and settings
 }
 
 // differs reports whether both setups know a field and disagree about it.

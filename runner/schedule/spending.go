@@ -15,8 +15,8 @@ const MaxTokens = 1 << 53
 
 // Usage holds token counts as the agent reports them.
 type Usage struct {
-	Input  int64 `json:"input"`
-	Output int64 `json:"output"`
+	Input  int64 `json:"input,omitempty"`
+	Output int64 `json:"output,omitempty"`
 }
 
 // Total returns the number that budgets are compared with.

@@ -12,7 +12,8 @@ import (
 
 // State holds all that a run leaves to the next one, and what belongs to the
 // current run only. One goroutine owns it. The zero value is not usable: call
-// [New].
+// [New]. The tags of the types in it are the format in which package store keeps them, and their
+// bounds there; package store says how a format changes.
 type State struct {
 	Claims     map[tracker.ID]Claim
 	Pause      Pause
@@ -83,41 +84,41 @@ func (p Phase) HasSession() bool { return p == Running || p == Stopping }
 
 // Claim represents the reservation of one issue, with its history.
 type Claim struct {
-	ID         tracker.ID
-	Identifier string
-	Title      string
-	URL        string
-	State      string // state of the issue when last read
-	Content    string // its tracker.Issue.Content, as last read; empty when a session may have changed it since
+	ID         tracker.ID `json:"id" bound:"keep whole=256"`
+	Identifier string     `json:"identifier,omitempty" bound:"line=256"`
+	Title      string     `json:"title,omitempty" bound:"line=200"`
+	URL        string     `json:"url,omitempty" bound:"whole=2000"`
+	State      string     `json:"state,omitempty" bound:"line=256"`    // state of the issue when last read
+	Content    string     `json:"content,omitempty" bound:"whole=256"` // its tracker.Issue.Content, as last read; empty when a session may have changed it since
 
-	Phase Phase
-	Since time.Time // when the phase began
-	Why   string    // why it waits, is parked or is being stopped
+	Phase Phase     `json:"phase" bound:"word"`
+	Since time.Time `json:"since,omitzero"`                 // when the phase began
+	Why   string    `json:"why,omitempty" bound:"line=500"` // why it waits, is parked or is being stopped
 
-	Owner      Owner     // the run that works on it; zero unless running or stopping
-	Lease      time.Time // end of the time in which an owner that cannot be asked counts as alive
-	StopReason Reason    // reason of a stopping claim; empty otherwise
-	Heard      time.Time // last sign of life of the session; zero before the first
+	Owner      Owner     `json:"owner,omitzero" bound:"keep"`  // the run that works on it; zero unless running or stopping
+	Lease      time.Time `json:"lease,omitzero"`               // end of the time in which an owner that cannot be asked counts as alive
+	StopReason Reason    `json:"cause,omitempty" bound:"word"` // reason of a stopping claim; empty otherwise
+	Heard      time.Time `json:"heard,omitzero"`               // last sign of life of the session; zero before the first
 	// TurnSince is when the current turn began; zero when no turn runs. A
 	// session can stall in a turn only: hooks and the start of a session have
 	// their own timeouts.
-	TurnSince time.Time
-	Turns     int   // turns of the live session
-	Live      Usage // tokens of the live session, already counted below
+	TurnSince time.Time `json:"turn_since,omitzero"`
+	Turns     int       `json:"turns,omitempty"` // turns of the live session
+	Live      Usage     `json:"live,omitzero"`   // tokens of the live session, already counted below
 
-	Attempt  int       // SPEC §4.1.5: 0 in the first run, 1 and more in retries and continuations
-	Due      time.Time // when a waiting claim may be dispatched
-	Thread   string    // the agent's thread to resume; empty for a new one
-	Sessions int       // sessions started so far
-	Failures int       // failures in a row
-	Idle     int       // sessions in a row that changed nothing
-	Tokens   int64     // input and output, over all sessions
-	Feedback bool      // it is claimed for feedback: see [Policy.Answering]
-	Setup    Setup     // setup of its last session, if that failed by a fault of WORKFLOW.md; zero otherwise
-	Fault    string    // the kind of the fault for which its last session was charged; empty for none
+	Attempt  int       `json:"attempt,omitempty"`                  // SPEC §4.1.5: 0 in the first run, 1 and more in retries and continuations
+	Due      time.Time `json:"due,omitzero"`                       // when a waiting claim may be dispatched
+	Thread   string    `json:"thread,omitempty" bound:"whole=256"` // the agent's thread to resume; empty for a new one
+	Sessions int       `json:"sessions,omitempty"`                 // sessions started so far
+	Failures int       `json:"failures,omitempty"`                 // failures in a row
+	Idle     int       `json:"idle,omitempty"`                     // sessions in a row that changed nothing
+	Tokens   int64     `json:"tokens,omitempty"`                   // input and output, over all sessions
+	Feedback bool      `json:"feedback,omitempty"`                 // it is claimed for feedback: see [Policy.Answering]
+	Setup    Setup     `json:"setup,omitzero"`                     // setup of its last session, if that failed by a fault of WORKFLOW.md; zero otherwise
+	Fault    string    `json:"fault,omitempty" bound:"line=500"`   // the kind of the fault for which its last session was charged; empty for none
 	// Unsettled says that its last session ended well and its work is on the branch. Only the
 	// pull request or the hand-over is missing, for which no agent is needed.
-	Unsettled bool
+	Unsettled bool `json:"unsettled,omitempty"`
 }
 
 // holdsSlot reports whether the claim counts against the concurrency limits.
@@ -142,16 +143,16 @@ func (c *Claim) setPhase(phase Phase, why string, now time.Time) {
 // Owner identifies a run of this program, or a shard of a fleet. The zero value
 // stands for no owner.
 type Owner struct {
-	Run     string `json:"run,omitempty"`     // the workflow run's id; empty outside Actions
-	Attempt int    `json:"attempt,omitempty"` // attempt of the workflow run
-	Job     string `json:"job,omitempty"`
-	Host    string `json:"host,omitempty"`
+	Run     string `json:"run,omitempty" bound:"whole=256"` // the workflow run's id; empty outside Actions
+	Attempt int    `json:"attempt,omitempty"`               // attempt of the workflow run
+	Job     string `json:"job,omitempty" bound:"whole=256"`
+	Host    string `json:"host,omitempty" bound:"whole=256"`
 	PID     int    `json:"pid,omitempty"`
-	Started int64  `json:"started,omitempty"` // time in Unix milliseconds, to distinguish two processes with the same pid; for a shard the time of its plan
-	Shard   int    `json:"shard,omitempty"`   // number of the shard, from 1; 0 for a run that is not a shard
+	Started int64  `json:"started,omitempty" bound:"max=9223372036854775807"` // time in Unix milliseconds, to distinguish two processes with the same pid; for a shard the time of its plan
+	Shard   int    `json:"shard,omitempty" bound:"max=256"`                   // number of the shard, from 1; 0 for a run that is not a shard
 	// Limit is the time from the start of a shard's job until it has ended its sessions by
 	// itself, in seconds; 0: not known.
-	Limit int64 `json:"limit,omitempty"`
+	Limit int64 `json:"limit,omitempty" bound:"max=604800"`
 }
 
 // OfShard returns the owner of the claims of a shard, if o is the owner of its fleet.
@@ -202,8 +203,8 @@ const MaxTrackerWait = time.Hour
 // TrackerWait holds the time before which the tracker asked not to be called
 // again. It has no effect after that time.
 type TrackerWait struct {
-	Tracker string // its kind; a wait for another kind is ignored
-	Until   time.Time
+	Tracker string    `json:"tracker,omitempty" bound:"whole=256"` // its kind; a wait for another kind is ignored
+	Until   time.Time `json:"until,omitzero"`
 }
 
 const (
@@ -285,16 +286,16 @@ const maxHistory = 20
 // TickRecord describes a tick that has ended. It is for people only: no plan
 // depends on it.
 type TickRecord struct {
-	Run      string // id of the workflow run; empty outside Actions
-	Attempt  int    // attempt of that run, from 1; 0 outside Actions
-	Started  time.Time
-	Ended    time.Time
-	Stopped  string // why it ended early; empty when it did not
-	Sessions int    // sessions that ended in it
-	Done     int    // issues whose last session in it succeeded
-	Failed   int    // issues whose last session in it failed, or whose work was refused
-	Parked   int    // issues that were parked in it
-	Tokens   int64  // input and output
+	Run      string    `json:"run,omitempty" bound:"whole=256"` // id of the workflow run; empty outside Actions
+	Attempt  int       `json:"attempt,omitempty"`               // attempt of that run, from 1; 0 outside Actions
+	Started  time.Time `json:"started,omitzero"`
+	Ended    time.Time `json:"ended,omitzero"`
+	Stopped  string    `json:"stopped,omitempty" bound:"line=500"` // why it ended early; empty when it did not
+	Sessions int       `json:"sessions,omitempty"`                 // sessions that ended in it
+	Done     int       `json:"done,omitempty"`                     // issues whose last session in it succeeded
+	Failed   int       `json:"failed,omitempty"`                   // issues whose last session in it failed, or whose work was refused
+	Parked   int       `json:"parked,omitempty"`                   // issues that were parked in it
+	Tokens   int64     `json:"tokens,omitempty"`                   // input and output
 }
 
 // AppendHistory adds a tick that has ended, and drops the oldest when there are

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/bounds"
 	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -200,7 +201,7 @@ func validateBranchName(name string) error {
 		problem = fmt.Sprintf("it has %d bytes; 1 to %d are allowed", len(name), maxBranchName)
 	case strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) }):
 		problem = `it has a space, a control character or one of ~^:?*[\`
-	case oneLine(name, maxBranchName) != name:
+	case bounds.Line(name, maxBranchName) != name:
 		problem = "it is not plain text"
 	case strings.Contains(name, "..") || strings.Contains(name, "@{"):
 		problem = `it has ".." or "@{"`

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/bounds"
 	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -101,7 +102,7 @@ func (b *Branch) createTree(ctx context.Context, files map[string]string) (strin
 	for _, path := range paths {
 		if path != stateFile && path != pageFile {
 			return "", fmt.Errorf("%w: the branch also holds %q, so it is not a state branch: nothing was changed: give the name of another branch, or of none",
-				ErrRefused, oneLine(path, maxName))
+				ErrRefused, bounds.Line(path, maxName))
 		}
 	}
 	return tree, nil

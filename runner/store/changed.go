@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/bounds"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -29,11 +30,11 @@ func (r record) withoutVolatile() record {
 	r.Claims = slices.Clone(r.Claims)
 	for i := range r.Claims {
 		c := &r.Claims[i]
-		c.Heard, c.TurnSince, c.Turns, c.Live, c.Tokens = time.Time{}, time.Time{}, 0, usage{}, 0
+		c.Heard, c.TurnSince, c.Turns, c.Live, c.Tokens = time.Time{}, time.Time{}, 0, schedule.Usage{}, 0
 	}
 	days := []day{}
 	for _, d := range r.Days {
-		d.Tokens = usage{}
+		d.Tokens = schedule.Usage{}
 		if d != (day{Date: d.Date}) {
 			days = append(days, d)
 		}
@@ -79,5 +80,5 @@ func commitMessage(old, new *schedule.State) string {
 // commit would otherwise show up in the issue, or notify somebody.
 func plainName(name string) string {
 	plain := strings.NewReplacer("#", " ", "@", " ", "GH-", "GH ", "gh-", "gh ", "Gh-", "Gh ", "gH-", "gH ", "://", " ")
-	return strings.TrimSpace(plain.Replace(oneLine(name, 40)))
+	return strings.TrimSpace(plain.Replace(bounds.Line(name, 40)))
 }

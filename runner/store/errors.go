@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/bounds"
 	"github.com/symphony-runner/symphony/internal/transport"
 )
 
@@ -52,7 +53,7 @@ const maxShownCommand = 60
 func (e *LockedError) Error() string {
 	holder := "another run"
 	if e.PID > 0 {
-		holder = fmt.Sprintf("process %d on %s since %s (%s)", e.PID, e.Host, e.Since.Format(time.RFC3339), oneLine(e.Command, maxShownCommand))
+		holder = fmt.Sprintf("process %d on %s since %s (%s)", e.PID, e.Host, e.Since.Format(time.RFC3339), bounds.Line(e.Command, maxShownCommand))
 	}
 	return fmt.Sprintf("open state %s: %v: %s has it open: wait until it ends, or stop it", e.Path, ErrLocked, holder)
 }

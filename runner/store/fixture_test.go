@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/bounds"
 	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -13,6 +14,14 @@ import (
 const (
 	hubToken = "ghs_0123456789abcdefSECRET"
 	hubRepo  = "octo/state-keeper"
+)
+
+// The bounds of some fields, which stand in their tags.
+const (
+	maxClaims, maxDays, maxPast, maxDeliveries = 20_000, 31, 31, 1000
+	maxConversations, maxOpen                  = 21_000, 24_000
+	maxTitle, maxWhy, maxURL, maxAsked         = 200, 500, 2000, 4000
+	maxCount                                   = bounds.MaxInt
 )
 
 // branchName has a slash and a character that must be escaped in a URL.

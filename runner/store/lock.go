@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/bounds"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -128,10 +129,13 @@ func flock(f *os.File, how int) error {
 	}
 }
 
+// maxCommand bounds the command of the process that holds a lock, in characters.
+const maxCommand = 200
+
 // writeHolder writes into the lock file which process holds it.
 func writeHolder(f *os.File) error {
 	host, _ := os.Hostname() // the holder is useful even if its host is not known
-	text, err := json.Marshal(holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second), oneLine(strings.Join(os.Args, " "), maxTitle)})
+	text, err := json.Marshal(holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second), bounds.Line(strings.Join(os.Args, " "), maxCommand)})
 	if err != nil {
 		return err
 	}
@@ -163,5 +167,5 @@ func holderIsGone(f *os.File) bool {
 // lockedError returns a [LockedError] with the holder of the lock.
 func lockedError(f *os.File, path string) error {
 	h := readHolder(f)
-	return &LockedError{Path: path, PID: h.PID, Host: oneLine(h.Host, maxName), Since: h.Started, Command: oneLine(h.Command, maxTitle)}
+	return &LockedError{Path: path, PID: h.PID, Host: bounds.Line(h.Host, maxName), Since: h.Started, Command: bounds.Line(h.Command, maxCommand)}
 }
