@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -12,10 +11,11 @@ import (
 	"github.com/symphony-runner/symphony/internal/githubtest"
 )
 
-// TestThePictureOfAnIssueIsWhatPeopleSee draws what stands on GitHub when an agent has asked,
-// somebody has answered, and the work is published.
-func TestThePictureOfAnIssueIsWhatPeopleSee(t *testing.T) {
+// TestDrawAnIssue draws what stands on GitHub when an agent has asked, somebody has answered,
+// and the work is published.
+func TestDrawAnIssue(t *testing.T) {
 	t.Parallel()
+	draws(t)
 	s := newShop(t, sameWork)
 	var ahead atomic.Int64 // of our clock, in seconds: each event has one of its own
 	s.hub.SetClock(func() time.Time { return time.Now().Add(time.Duration(ahead.Add(1)) * time.Second) })
@@ -42,7 +42,7 @@ func TestThePictureOfAnIssueIsWhatPeopleSee(t *testing.T) {
 	fmt.Fprintf(&b, "### %s #%d\n\n**github-actions** wants to merge `%s` into `%s`\n%s\n", pulls[0].Title, pulls[0].Number, pulls[0].Head, pulls[0].Base, visible(pulls[0].Body))
 	picture, _ := draw(strings.ReplaceAll(b.String(), s.hub.ServerURL(), "https://github.com"))
 	picture = strings.Replace(picture, "The summary of a run", "An issue and its pull request", 1)
-	checkPicture(t, filepath.Join(root, ".github", "issue.svg"), picture)
+	writePicture(t, "issue.svg", picture)
 }
 
 // visible returns what GitHub shows of a text.

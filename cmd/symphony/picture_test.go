@@ -1,5 +1,7 @@
 package main
 
+//go:generate env DRAW_PICTURES=1 go test -count=1 -run ^TestDraw .
+
 import (
 	"cmp"
 	"context"
@@ -34,7 +36,7 @@ var picturedIssues = map[string]string{
 	"SHOP-12": "---\ntitle: Pick a colour for the buttons\nstate: Todo\npriority: 1\n---\n- [ ] Spend `3100` tokens\n- [ ] Call `ask` with `{\"question\": \"Which colour do the buttons get?\", \"choices\": [\"blue\", \"green\"]}`\n",
 }
 
-// picturedAt is the time of the run that is compared.
+// picturedAt is the time at which the pictures show the run.
 var picturedAt = time.Date(2026, 11, 22, 10, 30, 0, 0, time.UTC)
 
 // pictured performs a real run with the agent of this program, until nothing in it moves
@@ -142,26 +144,54 @@ func settled(p progress.Progress, at time.Time) progress.Progress {
 	return p
 }
 
-// checkPicture compares a file that README.md shows with what it has to be. UPDATE_README=1
-// writes it.
-func checkPicture(t *testing.T, path, want string) {
-	t.Helper()
-	if os.Getenv("UPDATE_README") != "" {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := readText(t, path); got != want {
-		t.Errorf("%s is not what a run shows now: UPDATE_README=1 writes it", path)
+// draws skips a test that draws a picture of README.md, unless `go generate` runs it.
+func draws(t *testing.T) {
+	if os.Getenv("DRAW_PICTURES") == "" {
+		t.Skip("go generate draws the pictures")
 	}
 }
 
-// TestThePictureOfTheTerminalIsWhatARunShows draws the display of a real run.
-func TestThePictureOfTheTerminalIsWhatARunShows(t *testing.T) {
-	t.Parallel()
-	p := settled(pictured(t), picturedAt)
-	frame := terminal.Frame{Progress: p, Now: p.At}.Render(screenColumns, screenRows)
-	checkPicture(t, filepath.Join(root, ".github", "terminal.svg"), drawScreen(frame))
+// writePicture writes a file that README.md shows.
+func writePicture(t *testing.T, name, picture string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(root, ".github", name), []byte(picture), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDrawTheTerminalAndThePage draws both displays of a real run. Chromium photographs the
+// page when it is not the one that was photographed last, by its digest.
+func TestDrawTheTerminalAndThePage(t *testing.T) {
+	draws(t)
+	shown := pictured(t)
+	still := settled(shown, picturedAt)
+	frame := terminal.Frame{Progress: still, Now: still.At}.Render(screenColumns, screenRows)
+	writePicture(t, "terminal.svg", drawScreen(frame))
+
+	pages := statuspage.New(redact.New(), make(chan struct{}, 1))
+	pages.Show(still)
+	server := httptest.NewServer(pages.Handler())
+	defer server.Close()
+	defer pages.Close()
+	response, err := server.Client().Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, photographed := fmt.Sprintf("%x\n", sha256.Sum256(page)), filepath.Join("testdata", "page.sha256")
+	if readText(t, photographed) == digest {
+		return
+	}
+	if err := os.WriteFile(photographed, []byte(digest), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SYMPHONY_SHOTS", filepath.Join(root, ".github"))
+	pages.Show(settled(shown, time.Now())) // ages are counted in the browser
+	browsertest.Start(t).Open(t, server.URL, browsertest.Look{Width: 1100, Height: 700}).Shot("page")
 }
 
 // The size of the pictured terminal, and of one of its cells in pixels.
@@ -201,30 +231,4 @@ text { font: 13px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; 
 <rect width="%[1]g" height="%[2]d" rx="6" fill="#0d1117"/>
 %[3]s</svg>
 `, width, height, b.String())
-}
-
-// TestThePictureOfThePageIsWhatARunShows compares the page of a real run with the one that
-// was photographed last, by its digest. UPDATE_README=1 takes the picture, with Chromium.
-func TestThePictureOfThePageIsWhatARunShows(t *testing.T) {
-	pages := statuspage.New(redact.New(), make(chan struct{}, 1))
-	shown := pictured(t)
-	pages.Show(settled(shown, picturedAt))
-	server := httptest.NewServer(pages.Handler())
-	defer server.Close()
-	defer pages.Close()
-	response, err := server.Client().Get(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	page, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if os.Getenv("UPDATE_README") != "" {
-		t.Setenv("SYMPHONY_SHOTS", filepath.Join(root, ".github"))
-		pages.Show(settled(shown, time.Now())) // ages are counted in the browser
-		browsertest.Start(t).Open(t, server.URL, browsertest.Look{Width: 1100, Height: 700}).Shot("page")
-	}
-	checkPicture(t, filepath.Join("testdata", "page.sha256"), fmt.Sprintf("%x\n", sha256.Sum256(page)))
 }

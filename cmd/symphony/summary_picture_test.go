@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"html"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,10 +11,11 @@ import (
 	"github.com/symphony-runner/symphony/internal/githubtest"
 )
 
-// TestThePictureOfTheSummaryIsWhatARunShows draws the summary of a real run in a job, as
-// GitHub draws it: two issues get their pull requests, one session fails, and one asks.
-func TestThePictureOfTheSummaryIsWhatARunShows(t *testing.T) {
+// TestDrawTheSummary draws the summary of a real run in a job, as GitHub draws it: two issues
+// get their pull requests, one session fails, and one asks.
+func TestDrawTheSummary(t *testing.T) {
 	t.Parallel()
+	draws(t)
 	s := newShop(t, "Spend `1180000` tokens", sameWork)
 	s.replace("  max_turns: 1\n", "  max_turns: 1\n  max_issues_per_tick: 4\n  max_concurrent_agents: 1\n") // one after the other, so that pull requests have the same numbers each time
 	s.replace("workspace:\n  root: workspaces\n", "")
@@ -38,7 +38,7 @@ func TestThePictureOfTheSummaryIsWhatARunShows(t *testing.T) {
 	if len(picture) > 60_000 {
 		t.Errorf("the picture has %d bytes", len(picture))
 	}
-	checkPicture(t, filepath.Join(root, ".github", "summary.svg"), picture)
+	writePicture(t, "summary.svg", picture)
 }
 
 // withoutTimes returns a summary in which everything that differs between two runs is the
