@@ -6,9 +6,25 @@
 // Standard output is the report, as text or JSON; logs and the live display go
 // to standard error. In a step of GitHub Actions both belong to runner/action,
 // which lets nothing from outside be a command: preconditions.go decides where the
-// program must not run, job.go takes its deadline from the job, publish.go writes
+// program must not run, and takes its deadline from the job; publish.go writes
 // annotations, the summary and the outputs.
 //
-// Each command is a struct with its flags and a method Run; app.go has what they
-// share. Everything that leaves is redacted in one place, by type: see redact.go.
+// # How the files stand
+//
+// Each command is a struct with its flags and a method Run, in a file of its name. app.go has the
+// command tree and what all commands share. A command asks it for the parts, each of which says
+// what it needs:
+//
+//	process      process.go      the environment, the streams and the job
+//	gitHub       github.go       which server and repository, and whose token
+//	statePlace   state_place.go  the state that --state names; stateStore (state_store.go) keeps it
+//	opener       connect.go      the tracker, the discussion and, in repository.go, the repository
+//	tickOptions  tick_options.go the flags of a tick
+//	tickRun      tick_run.go     a tick that is checked, opened and performed
+//	tickReport   tick_report.go  its report: completed, printed and published
+//	logPlaces    log_places.go   where people find its logs
+//
+// symphony, plan, work and collect open a tickRun, perform it by a method of runner.Runner, and
+// conclude it by its tickReport. Everything that leaves is redacted in one place, by type: see
+// redact.go.
 package main

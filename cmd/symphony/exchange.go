@@ -108,11 +108,7 @@ func (c *exchangeCommand) runOf(do func(ctx context.Context, refs *git.FileRefs)
 				return err
 			}
 		}
-		path, err := workflowPath(args)
-		if err != nil {
-			return err
-		}
-		wf, err := c.workflows(path).Current()
+		_, wf, err := c.workflow(args)
 		if err != nil {
 			return err
 		}

@@ -50,11 +50,7 @@ func (e *explainCommand) command() *cobra.Command {
 // printEnvironment prints the variables of the room of the agent's commands. Each session has a
 // folder of its own for it, which is shown as <room>.
 func (e *explainCommand) printEnvironment(args []string) error {
-	path, err := workflowPath(args)
-	if err != nil {
-		return err
-	}
-	wf, err := e.workflows(path).Current()
+	_, wf, err := e.workflow(args)
 	if err != nil {
 		return err
 	}
@@ -66,20 +62,7 @@ func (e *explainCommand) printEnvironment(args []string) error {
 // Run plans a tick of the workflow that args name, and prints the verdict on the
 // issue of this id or identifier.
 func (e *explainCommand) Run(ctx context.Context, name string, args []string) error {
-	path, err := workflowPath(args)
-	if err != nil {
-		return err
-	}
-	source := e.workflows(path)
-	wf, err := source.Current()
-	if err != nil {
-		return err
-	}
-	state, err := e.statePlace().open(wf, stateReadOnly)
-	if err != nil {
-		return err
-	}
-	r, err := e.runner(source, wf, state, e.console(false, wf.Path), true)
+	r, wf, err := e.planner(args)
 	if err != nil {
 		return err
 	}

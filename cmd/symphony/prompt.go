@@ -37,20 +37,7 @@ The template is Liquid. Its filters: ` + strings.Join(prompt.Filters(), ", ") + 
 
 // Run prints the prompt of the issue that a person means by a name.
 func (p *promptCommand) Run(ctx context.Context, name string, args []string) error {
-	path, err := workflowPath(args)
-	if err != nil {
-		return err
-	}
-	source := p.workflows(path)
-	wf, err := source.Current()
-	if err != nil {
-		return err
-	}
-	state, err := p.statePlace().open(wf, stateReadOnly)
-	if err != nil {
-		return err
-	}
-	r, err := p.runner(source, wf, state, p.console(false, wf.Path), true)
+	r, wf, err := p.planner(args)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,31 @@ func (a *app) workflows(path string) *workflow.Source {
 	})
 }
 
+// workflow returns the workflow that the command line names, and its source.
+func (a *app) workflow(args []string) (*workflow.Source, workflow.Workflow, error) {
+	path, err := workflowPath(args)
+	if err != nil {
+		return nil, workflow.Workflow{}, err
+	}
+	source := a.workflows(path)
+	wf, err := source.Current()
+	return source, wf, err
+}
+
+// planner returns a runner that only plans, for the workflow that the command line names.
+func (a *app) planner(args []string) (*runner.Runner, workflow.Workflow, error) {
+	source, wf, err := a.workflow(args)
+	if err != nil {
+		return nil, wf, err
+	}
+	state, err := a.statePlace().open(wf, stateReadOnly)
+	if err != nil {
+		return nil, wf, err
+	}
+	r, err := a.runner(source, wf, state, a.console(false, wf.Path), true)
+	return r, wf, err
+}
+
 // readWorkflow is a workflow file of which the first Current returns what was read
 // already.
 type readWorkflow struct {

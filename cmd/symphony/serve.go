@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"syscall"
-	"time"
 
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/statuspage"
@@ -52,26 +49,10 @@ func (x *tickRun) serve() (stop func(), err error) {
 			display(p)
 		}
 	}
-	server := &http.Server{
-		Handler: page.Handler(), MaxHeaderBytes: 64 << 10,
-		ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, // the updates of an open page extend WriteTimeout
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		server.Serve(listener) // ends with Close
-	}()
+	stop = page.Serve(listener)
 	fmt.Fprintf(x.console, "status on http://%s\n", listener.Addr())
 	if token != "" {
 		fmt.Fprintf(x.console, "to answer, retry and stop there: http://%s/#token=%s\n", listener.Addr(), token)
 	}
-	return func() {
-		page.Close() // or Shutdown would wait for the pages that are open
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if server.Shutdown(ctx) != nil {
-			server.Close()
-		}
-		<-done
-	}, nil
+	return stop, nil
 }

@@ -44,11 +44,7 @@ Nothing is run if there is a preparation of the base already; --again runs it al
 
 // Run prepares the project of a workflow.
 func (s *setupCommand) Run(ctx context.Context, args []string) error {
-	path, err := workflowPath(args)
-	if err != nil {
-		return err
-	}
-	wf, err := s.workflows(path).Current()
+	_, wf, err := s.workflow(args)
 	if err != nil {
 		return err
 	}

@@ -84,11 +84,7 @@ func (s *shellCommand) Run(ctx context.Context, name string, args, command []str
 		columns, rows := terminal.Size(screen)
 		keys, visitor.Terminal = in, &codex.Terminal{Size: codex.Size{Columns: max(columns, 1), Rows: max(rows, 1)}, Keys: in}
 	}
-	path, err := workflowPath(args)
-	if err != nil {
-		return err
-	}
-	wf, err := s.workflows(path).Current()
+	_, wf, err := s.workflow(args)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,19 @@ type Job struct {
 	InConcurrencyGroup bool          // the job, or all of its workflow, is in a concurrency group with every other run
 }
 
+// The part of a job's time that is kept for the steps after ours: a tenth, within these bounds.
+const minReserve, maxReserve = 30 * time.Second, 5 * time.Minute
+
+// TimeLeft returns the time that a step may take in a job with a timeout. The clock of the job
+// began some time before the step's.
+func (j Job) TimeLeft(began, now time.Time) time.Duration {
+	left := j.Timeout - min(max(j.Timeout/10, minReserve), maxReserve)
+	if gone := now.Sub(began); !began.IsZero() && gone > 0 && gone < j.Timeout {
+		left -= gone
+	}
+	return max(left, time.Second)
+}
+
 // Job reads the settings of the job that e is about from the workflow file in the
 // checkout. It fails with [ErrJob].
 func (r *Runtime) Job(e Event) (Job, error) {
