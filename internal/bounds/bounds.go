@@ -10,6 +10,7 @@
 //	whole=n   one line of at most n bytes; a longer one is left out, see [Whole]
 //	plain=n   the same, and it hides nothing
 //	word      letters and underscores; everything else is left out
+//	free      any text, which something else checks
 //	list=n    at most n entries
 //	max=n     a number of at most n; by default 2³¹-1 for an int, and 2⁵³ for an int64
 //	keep      nothing is changed here and below, since a changed value would mean something else
@@ -81,6 +82,7 @@ func unchanged(line func(string, int) string, s string, limit int) string {
 var texts = map[string]func(s string, limit int) string{
 	"line": Line, "whole": Whole, "shown": text.OneLine, "plain": Plain,
 	"lines": func(s string, limit int) string { return text.TruncateBytes(text.Lines(s), limit) },
+	"free":  func(s string, _ int) string { return s },
 	"word": func(s string, limit int) string {
 		if len(s) > limit || strings.Trim(s, "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 			return ""
@@ -138,7 +140,7 @@ func parse(tag string) (r rule) {
 		case word == "keep":
 			r.keep = true
 			continue
-		case word == "word":
+		case word == "word", word == "free":
 			n = maxWord
 		case err != nil || !limited:
 			panic("bounds: " + part + " has no limit")

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/symphony-runner/symphony/internal/text"
+	"github.com/symphony-runner/symphony/internal/bounds"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/tracker"
@@ -177,7 +177,7 @@ func (p Plan) validate() error {
 			return fmt.Errorf("shard %d comes twice or out of order", s.Number)
 		case s.State.Self != p.ShardOwner(s.Number):
 			return fmt.Errorf("the claims of shard %d belong to another owner", s.Number)
-		case len(s.RunsOn) > maxLabels || slices.ContainsFunc(s.RunsOn, func(l string) bool { return !isPlain(l, maxLabel) || l == "" }):
+		case len(s.RunsOn) > maxLabels || slices.ContainsFunc(s.RunsOn, func(l string) bool { return bounds.Plain(l, maxLabel) == "" }):
 			return fmt.Errorf("a label of the runner of shard %d is empty, too long or not plain, or there are more than %d", s.Number, maxLabels)
 		}
 		for _, id := range slices.Sorted(maps.Keys(s.State.Claims)) {
@@ -188,9 +188,4 @@ func (p Plan) validate() error {
 		}
 	}
 	return nil
-}
-
-// isPlain reports whether s is one line of at most limit bytes without hidden characters.
-func isPlain(s string, limit int) bool {
-	return len(s) <= limit && text.OneLine(s, limit) == s
 }

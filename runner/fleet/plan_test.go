@@ -40,14 +40,14 @@ func TestAPlanThatBreaksARuleIsNotWritten(t *testing.T) {
 	t.Parallel()
 	for want, spoil := range map[string]func(p *Plan){
 		"its owner is not that of a fleet":              func(p *Plan) { p.Owner.Shard = 1 },
-		"a number of its owner is negative":             func(p *Plan) { p.Owner.PID = -1 },
+		"pid: it is negative":                           func(p *Plan) { p.Owner.PID = -1 },
 		"the number 0 is not that of a shard":           func(p *Plan) { p.Shards[0].Number = 0 },
 		"the number 257 is not that of a shard":         func(p *Plan) { p.Shards[1].Number = 257 },
 		"shard 1 comes twice or out of order":           func(p *Plan) { p.Shards[1] = p.Shards[0] },
 		"the claims of shard 2 belong to another owner": func(p *Plan) { p.Shards[1].State.Self.Run = "1701" },
 		"a label of the runner of shard 2":              func(p *Plan) { p.Shards[1].RunsOn = []string{"gpu\n"} },
 		"the issue \"1a\" is given to the shards 1":     func(p *Plan) { p.Shards[1].State.Claims = p.Shards[0].State.Claims },
-		"state_invalid": func(p *Plan) { p.Shards[1].State.Claims["\n"] = schedule.Claim{ID: "\n"} },
+		"state_invalid":                                 func(p *Plan) { p.Shards[1].State.Claims["\n"] = schedule.Claim{ID: "\n"} },
 	} {
 		p := samplePlan(2)
 		spoil(&p)
@@ -76,7 +76,7 @@ func TestAMalformedPlanIsRefused(t *testing.T) {
 		{`"self-hosted"`, `"self-\u001b[2Jhosted"`, "a label of the runner of shard 2"},
 		{`ABC-1a`, `ABC-1z`, "does not match its checksum"},
 		{`"run": "1700"`, "\"run\": \"\xff\"", "not UTF-8"},
-		{`"run": "1700"`, `"run": "17\n00"`, "a name of its owner is too long or not plain"},
+		{`"run": "1700"`, `"run": "17\n00"`, "run: it is too long or not plain text"},
 		{"\n}", "\n} {}", "invalid character '{' after top-level value"},
 		{string(good), "", "unexpected end of JSON input"},
 		{string(good), "null", "it has schema 0"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/symphony-runner/symphony/internal/bounds"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
@@ -42,6 +43,9 @@ type resultFile struct {
 	Tick   tickFile       `json:"tick,omitzero"`
 }
 
+// maxJob bounds the id of a job, in bytes.
+const maxJob = 256
+
 // encodeResult returns the content of result.json. Spending and faults are those of
 // r.State.
 func encodeResult(r Result) ([]byte, error) {
@@ -53,7 +57,7 @@ func encodeResult(r Result) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(resultFile{Schema: schema, Owner: r.Owner, Job: wholeOrEmpty(r.Job, maxName), State: string(state), Tick: tick}, maxResult)
+	return encode(resultFile{Schema: schema, Owner: r.Owner, Job: bounds.Plain(r.Job, maxJob), State: string(state), Tick: tick}, maxResult)
 }
 
 // errOtherPlan reports a result of another plan than the one that is collected.
@@ -74,7 +78,7 @@ func decodeResult(data []byte, slice Slice) (Result, error) {
 		}
 		return Result{}, fmt.Errorf("%w: it is not that of shard %d", ErrRefused, self.Shard)
 	}
-	if wholeOrEmpty(file.Job, maxName) != file.Job {
+	if bounds.Plain(file.Job, maxJob) != file.Job {
 		return Result{}, fmt.Errorf("%w: the id of its job is too long or not plain", ErrUnreadable)
 	}
 	state, saved, err := store.Decode([]byte(file.State))

@@ -9,9 +9,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/internal/bounds"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
+)
+
+// The bounds of some fields, which stand in their tags.
+const (
+	maxNotes, maxNote, maxTitle = 100, 2000, 1000
+	maxCount                    = bounds.MaxInt
 )
 
 // stays lists the fields of a tick and of a row that do not travel, and why.
@@ -75,7 +82,7 @@ func TestWhatAReportNeedsIsInTheResult(t *testing.T) {
 	differences(reflect.ValueOf(tick.Rows[0]), reflect.ValueOf(got.Tick.Rows[0]), "Row", lost)
 	for name := range lost {
 		if stays[name] == "" {
-			t.Errorf("%s does not travel: add it in newTick and restore, or say in stays why not", name)
+			t.Errorf("%s does not travel: give it a name in JSON, or say in stays why not", name)
 		}
 	}
 	for name := range stays {

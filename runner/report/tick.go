@@ -87,55 +87,57 @@ type Earlier struct {
 	Parked   int            // entries of Tick.Parked
 }
 
-// Row is one issue that was worked on in the tick, over all its sessions.
+// Row is one issue that was worked on in the tick, over all its sessions. Its tags are the form
+// in which a shard leaves it, and its bounds there: see package fleet. The report in JSON has the
+// names of the status page.
 type Row struct {
-	ID         tracker.ID
-	Identifier string
-	Title      string
-	URL        string
-	State      string         // of the issue, as last seen
-	Attempt    int            // of the last session; 0 is the first run
-	Sessions   int            // ended in this tick
-	Class      schedule.Class // how the last one ended
-	Status     schedule.AttemptStatus
-	Why        string   // why it ended so, when it did not end well
-	Warnings   []string // failures that do not change how its sessions ended, such as one of after_run
-	Turns      int
-	Usage      schedule.Usage
-	Took       time.Duration
-	Next       schedule.Next // what becomes of the issue
-	Ended      time.Time     // when the last session ended
+	ID         tracker.ID             `json:"id" bound:"keep whole=256"`
+	Identifier string                 `json:"identifier,omitempty" bound:"shown=256"`
+	Title      string                 `json:"title,omitempty" bound:"shown=1000"`
+	URL        string                 `json:"url,omitempty" bound:"plain=2000"`
+	State      string                 `json:"state,omitempty" bound:"shown=256"` // of the issue, as last seen
+	Attempt    int                    `json:"attempt,omitempty"`                 // of the last session; 0 is the first run
+	Sessions   int                    `json:"sessions,omitempty"`                // ended in this tick
+	Class      schedule.Class         `json:"class,omitempty" bound:"word"`      // how the last one ended
+	Status     schedule.AttemptStatus `json:"status,omitempty" bound:"word"`
+	Why        string                 `json:"why,omitempty" bound:"shown=4000"`              // why it ended so, when it did not end well
+	Warnings   []string               `json:"warnings,omitempty" bound:"list=20 shown=2000"` // failures that do not change how its sessions ended, such as one of after_run
+	Turns      int                    `json:"turns,omitempty"`
+	Usage      schedule.Usage         `json:"usage,omitzero"`
+	Took       time.Duration          `json:"took_ns,omitempty" bound:"max=9676800000000000"`
+	Next       schedule.Next          `json:"next,omitzero"` // what becomes of the issue
+	Ended      time.Time              `json:"-"`             // when the last session ended
 
-	Delivered   bool              // whether its work is published, by the last session or before
-	Refused     string            // why the work of the last session was not published, a list in Markdown; empty unless it was refused
-	Delivery    schedule.Delivery // where this tick published its work; zero for nowhere
-	PullRequest string            // what this tick did: "opened", "updated" (its text, or by a push) or "unchanged"; empty without one
-	Kept        Kept              // work that was not published
-	Log         Log               // of the last session
-	Shard       int               // of the fleet that worked on it; 0 without one
-	Run         string            // id of the workflow run of the shard; empty outside of one
-	Job         string            // id of the shard's job at the provider; empty if it is not known
-	JobURL      string            // page of that job; empty for none
+	Delivered   bool              `json:"delivered,omitempty"`                      // whether its work is published, by the last session or before
+	Refused     string            `json:"refused,omitempty" bound:"lines=16384"`    // why the work of the last session was not published, a list in Markdown; empty unless it was refused
+	Delivery    schedule.Delivery `json:"-"`                                        // where this tick published its work; zero for nowhere
+	PullRequest string            `json:"pull_request,omitempty" bound:"shown=256"` // what this tick did: "opened", "updated" (its text, or by a push) or "unchanged"; empty without one
+	Kept        Kept              `json:"kept,omitzero"`                            // work that was not published
+	Log         Log               `json:"log,omitzero"`                             // of the last session
+	Shard       int               `json:"-"`                                        // of the fleet that worked on it; 0 without one
+	Run         string            `json:"-"`                                        // id of the workflow run of the shard; empty outside of one
+	Job         string            `json:"-"`                                        // id of the shard's job at the provider; empty if it is not known
+	JobURL      string            `json:"-"`                                        // page of that job; empty for none
 
 	// Lost says that the process of the last session ended before the session did. Turns and
 	// Usage are what it had saved, or zero if they are not known, and Took is not known.
-	Lost bool
+	Lost bool `json:"-"`
 }
 
 // Kept holds where work that was not published is kept for a person, and how to use it
 // there. The zero value is for work that is not kept.
 type Kept struct {
-	Folder   string
-	Artifact string   // of the workflow run, which holds the folder; empty when it is on this machine
-	Commands []string // of a shell in a clone of the repository that has the files
-	Secret   bool     // it is not kept, because the files would hold a secret
+	Folder   string   `json:"folder,omitempty" bound:"plain=2000"`
+	Artifact string   `json:"artifact,omitempty" bound:"plain=256"`         // of the workflow run, which holds the folder; empty when it is on this machine
+	Commands []string `json:"commands,omitempty" bound:"list=8 whole=4000"` // of a shell in a clone of the repository that has the files
+	Secret   bool     `json:"secret,omitempty"`                             // it is not kept, because the files would hold a secret
 }
 
 // Log says where the event log of a session is. The zero value is for a session without one.
 type Log struct {
-	File     string
-	Artifact string // of the workflow run, which holds the file; empty when it is on this machine
-	Command  string // of a shell, which shows it; empty for none
+	File     string `json:"file,omitempty" bound:"plain=2000"`
+	Artifact string `json:"artifact,omitempty" bound:"plain=256"` // of the workflow run, which holds the file; empty when it is on this machine
+	Command  string `json:"-"`                                    // of a shell, which shows it; empty for none
 }
 
 // whatHappened lists what a tick can do to a pull request. If it did several of these,

@@ -89,8 +89,8 @@ func (e StopError) Error() string { return "stopped: " + string(e) }
 // Why holds a reason and its details. The zero value means that there is no
 // objection.
 type Why struct {
-	Reason Reason
-	Detail string // one line, for people
+	Reason Reason `json:"reason,omitempty" bound:"word"`
+	Detail string `json:"detail,omitempty" bound:"shown=4000"` // one line, for people
 }
 
 // None reports whether there is no objection.

@@ -106,10 +106,10 @@ type Outcome struct {
 
 // Next tells what happens to a claim after its session.
 type Next struct {
-	Phase Phase // empty when the claim is released
-	Why   Why
-	Due   time.Time // end of the wait of a waiting claim
-	Clean bool      // the issue is terminal, so its workspace is removed
+	Phase Phase `json:"phase,omitempty" bound:"word"` // empty when the claim is released
+	Why
+	Due   time.Time `json:"due,omitzero"` // end of the wait of a waiting claim
+	Clean bool      `json:"-"`            // the issue is terminal, so its workspace is removed
 }
 
 // Next returns the next step of a claim on which no session works.

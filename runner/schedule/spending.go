@@ -35,11 +35,11 @@ func (u Usage) atMost(n int64) Usage {
 
 // Spent holds what a tick has used so far.
 type Spent struct {
-	Sessions int           // started
-	Usage    Usage         // tokens
-	Time     time.Duration // sum over ended sessions
-	Paused   bool          // a systemic failure occurred, so nothing more starts
-	HadTurn  bool          // a session that ended had a turn
+	Sessions int           `json:"sessions,omitempty"`                             // started
+	Usage    Usage         `json:"usage,omitzero"`                                 // tokens
+	Time     time.Duration `json:"time_ns,omitempty" bound:"max=9676800000000000"` // sum over ended sessions
+	Paused   bool          `json:"paused,omitempty"`                               // a systemic failure occurred, so nothing more starts
+	HadTurn  bool          `json:"had_turn,omitempty"`                             // a session that ended had a turn
 }
 
 // Day holds what all runs used on one day in UTC. SPEC §13.5 asks for the totals
