@@ -86,22 +86,6 @@ func CommandWithProfile(command string, o Options) (string, bool) {
 	return command, true
 }
 
-// HiddenBubblewrap is the text of a program for [HideOldBubblewrap]. Codex asks it what it
-// can do, learns nothing, and starts its sandboxes with the bubblewrap that it comes with.
-const HiddenBubblewrap = `#!/bin/sh
-# Stands before a bubblewrap that is too old for the sandbox of Codex, which then uses its own.
-exit 1
-`
-
-// HideOldBubblewrap returns codex.command so that Codex does not see a bubblewrap that is
-// older than 0.9 on the PATH of the login shell. Codex uses any that it finds. One without the
-// option --argv0 has to start a helper in the Codex home, which the agent may not read, so no
-// sandbox starts. The folder holds [HiddenBubblewrap] as an executable with the name bwrap. No
-// agent may be able to write it: what is there runs outside the sandbox.
-func HideOldBubblewrap(command, folder string) string {
-	return `case "$(bwrap --help 2>/dev/null)" in ''|*--argv0*) ;; *) PATH='` + strings.ReplaceAll(folder, "'", `'\''`) + `':"$PATH" ;; esac` + "\n" + command
-}
-
 // simpleCommand reports whether arguments can be appended to a line of shell: it ends
 // with a word of one command, and has no operator, comment, substitution or line end.
 func simpleCommand(line string) bool {

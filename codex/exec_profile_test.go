@@ -3,9 +3,6 @@ package codex
 import (
 	"encoding/json"
 	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -95,39 +92,6 @@ func TestTheProfileIsAppendedToASimpleCommandOnly(t *testing.T) {
 		}
 		if ok != simple || got != want {
 			t.Errorf("%q: %v, %s", command, ok, got)
-		}
-	}
-}
-
-// TestAnOldBubblewrapIsHidden runs the start of a command with several programs named bwrap
-// on the PATH.
-func TestAnOldBubblewrapIsHidden(t *testing.T) {
-	t.Parallel()
-	const ours = "/the programs/it's"
-	for name, test := range map[string]struct {
-		program string
-		hidden  bool
-	}{
-		"none":    {"", false},
-		"too old": {"echo usage: bwrap; echo ' --perms OCTAL'", true},
-		"new":     {"echo usage: bwrap; echo ' --argv0 VALUE'", false},
-		"broken":  {"exit 127", false},
-	} {
-		folder := t.TempDir()
-		if test.program != "" {
-			if err := os.WriteFile(filepath.Join(folder, "bwrap"), []byte("#!/bin/sh\n"+test.program+"\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
-		}
-		shell := exec.Command("/bin/bash", "-c", HideOldBubblewrap("echo \"$PATH\"", ours))
-		shell.Env = []string{"PATH=" + folder}
-		got, err := shell.CombinedOutput()
-		want := folder + "\n"
-		if test.hidden {
-			want = ours + ":" + want
-		}
-		if err != nil || string(got) != want {
-			t.Errorf("%s: %v\n%s", name, err, cmp.Diff(want, string(got)))
 		}
 	}
 }

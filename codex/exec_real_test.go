@@ -219,10 +219,16 @@ func TestRealCodexHoldsTheHostsProgramInTheSandbox(t *testing.T) {
 				c.t.Errorf("%s: %q", name, got)
 			}
 		}
-		for _, path := range []string{c.path("outside"), c.path("workspaces/sibling/raid"), ".git/hooks/pre-commit", ".git/config", ".git/commondir", "/tmp/raid-of-exec"} {
+		for _, path := range []string{c.path("outside"), c.path("workspaces/sibling/raid"), ".git/hooks/pre-commit", ".git/config", ".git/commondir"} {
 			if got := c.exec(s, "echo raided > "+path+" && echo written"); strings.Contains(got, "written") {
 				c.t.Errorf("%s: %q", path, got)
 			}
+		}
+		if got := c.exec(s, "echo own > /tmp/of-exec && cat /tmp/of-exec"); got != "own\n" {
+			c.t.Errorf("a file in its own /tmp: %q", got)
+		}
+		if os.Remove("/tmp/of-exec") == nil {
+			c.t.Error("it wrote to /tmp of the machine")
 		}
 		if got := c.exec(s, "cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -c -e s3cret -e ^CODEX_HOME="); got != "0\n" {
 			c.t.Errorf("the environment of the processes in the sandbox has secrets: %s", got)

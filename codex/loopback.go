@@ -3,10 +3,14 @@ package codex
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -47,7 +51,8 @@ const greeting = "the loopback of this machine"
 // probe tries the network of a command, and prints the path of the certificates that Codex
 // gives clients of its proxy; nothing where that proxy reads nothing.
 const probe = refuseProbe + onlyLoopback + `[ "$CODEX_NETWORK_PROXY_ACTIVE" = 1 ] || refuse "a network without the proxy of Codex"
-` + askPort + `case $SSL_CERT_FILE in */proxy/ca-bundle-*) printf %s "$SSL_CERT_FILE" ;; esac
+` + askPort + `{ : >"/tmp/$` + probeFile + `"; } 2>/dev/null
+case $SSL_CERT_FILE in */proxy/ca-bundle-*) printf %s "$SSL_CERT_FILE" ;; esac
 `
 
 const refuseProbe = `refuse() { echo "it reaches $1" >&2; exit 3; }
@@ -120,11 +125,15 @@ func (s *sandbox) tryLoopback(ctx context.Context, network string) error {
 	defer listener.Close()
 	go greet(listener)
 	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	file := "symphony-probe-" + rand.Text()
 	var printed bytes.Buffer
 	err = s.tryProgram(ctx, Exec{
-		Argv: []string{"bash", "-c", probe}, Env: []string{probePort + "=" + port, "LC_ALL=C", "BASH_ENV="},
+		Argv: []string{"bash", "-c", probe}, Env: []string{probePort + "=" + port, probeFile + "=" + file, "LC_ALL=C", "BASH_ENV="},
 		Network: network, probing: true, Stdout: &printed,
 	}, notClosed)
+	if err == nil {
+		err = s.verifyTmp(file)
+	}
 	if of := s.o.profiles()[profileOf(network)]; err == nil && of.isRead() {
 		err = s.saveCertificates(printed.String())
 	}
@@ -132,6 +141,20 @@ func (s *sandbox) tryLoopback(ctx context.Context, network string) error {
 		err = s.tryUnixSockets(ctx, network)
 	}
 	return err
+}
+
+// probeFile is the variable that names the file which the probe tries to make in /tmp.
+const probeFile = "SYMPHONY_PROBE_FILE"
+
+// verifyTmp checks that the probe has not made a file in the /tmp of this machine.
+func (s *sandbox) verifyTmp(name string) error {
+	if s.o.Tmp != "" {
+		_ = os.Remove(filepath.Join(s.o.Tmp, name)) // it is not there if /tmp cannot be written
+	}
+	if err := os.Remove(filepath.Join(slashTmp, name)); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: a command can write to /tmp of this machine, which all programs share: install Codex 0.169 or later without settings of its own for permissions", ErrNoSandbox)
+	}
+	return nil
 }
 
 // greet says greeting to all who connect, until the listener is closed.

@@ -50,6 +50,9 @@ type Options struct {
 	Key  string // an API key to log in with; "" uses the server's own login
 	Home string // the Codex home that the server must have; "" accepts any
 	Temp string // a folder, absolute, that the agent may write and gets as TMPDIR; "" means none
+	// Tmp is the folder of [Bubblewrap.Tmp] if the app-server was started by the command of
+	// [Bubblewrap.Command]; "" means none. The probe of the sandbox writes to /tmp.
+	Tmp string
 	// Set holds variables of the agent's commands, by name, besides those that Codex passes on.
 	Set map[string]string
 	// ShellStart is the path of a file inside Temp that holds [ShellStart]. The agent may not

@@ -1,9 +1,11 @@
 package codex_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -155,10 +157,49 @@ func TestRaidWritesThroughASymlinkFarm(t *testing.T) {
 }
 
 func TestRaidWritesTheSharedTemporaryFolder(t *testing.T) {
+	raided := "/tmp/raided-" + rand.Text()
 	escapeAttempt{
-		command: script(`f=$(mktemp /tmp/raid.XXXXXX) && echo raided && rm "$f"`),
-		success: printed("raided"),
+		command: script("touch " + raided),
+		success: func(*testbed, string) bool { return os.Remove(raided) == nil },
 	}.mustBeStopped(t)
+}
+
+func TestRaidReadsTheSharedTemporaryFolder(t *testing.T) {
+	secret := "/tmp/secret-" + rand.Text()
+	escapeAttempt{
+		prepare: func(c *testbed) {
+			if err := os.WriteFile(secret, []byte("s3cret"), 0o644); err != nil {
+				c.t.Error(err)
+			}
+			c.t.Cleanup(func() { os.Remove(secret) })
+		},
+		command: script("cat " + secret), success: printed("s3cret"),
+	}.mustBeStopped(t)
+}
+
+// TestRaidPlantsLinksInItsOwnTmp has agents put links where bubblewrap mounts, so that a later
+// command would make or cover files of the machine. All of them share a /tmp.
+func TestRaidPlantsLinksInItsOwnTmp(t *testing.T) {
+	t.Parallel()
+	codextest.Path(t)
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux gives commands a /tmp of their own")
+	}
+	c := newTestbed(t, plainModel)
+	c.write("outside/file", "")
+	plant := `cd /tmp; for place in $(ls -A) codex-daemon-$(id -u); do
+mv $place moved-$place; rmdir $place; ln -s ../../oldroot` + c.path("outside/made") + ` $place; done; echo planted`
+	for range 2 {
+		if said := c.run(codex.Config{}, plant); !strings.Contains(said, "planted") || !strings.Contains(said, "Device or resource busy") {
+			t.Errorf("%.2000s", said)
+		}
+	}
+	if said := c.run(codex.Config{}, "echo work > /tmp/file && cat /tmp/file"); !strings.Contains(said, "work") {
+		t.Errorf("%.2000s", said)
+	}
+	if left, err := os.ReadDir(c.path("outside")); err != nil || len(left) != 1 {
+		t.Errorf("%v, %v", left, err)
+	}
 }
 
 func TestRaidChangesWhatBashReadsFirst(t *testing.T) {

@@ -191,14 +191,21 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 	c.write("temp/start.sh", codex.ShellStart())
 	c.write("temp/certificates.pem", "")
 	c.write("temp/certificates.jks", "")
+	bubblewrap, err := codex.MakeBubblewrap(c.path("programs"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	options := codex.Options{
 		Version: "1", Cwd: c.ws.Path, Config: cfg, Tools: c.tools,
-		Temp: c.path("temp"), Set: map[string]string{"HOME": c.path("temp/home"), "BASH_ENV": c.path("temp/start.sh")}, Repository: repository, ProfileGiven: asArguments, Loopback: !c.closed && cfg.UsesProfile(),
+		Temp: c.path("temp"), Tmp: bubblewrap.Tmp(), Set: map[string]string{"HOME": c.path("temp/home"), "BASH_ENV": c.path("temp/start.sh")}, Repository: repository, ProfileGiven: asArguments, Loopback: !c.closed && cfg.UsesProfile(),
 		ShellStart: c.path("temp/start.sh"), Certificates: c.path("temp/certificates.pem"), UnixSockets: c.unix, HostSocket: c.host, Network: c.network, Networks: c.networks,
 		Deny: func(home string) []string {
-			denied := append([]string{c.path("homes"), c.path("workspaces"), c.path("state"), c.path("logs"), c.path("later")}, c.deny...)
+			denied := append([]string{c.path("homes"), c.path("workspaces"), c.path("state"), c.path("logs"), c.path("later"), c.path("programs")}, c.deny...)
 			if home != "" {
 				denied = append(denied, home)
+			}
+			if err := bubblewrap.Share(append(denied, c.ws.Path, os.Args[0])); err != nil {
+				c.t.Error(err)
 			}
 			return denied
 		},
@@ -219,11 +226,7 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 			c.t.Fatalf("%s: no arguments can be appended", command)
 		}
 	}
-	c.write("programs/bwrap", codex.HiddenBubblewrap)
-	if err := os.Chmod(c.path("programs/bwrap"), 0o700); err != nil {
-		c.t.Fatal(err)
-	}
-	command = codex.HideOldBubblewrap(command, c.path("programs"))
+	command = bubblewrap.Command(command)
 	process, err := c.root.Start(c.t.Context(), c.ws, command, append(slices.Clone(c.extra), cfg.Env...))
 	if err != nil {
 		c.t.Fatal(err)

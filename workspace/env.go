@@ -83,6 +83,9 @@ func isAlwaysPassed(name string) bool {
 	return slices.Contains(alwaysPassed, name) || strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "JAVA_HOME_")
 }
 
+// Environment returns the variables that Start gives an agent, besides those that bear marks.
+func (r *Root) Environment(extra []string) []string { return r.env.forChild(extra) }
+
 // forChild returns the environment of a child: the variables that are always passed
 // and the extra ones, where NAME passes ours on and NAME=value sets one, without
 // those that are never passed.

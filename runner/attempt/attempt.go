@@ -80,7 +80,7 @@ type attempt struct {
 	usage       codex.Usage
 
 	home, temp   string // the session's own Codex home and temporary folder; empty for none
-	programs     string // the folder of programs that Codex finds before others; empty for none
+	bubblewrap   *codex.Bubblewrap
 	sockets      sockets
 	isRepository bool // whether the workspace is a Git repository
 	work         work // on its way to Job.Repository
@@ -328,7 +328,9 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 			if process != nil {
 				readable = slices.Concat(readable, process.Programs())
 			}
-			return realPaths(a.deniedPaths(home), readable)
+			denied := realPaths(a.deniedPaths(home), readable)
+			a.shareTmp(slices.Concat(denied, readable, []string{ws.Path}))
+			return denied
 		},
 	}
 	if a.temp != "" {
@@ -344,8 +346,8 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace
 	default:
 		command, options.ProfileGiven = codex.CommandWithProfile(command, options)
 	}
-	if a.programs != "" {
-		command = codex.HideOldBubblewrap(command, a.programs)
+	if a.bubblewrap != nil {
+		command, options.Tmp = a.bubblewrap.Command(command), a.bubblewrap.Tmp()
 	}
 	var err error
 	if process, err = a.Workspaces.Start(ctx, ws, command, a.environment()); err != nil {

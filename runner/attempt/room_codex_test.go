@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"crypto/rand"
 	"maps"
 	"os"
 	"os/exec"
@@ -29,7 +30,8 @@ var ordinary = map[string]string{
 	"the tools of the job":   `the-tool-of-the-job`,
 	"a package manager":      `npm cache verify >/dev/null`,
 	"the home is not mine":   `test ! -w "$PERSON"`,
-	"the shared folder":      `test ! -w /tmp`,
+	"the shared folder":      `f=$(mktemp /tmp/x.XXXX) && test -w "$f"`,
+	"tmpfile(3)":             `python3 -c 'import ctypes; ctypes.CDLL(None).tmpfile() or exit(1)'`,
 	"what bash reads":        `test -r "$BASH_ENV"`,
 }
 
@@ -81,5 +83,51 @@ func TestTheRoomIsFitForWork(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(f.job.SessionDir, "tmp", "*")); len(left) > 0 {
 		t.Errorf("the session left %q", left)
+	}
+}
+
+// TestTmpIsTheSessionsOwn has a hook, an agent, a check of the work and the agent of the next
+// session look at /tmp and leave a file there, with the real Codex.
+func TestTmpIsTheSessionsOwn(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has a /tmp for each session")
+	}
+	id := rand.Text()
+	writeFile(t, "/tmp/host-"+id, "")
+	t.Cleanup(func() { os.Remove("/tmp/host-" + id) })
+	look := func(as string) string {
+		return `echo ` + as + ` sees $(cd /tmp; echo *-` + id + `); echo ` + as + ` > /tmp/` + as + `-` + id + `; grep Cap[EA] /proc/self/status`
+	}
+	var replies []codextest.Reply
+	for _, agent := range []string{"first", "second"} {
+		replies = append(replies,
+			calls(t, "exec_command", map[string]string{"cmd": "( " + look(agent) + "; echo done > " + agent + ".txt; cat /tmp/" + agent + "-" + id + " ) 2>&1 | tee " + agent + ".log"}),
+			codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}})
+	}
+	of, _ := newCodexFixture(t, codextest.Lane{Replies: replies})
+	f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }}
+	f.dir = realPath(t, f.dir)
+	account := f.job.Account
+	f.inRepository()
+	f.job.Account = account
+	f.job.Repository.Hooks.BeforeRun = look("hook") + "; true"
+	f.job.Repository.Verify = "(" + look("check") + ") > seen; cat seen; grep -q 'check sees hook-" + id + "$' seen"
+	for range 2 {
+		if got := f.session(t.Context()); got.Class != schedule.Done || len(got.Warnings) > 0 {
+			t.Fatalf("%+v", got)
+		}
+	}
+	log := f.readLog()
+	for _, want := range []string{"first sees hook-" + id + "\\n", "second sees hook-" + id + "\\n", `CapEff:\t0000000000000000\nCapAmb:\t0000000000000000\n`} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log does not say %q", want)
+		}
+	}
+	if left, _ := filepath.Glob("/tmp/*-" + id); len(left) != 1 {
+		t.Errorf("the /tmp of the machine has %q", left)
+	}
+	if left := filesBelow(t, f.path("sessions/bin")); len(left) > 0 {
+		t.Errorf("the sessions left %q", left)
 	}
 }

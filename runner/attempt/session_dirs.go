@@ -31,6 +31,9 @@ func homesDir(sessionDir string) string { return filepath.Join(sessionDir, "home
 // tempsDir returns the folder that holds one temporary folder per issue.
 func tempsDir(sessionDir string) string { return filepath.Join(sessionDir, "tmp") }
 
+// sandboxesDir returns the folder that holds one [codex.Bubblewrap] per issue.
+func sandboxesDir(sessionDir string) string { return filepath.Join(sessionDir, "bin") }
+
 // Forget removes the session folders of an issue whose workspace is removed. Folders that
 // do not exist are not an error.
 func Forget(sessionDir, identifier string) error {
@@ -38,7 +41,7 @@ func Forget(sessionDir, identifier string) error {
 		return nil
 	}
 	key := workspace.Key(identifier)
-	return errors.Join(os.RemoveAll(filepath.Join(homesDir(sessionDir), key)), forceRemoveAll(filepath.Join(tempsDir(sessionDir), key)))
+	return errors.Join(os.RemoveAll(filepath.Join(homesDir(sessionDir), key)), forceRemoveAll(filepath.Join(tempsDir(sessionDir), key)), forceRemoveAll(filepath.Join(sandboxesDir(sessionDir), key)))
 }
 
 // ForgetUnused removes the session folders of the issues that used does not know by the
@@ -50,7 +53,7 @@ func ForgetUnused(sessionDir string, used func(key string) bool, since time.Time
 		return nil
 	}
 	var errs []error
-	for _, folder := range []string{homesDir(sessionDir), tempsDir(sessionDir)} {
+	for _, folder := range []string{homesDir(sessionDir), tempsDir(sessionDir), sandboxesDir(sessionDir)} {
 		entries, err := os.ReadDir(folder)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
@@ -99,13 +102,14 @@ func (a *attempt) prepareDirs() error {
 	if err != nil {
 		return fmt.Errorf("make the folder of the sessions: %w", err)
 	}
-	if a.programs, err = writePrograms(a.SessionDir); err != nil {
-		return err
-	}
 	key := workspace.Key(a.Issue.Identifier)
 	a.temp = filepath.Join(tempsDir(a.SessionDir), key)
-	if err := errors.Join(forceRemoveAll(a.temp), os.MkdirAll(a.temp, 0o700)); err != nil {
+	sandbox := filepath.Join(sandboxesDir(a.SessionDir), key)
+	if err := errors.Join(forceRemoveAll(a.temp), os.MkdirAll(a.temp, 0o700), forceRemoveAll(sandbox)); err != nil {
 		return fmt.Errorf("make the agent's temporary folder: %w", err)
+	}
+	if a.bubblewrap, err = codex.MakeBubblewrap(sandbox); err != nil {
+		return err
 	}
 	if err := a.makeRoom(); err != nil {
 		return err
@@ -180,32 +184,6 @@ func without(variables []room.Variable, kept []string) []room.Variable {
 	return slices.DeleteFunc(variables, func(v room.Variable) bool { return slices.Contains(kept, v.Name) })
 }
 
-// writePrograms makes the folder of [codex.HideOldBubblewrap], which all sessions share, and
-// returns its path. Agents can neither read nor write it, as all of the session folder.
-func writePrograms(sessionDir string) (string, error) {
-	folder := filepath.Join(sessionDir, "bin")
-	path := filepath.Join(folder, "bwrap")
-	if text, err := os.ReadFile(path); err == nil && string(text) == codex.HiddenBubblewrap {
-		return folder, nil
-	}
-	err := os.MkdirAll(folder, 0o700)
-	var made *os.File
-	if err == nil {
-		made, err = os.CreateTemp(folder, ".bwrap-") // another session may start from it now
-	}
-	if err == nil {
-		_, err = made.WriteString(codex.HiddenBubblewrap)
-		err = errors.Join(err, made.Chmod(0o700), made.Close())
-	}
-	if err == nil {
-		err = os.Rename(made.Name(), path)
-	}
-	if err != nil {
-		return "", fmt.Errorf("make the folder of the programs for Codex: %w", err)
-	}
-	return folder, nil
-}
-
 // saveProfile adds the agent's permission profile to the config.toml of the session's
 // Codex home. It is added later because the rules depend on where the programs of the
 // running agent are. Codex reads the file again when it needs it.
@@ -219,6 +197,23 @@ func (a *attempt) saveProfile(lines string) error {
 		return fmt.Errorf("save the permission profile in the session's Codex home: %w", err)
 	}
 	return nil
+}
+
+// shareTmp gives the commands a /tmp of their own, in which they see the entries of this
+// machine's that the permission profile, PATH, the running programs (all in paths) and the
+// variables of the agent's process name.
+func (a *attempt) shareTmp(paths []string) {
+	if a.bubblewrap == nil {
+		return
+	}
+	for _, variable := range a.Workspaces.Environment(a.Codex.Env) {
+		if name, value, _ := strings.Cut(variable, "="); name != "TMPDIR" {
+			paths = append(paths, filepath.SplitList(value)...)
+		}
+	}
+	if err := a.bubblewrap.Share(paths); err != nil {
+		a.warn("commands cannot write /tmp", err)
+	}
 }
 
 // environment returns the environment of the agent's process besides the plain variables.
@@ -243,6 +238,9 @@ func (a *attempt) cleanDirs() {
 	var err error
 	if a.temp != "" {
 		err = forceRemoveAll(a.temp)
+	}
+	if a.bubblewrap != nil {
+		err = errors.Join(err, forceRemoveAll(a.bubblewrap.Dir))
 	}
 	if a.home != "" {
 		err = errors.Join(err, cleanHome(a.home, cmp.Or(a.thread, a.Thread)))

@@ -89,7 +89,14 @@ func (a *attempt) verify(ctx context.Context, work *git.Incoming) error {
 			a.warn("the folder of a check was not removed", err)
 		}
 	}()
-	if err := a.fillScratch(ctx, folder, work); err != nil {
+	err = forceRemoveAll(a.bubblewrap.CheckTmp())
+	if err == nil {
+		err = a.bubblewrap.RenewCheckTmp()
+	}
+	if err == nil {
+		err = a.fillScratch(ctx, folder, work)
+	}
+	if err != nil {
 		return fmt.Errorf("check the work: %w", err)
 	}
 	err = a.takePack(ctx, folder.Path, a.scratchHome(folder.Path))
@@ -230,7 +237,7 @@ func execIn(folder string, x codex.Exec) codex.Exec {
 		return x
 	}
 	temp := scratchRoom(folder)
-	x.Dir = folder
+	x.Dir, x.Env = folder, append(x.Env, codex.ForCheck)
 	// Codex's own TMPDIR stays: it makes that read-only. git in the folder finds no repository above it.
 	x.Argv = append([]string{"env", "TMPDIR=" + temp, "GIT_CEILING_DIRECTORIES=" + temp}, x.Argv...)
 	return x

@@ -108,7 +108,7 @@ func room(run Run) string {
 	if !run.Loopback {
 		return prepared
 	}
-	sockets, temp := ", no Unix socket", "read-only"
+	sockets, temp := ", no Unix socket", "the session's own too unless it is read-only"
 	if run.UnixSockets {
 		sockets, temp = "", "closed"
 	}
