@@ -183,7 +183,6 @@ func TestTheSampleOfGitHubBringsThreeIssuesToThreePullRequests(t *testing.T) {
 	d.checkPrepared(1)
 
 	d.goesOnAfterReview(t, main)
-	d.beginsAgainAfterTheMerge(t)
 	d.checkPrepared(1)
 }
 
@@ -208,29 +207,6 @@ func (d *deliveries) goesOnAfterReview(t *testing.T, main string) {
 	d.checkOneFetch(o, before)
 	if n := d.since(before, isDelivery) + 1; n > 4 {
 		t.Errorf("%d requests for an update:\n%s", n, strings.Join(d.github.Log()[before:], "\n"))
-	}
-}
-
-// beginsAgainAfterTheMerge has somebody merge the first pull request, which closes its issue,
-// open that again, and ask for more.
-func (d *deliveries) beginsAgainAfterTheMerge(t *testing.T) {
-	t.Helper()
-	for _, p := range d.github.Pulls() {
-		if p.Head == "symphony/GH-1" {
-			d.github.Merge(p.Number)
-		}
-	}
-	main := d.github.Head("main")
-	d.github.Edit(1, "- [ ] Run `test -e wheel.go`\n- [ ] Create `brake.go` containing `package shop`\n- [ ] Call `deliver` with `{\"title\": \"Stop the cart\", \"body\": \"\"}`\n")
-	d.github.Reopen(1)
-	d.github.PutOn(1, "symphony")
-	d.job().perform().want(t, "success", "dispatched", "1", "completed", "1", "parked", "0", "retrying", "0")
-	pulls := d.github.Pulls()
-	if last := pulls[len(pulls)-1]; len(pulls) != 4 || last.Head != "symphony/GH-1" || last.Title != "Stop the cart" || last.State != "open" {
-		t.Errorf("after the merge the pull requests are %+v", pulls)
-	}
-	if changed := d.github.Git("diff", "--name-only", main, "symphony/GH-1"); changed != "brake.go" || d.github.Head("main") != main {
-		t.Errorf("the branch changes %q", changed)
 	}
 }
 

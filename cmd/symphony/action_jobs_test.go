@@ -81,19 +81,6 @@ func workflowOfSample(t *testing.T, name string) string {
 	return strings.Replace(readText(t, samplePath(name)), "- "+ownUse, "- id: symphony\n        "+ownUse, 1)
 }
 
-// TestTheSampleRunOfTheReadmeRuns copies the workflow as a user does.
-func TestTheSampleRunOfTheReadmeRuns(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t)
-	hub := m.onHub()
-	j := m.job()
-	j.workflow = workflowOfSample(t, "github.yml")
-	j.perform().want(t, "success", "work", "true", "dispatched", "2", "completed", "1", "parked", "1")
-	if page, _ := hub.File("symphony-state", "README.md"); !strings.Contains(page, "is kept between runs") {
-		t.Errorf("the state branch has the page:\n%s", page)
-	}
-}
-
 const twoTurns = `---
 title: Count in two sittings
 state: Todo

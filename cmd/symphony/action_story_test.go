@@ -21,8 +21,8 @@ const storyOfACart = "- [ ] Create `cart.go` containing `package shop`\n- [ ] Ca
 	"\n## Next turn\n\n- [ ] Call `ask` with `{\"question\": \"Which colour?\", \"choices\": [\"red\", \"green\"]}`\n" +
 	"\n## Next turn\n\n- [ ] Create `colour.txt` containing `red`\n"
 
-// actionStory is a repository whose job is the sample workflow of a tracker, as it stands,
-// and what happens to its first issue.
+// actionStory is a repository whose job is the sample workflow, as it stands, and what happens
+// to its first issue.
 type actionStory struct {
 	*deliveries
 	sample  string
@@ -34,11 +34,11 @@ type actionStory struct {
 
 // newActionStory returns a story of which nothing has happened. Its agent is the program
 // codex with a scripted model, or without one the scripted agent.
-func newActionStory(t *testing.T, tracker, title, codex string) *actionStory {
+func newActionStory(t *testing.T, codex string) *actionStory {
 	t.Helper()
-	s := &actionStory{deliveries: newDeliveries(t, tracker+".md"), sample: workflowOfSample(t, tracker+".yml")}
+	s := &actionStory{deliveries: newDeliveries(t, "github.md"), sample: workflowOfSample(t, "github.yml"), issue: "GH-1", pull: 2}
 	if codex != "" {
-		s.model = codextest.NewModel(codextest.Lane{Match: regexp.MustCompile(title), Replies: repliesTo(t, storyOfACart)})
+		s.model = codextest.NewModel(codextest.Lane{Match: regexp.MustCompile("Carts forget"), Replies: repliesTo(t, storyOfACart)})
 		t.Cleanup(s.model.Close)
 		s.pin("0.169.0", s.releases.publishAs("0.169.0", "exec "+shellQuote(codex)+` -c model=gpt-5.5 "$@"`))
 		s.jobEnv = append(s.jobEnv, "OPENAI_BASE_URL="+s.model.URL())
@@ -153,10 +153,13 @@ var (
 	asked     = []string{"dispatched", "1", "completed", "0", "parked", "1"}
 )
 
-// tellOfGitHub tells the story of testdata/script/conversation.txt.
-func tellOfGitHub(t *testing.T, codex string) {
-	s := newActionStory(t, "github", "Carts forget", codex)
-	s.issue, s.pull = "GH-1", 2
+// TestTheStoryOfAnIssueIsToldByRunsOfTheAction has act run the sample workflow once for each
+// event of the story in testdata/script/conversation.txt. All that one run knows of the others
+// is on the state branch and in the cache. The agent is the real Codex with a scripted model;
+// where there is none, it is the scripted agent.
+func TestTheStoryOfAnIssueIsToldByRunsOfTheAction(t *testing.T) {
+	t.Parallel()
+	s := newActionStory(t, os.Getenv("SYMPHONY_TEST_CODEX"))
 	s.github.AddLabel("needs-human")
 	s.publishCheckout()
 	wantLabels := func(labels ...string) {
@@ -185,63 +188,5 @@ func tellOfGitHub(t *testing.T, codex string) {
 	s.merge()
 	if i := s.github.Issue(1); i.State != "closed" {
 		t.Errorf("after the merge the issue is %s", i.State)
-	}
-}
-
-// tellOfLinear tells the story of testdata/script/conversation-linear.txt. Linear starts no
-// runs, so the schedule does.
-func tellOfLinear(t *testing.T, codex string) {
-	s := newActionStory(t, "linear", "Work 1", codex)
-	s.issue, s.pull = "ENG-1", 1
-	s.secrets = append(s.secrets, "-s", "LINEAR_API_KEY="+linearKey)
-	s.replace("agent:\n", "feedback: {label: \"\"}\nagent:\n") // the team has none for issues that wait
-	s.publishCheckout()
-	wantState := func(state string) {
-		t.Helper()
-		if got := s.linear.stateOf(1); got != state {
-			t.Errorf("the issue is in %s, want %s", got, state)
-		}
-	}
-
-	s.linear.add(storyOfACart)
-	s.run("schedule", "{}", completed...)
-	wantState("In Review")
-	s.review()
-	s.failCheck()
-	s.linear.comment(1, "lee", "Paint it.")
-	s.run("schedule", "{}", asked...)
-	s.wantQuestion()
-	if o := s.command("park"); o.steps["Run"] != "success" || o.steps["Install Codex"] != "skipped" || !strings.Contains(o.summary, "This run only carries out the command") {
-		t.Errorf("the steps are %v, the summary of the command is\n%s", o.steps, o.summary)
-	}
-	s.linear.comment(1, "lee", "Red, please.")
-	s.run("schedule", "{}", completed...)
-	wantState("In Review")
-	s.merge()
-	wantState("Done")
-}
-
-// TestTheStoryOfAnIssueIsToldByRunsOfTheAction has act run the sample workflows once for each
-// event of the stories. All that one run knows of the others is on the state branch and in
-// the cache. The agent is the real Codex with a scripted model; where there is none, it is
-// the scripted agent.
-func TestTheStoryOfAnIssueIsToldByRunsOfTheAction(t *testing.T) {
-	t.Parallel()
-	codex := os.Getenv("SYMPHONY_TEST_CODEX")
-	for tracker, tell := range map[string]func(*testing.T, string){"GitHub": tellOfGitHub, "Linear": tellOfLinear} {
-		t.Run(tracker+" with the real Codex", func(t *testing.T) {
-			t.Parallel()
-			if codex == "" {
-				t.Skip("no Codex: npm install @openai/codex@0.169.0, and set SYMPHONY_TEST_CODEX to its absolute path (node_modules/.bin/codex)")
-			}
-			tell(t, codex)
-		})
-		t.Run(tracker+" with the scripted agent", func(t *testing.T) {
-			t.Parallel()
-			if codex != "" {
-				t.Skip("the real Codex tells it")
-			}
-			tell(t, "")
-		})
 	}
 }

@@ -303,37 +303,6 @@ func name(request string) string { return strings.ReplaceAll(request, "/", "·")
 // The steps of an agent whose work is the same each time, and of one whose work is not.
 const sameWork, otherWork = "Create `cart.go` containing `package shop`", "Run `date +%N > cart.go`"
 
-// The same, where GitHub makes and signs the commit and the objects wait on a temporary
-// reference.
-func TestAKillAtAnyRequestOfAVerifiedDeliveryEndsInOnePullRequest(t *testing.T) {
-	t.Parallel()
-	newVerified := func(t *testing.T, work string) *shop {
-		s := newShop(t, work)
-		s.replace("hand_over:", "commits: verified\n  hand_over:")
-		return s
-	}
-	calm := newVerified(t, sameWork).watched()
-	calm.tick()
-	calm.assertDelivered()
-	requests := calm.killer.asked()
-	if !strings.Contains(strings.Join(requests, " "), "POST /api/v3/repos/acme/shop/git/commits") {
-		t.Fatalf("a run makes only these requests: %q", requests)
-	}
-	for n := range 2 * len(requests) {
-		at, late := n/2, n%2 == 1
-		if !strings.Contains(requests[at], "/git/") && at%4 > 0 || late != (at%2 == 1) || testing.Short() && at%5 > 0 {
-			continue
-		}
-		fresh := (at+n)%2 == 0
-		t.Run(fmt.Sprintf("%02d late=%v fresh=%v %s", at+1, late, fresh, name(requests[at])), func(t *testing.T) {
-			t.Parallel()
-			s := newVerified(t, sameWork)
-			s.killAt(at+1, late, fresh)
-			s.assertDelivered()
-		})
-	}
-}
-
 // TestRunsThatAreAllKilledEndInOnePullRequest kills one run after the other, each a
 // request later than the one before.
 func TestRunsThatAreAllKilledEndInOnePullRequest(t *testing.T) {

@@ -2,11 +2,8 @@ package githubtest_test
 
 import (
 	"encoding/json"
-	"net/http"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -131,70 +128,5 @@ func TestAPersonHasThePermissionOfTheirRole(t *testing.T) {
 		if err := json.Unmarshal(a.Body, &got); err != nil || ([2]string{got.Permission, got.Role}) != want {
 			t.Errorf("%s: %+v, %v", login, got, err)
 		}
-	}
-}
-
-func TestCommentsAreChangedThroughTheAPI(t *testing.T) {
-	t.Parallel()
-	g := newGitHub(t)
-	c := newClient(t, g)
-	n := g.AddIssue(githubtest.Issue{Title: "Carts forget"})
-	g.AddComment(n, "kim", "Why?")
-	do := func(method, path string, body any) (answer struct {
-		ID      int64
-		Node    string    `json:"node_id"`
-		Updated time.Time `json:"updated_at"`
-		Created time.Time `json:"created_at"`
-	}) {
-		t.Helper()
-		a, err := c.Do(t.Context(), client.Request{Method: method, Path: c.Path("%s", path), Body: body})
-		if err == nil && len(a.Body) > 0 {
-			err = json.Unmarshal(a.Body, &answer)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answer
-	}
-	made := do(http.MethodPost, "/issues/1/comments", map[string]string{"body": "I am at it."})
-	at := "/issues/comments/" + made.Node[len("IC_"):]
-	if edited := do(http.MethodPatch, at, map[string]string{"body": "Done."}); edited.ID != made.ID || !edited.Updated.After(edited.Created) {
-		t.Errorf("made %+v, edited %+v", made, edited)
-	}
-	do(http.MethodPost, at+"/reactions", map[string]string{"content": "+1"})
-	if diff := cmp.Diff([]githubtest.Reaction{{By: "github-actions", Content: "THUMBS_UP"}}, g.Reactions(made.Node)); diff != "" {
-		t.Error(diff)
-	}
-	want := []githubtest.Comment{{Author: "kim", Body: "Why?"}, {Author: "github-actions", Body: "Done."}}
-	if diff := cmp.Diff(want, g.Issue(n).Comments); diff != "" {
-		t.Error(diff)
-	}
-	do(http.MethodDelete, at, nil)
-	if diff := cmp.Diff(want[:1], g.Issue(n).Comments); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestTheTimeCanBeTakenFromAnotherClock(t *testing.T) {
-	t.Parallel()
-	g := newGitHub(t)
-	c := newClient(t, g)
-	n, _ := openOne(t, g, c)
-	at := time.Date(2030, 1, 2, 3, 4, 5, 678, time.UTC)
-	g.SetClock(func() time.Time { return at })
-	g.AddComment(n, "kim", "Why?")
-	if statuses, _, err := c.PullStatuses(t.Context(), []int{n}); err != nil || !statuses[n].Updated.Equal(at.Truncate(time.Second)) {
-		t.Errorf("%+v, %v", statuses, err)
-	}
-}
-
-func TestABranchOfAMergedPullRequestStaysWhereTheSettingsSaySo(t *testing.T) {
-	t.Parallel()
-	g := newGitHub(t)
-	n, head := openOne(t, g, newClient(t, g))
-	g.KeepBranches()
-	g.Merge(n)
-	if g.Head("symphony/GH-1") != head {
-		t.Errorf("branches %v", g.Branches())
 	}
 }
