@@ -44,26 +44,26 @@ func (in *Incoming) Changes(ctx context.Context, from, to ObjectID) ([]Change, e
 	if from == in.MergeBase && to == in.Tip && in.work != nil {
 		return slices.Clone(in.work), nil
 	}
-	objects, err := in.store.host.openObjects(ctx, in.command(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("compare trees: %w", err)
-	}
-	w := &treeWalk{objects: objects, limits: in.store.host.limits}
-	err = w.compare(from.String()+"^{tree}", to.String()+"^{tree}", "", 0)
+	var found []Change
+	err := in.store.host.readTrees(ctx, in.command(), func(w *treeWalk) error {
+		err := w.compare(from.String()+"^{tree}", to.String()+"^{tree}", "", 0)
+		if err == nil {
+			err = w.addTargets()
+		}
+		found = w.changes
+		return err
+	})
 	if err == nil {
-		err = w.addTargets()
-	}
-	if err = objects.close(err); err == nil {
-		err = in.addSizes(ctx, w.changes)
+		err = in.addSizes(ctx, found)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compare trees: %w", err)
 	}
-	slices.SortStableFunc(w.changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(found, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	if from == in.MergeBase && to == in.Tip {
-		in.work = slices.Clone(w.changes)
+		in.work = slices.Clone(found)
 	}
-	return w.changes, nil
+	return found, nil
 }
 
 // addTargets adds the targets of symbolic links.
@@ -87,22 +87,22 @@ func (w *treeWalk) addTargets() error {
 }
 
 // addSizes adds the sizes of the new contents.
-func (in *Incoming) addSizes(ctx context.Context, changes []Change) error {
+func (q *quarantine) addSizes(ctx context.Context, changes []Change) error {
 	var unknown []ObjectID
 	for _, c := range changes {
-		if _, known := in.sizes[c.New]; !known && c.NewMode != 0 && c.NewMode != ModeSubmodule {
+		if _, known := q.sizes[c.New]; !known && c.NewMode != 0 && c.NewMode != ModeSubmodule {
 			unknown = append(unknown, c.New)
 		}
 	}
-	old, err := in.describe(ctx, unknown)
+	old, err := q.describe(ctx, unknown)
 	if err != nil {
 		return err
 	}
 	for _, object := range old {
-		in.sizes[object.ID] = object.Size
+		q.sizes[object.ID] = object.Size
 	}
 	for i := range changes {
-		changes[i].Size = in.sizes[changes[i].New]
+		changes[i].Size = q.sizes[changes[i].New]
 	}
 	return nil
 }

@@ -67,7 +67,7 @@
 //
 // # Invariants
 //
-// One function starts git ([Host] start): with an environment made from nothing, an
+// One function starts git (engine.start): with an environment made from nothing, an
 // explicit repository, a process group that is killed with everything in it when the
 // context ends, and limits of time, memory and output. It refuses a folder below the
 // root of the workspaces. Hooks, garbage collection in the background, redirects,

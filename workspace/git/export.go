@@ -38,8 +38,8 @@ func (in *Incoming) WritePatch(ctx context.Context, w io.Writer, commit ObjectID
 }
 
 // show makes a commit a branch of the quarantine, for commands that want one.
-func (in *Incoming) show(ctx context.Context, commit ObjectID) error {
-	_, err := in.run(ctx, in.command("update-ref", outRef, commit.String()))
+func (q *quarantine) show(ctx context.Context, commit ObjectID) error {
+	_, err := q.run(ctx, q.command("update-ref", outRef, commit.String()))
 	return err
 }
 
@@ -104,15 +104,15 @@ func (in *Incoming) DeliverLocal(ctx context.Context, repository string, to Bran
 
 // localHead returns the commit of a branch of the user, zero if the branch does not
 // exist.
-func (s *Store) localHead(ctx context.Context, repository, gitDir string, b Branch) (ObjectID, error) {
-	out, err := s.host.run(ctx, command{
-		dir: repository, repository: gitDir, args: []string{"for-each-ref", "--format=%(objectname) %(refname)", b.ref()},
+func (b *bareRepository) localHead(ctx context.Context, repository, gitDir string, branch Branch) (ObjectID, error) {
+	out, err := b.host.run(ctx, command{
+		dir: repository, repository: gitDir, args: []string{"for-each-ref", "--format=%(objectname) %(refname)", branch.ref()},
 	})
 	if err != nil {
 		return ObjectID{}, err
 	}
 	for line := range strings.Lines(string(out)) {
-		if id, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); name == b.ref() {
+		if id, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); name == branch.ref() {
 			return ParseObjectID(id)
 		}
 	}

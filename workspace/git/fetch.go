@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Source says what a Fetch reads.
@@ -33,6 +34,13 @@ type Source struct {
 	// LFS says that the objects of Git LFS that the base needs in Paths are fetched too; see
 	// [Store.Objects].
 	LFS bool
+}
+
+// fetcher brings the branches of a remote, or single commits of it, into a store.
+type fetcher struct {
+	*bareRepository
+	fetching sync.Mutex // one Fetch at a time
+	fetched  bool       // whether a Fetch of this process has succeeded; needs fetching
 }
 
 // Fetched describes what the store holds of its remote.
@@ -81,8 +89,8 @@ func (s *Store) Fetch(ctx context.Context, from Source) (Fetched, error) {
 
 // Look returns the source as the remote has it now, and reads no object of it. The
 // errors are those of Fetch.
-func (s *Store) Look(ctx context.Context, from Source) (Fetched, error) {
-	return s.listRemote(ctx, from)
+func (f *fetcher) Look(ctx context.Context, from Source) (Fetched, error) {
+	return f.listRemote(ctx, from)
 }
 
 // isDamage reports whether the store, not the remote, may be the cause of an error.
@@ -95,36 +103,36 @@ func isDamage(err error) bool {
 	return true
 }
 
-// fetch does the work of Fetch; s.fetching must be held.
-func (s *Store) fetch(ctx context.Context, from Source) (Fetched, error) {
-	there, err := s.listRemote(ctx, from)
+// fetch does the work of Fetch; f.fetching must be held.
+func (f *fetcher) fetch(ctx context.Context, from Source) (Fetched, error) {
+	there, err := f.listRemote(ctx, from)
 	if err != nil {
 		return Fetched{}, err
 	}
-	here, err := s.refs(ctx)
+	here, err := f.refs(ctx)
 	if err != nil {
-		return Fetched{}, fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+		return Fetched{}, fmt.Errorf("fetch %s: %w: %w", f.remote, ErrStore, err)
 	}
 	wanted := map[string]ObjectID{there.Base.tracking(): there.Head}
 	for b, id := range there.Branches {
 		wanted[b.tracking()] = id
 	}
-	shallow, err := readShallow(s.repository())
+	shallow, err := readShallow(f.repository())
 	if err != nil {
-		return Fetched{}, fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+		return Fetched{}, fmt.Errorf("fetch %s: %w: %w", f.remote, ErrStore, err)
 	}
-	deepen := shallow != "" && !s.fetched
+	deepen := shallow != "" && !f.fetched
 	if maps.Equal(here, wanted) && !deepen {
 		return there, nil
 	}
 	stale := slices.DeleteFunc(slices.Collect(maps.Keys(here)), func(ref string) bool { return !wanted[ref].IsZero() || ref == seedRef })
-	if err := s.deleteRefs(ctx, stale...); err != nil {
+	if err := f.deleteRefs(ctx, stale...); err != nil {
 		return Fetched{}, err
 	}
 	if len(here) == 0 && from.Seed != "" {
-		s.seed(ctx, from.Seed)
-		if shallow, err = readShallow(s.repository()); err != nil {
-			return Fetched{}, fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+		f.seed(ctx, from.Seed)
+		if shallow, err = readShallow(f.repository()); err != nil {
+			return Fetched{}, fmt.Errorf("fetch %s: %w: %w", f.remote, ErrStore, err)
 		}
 		deepen = shallow != ""
 	}
@@ -132,29 +140,29 @@ func (s *Store) fetch(ctx context.Context, from Source) (Fetched, error) {
 	if deepen {
 		args = append(args, "--unshallow")
 	}
-	args = append(args, "--", s.remote.url, "+"+there.Base.ref()+":"+there.Base.tracking())
+	args = append(args, "--", f.remote.url, "+"+there.Base.ref()+":"+there.Base.tracking())
 	if from.Prefix != "" {
 		args = append(args, "+refs/heads/"+from.Prefix+"*:"+trackingPrefix+from.Prefix+"*")
 	}
-	if err := s.fetchFrom(ctx, s.remote, command{args: args}); err != nil {
+	if err := f.fetchFrom(ctx, f.remote, command{args: args}); err != nil {
 		return Fetched{}, err
 	}
-	if err := s.deleteRefs(ctx, seedRef); err != nil {
+	if err := f.deleteRefs(ctx, seedRef); err != nil {
 		return Fetched{}, err
 	}
-	here, err = s.refs(ctx)
+	here, err = f.refs(ctx)
 	if err != nil {
-		return Fetched{}, fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+		return Fetched{}, fmt.Errorf("fetch %s: %w: %w", f.remote, ErrStore, err)
 	}
-	s.joinPacks(ctx)
-	return s.collect(here, there.Base, from.Prefix)
+	f.joinPacks(ctx)
+	return f.collect(here, there.Base, from.Prefix)
 }
 
 // collect returns the branches that the references of the store name.
-func (s *Store) collect(refs map[string]ObjectID, base Branch, prefix string) (Fetched, error) {
-	f := Fetched{Base: base, Head: refs[base.tracking()], Branches: map[Branch]ObjectID{}}
-	if f.Head.IsZero() {
-		return Fetched{}, fmt.Errorf("fetch %s: %w: git did not take the branch %s, and does not say why", s.remote, ErrStore, base)
+func (f *fetcher) collect(refs map[string]ObjectID, base Branch, prefix string) (Fetched, error) {
+	found := Fetched{Base: base, Head: refs[base.tracking()], Branches: map[Branch]ObjectID{}}
+	if found.Head.IsZero() {
+		return Fetched{}, fmt.Errorf("fetch %s: %w: git did not take the branch %s, and does not say why", f.remote, ErrStore, base)
 	}
 	for ref, id := range refs {
 		name, ok := strings.CutPrefix(ref, trackingPrefix+prefix)
@@ -162,31 +170,31 @@ func (s *Store) collect(refs map[string]ObjectID, base Branch, prefix string) (F
 			continue
 		}
 		if b, err := ParseBranch(prefix + name); err == nil && b != base {
-			f.Branches[b] = id
+			found.Branches[b] = id
 		}
 	}
-	return f, nil
+	return found, nil
 }
 
 // fetchFrom runs a fetch into the store. Nothing is left of one that fails, which may have
 // written gigabytes.
-func (s *Store) fetchFrom(ctx context.Context, remote Remote, c command) error {
-	c.dir, c.repository, c.remote = s.dir, s.repository(), &remote
-	c.timeout, c.fileSize = s.host.limits.history, s.host.limits.storeFile
-	_, err := s.host.run(ctx, c)
+func (b *bareRepository) fetchFrom(ctx context.Context, remote Remote, c command) error {
+	c.dir, c.repository, c.remote = b.dir, b.repository(), &remote
+	c.timeout, c.fileSize = b.host.limits.history, b.host.limits.storeFile
+	_, err := b.host.run(ctx, c)
 	if err == nil {
 		return nil
 	}
-	s.packs.Lock()
-	defer s.packs.Unlock()
-	if left := repairPacks(s.packFolder()); left != nil {
-		s.host.log.WarnContext(ctx, "what a fetch left is not deleted, or the store is damaged", "store", s.dir, "error", left)
+	b.packs.Lock()
+	defer b.packs.Unlock()
+	if left := repairPacks(b.packFolder()); left != nil {
+		b.host.log.WarnContext(ctx, "what a fetch left is not deleted, or the store is damaged", "store", b.dir, "error", left)
 	}
 	return remote.explain(c.args[0], err)
 }
 
 // deleteRefs deletes references of the store. A missing one is not an error.
-func (s *Store) deleteRefs(ctx context.Context, refs ...string) error {
+func (b *bareRepository) deleteRefs(ctx context.Context, refs ...string) error {
 	if len(refs) == 0 {
 		return nil
 	}
@@ -194,11 +202,11 @@ func (s *Store) deleteRefs(ctx context.Context, refs ...string) error {
 	for _, ref := range refs {
 		fmt.Fprintf(&input, "delete %s\n", ref)
 	}
-	_, err := s.host.run(ctx, command{
-		dir: s.dir, repository: s.repository(), stdin: strings.NewReader(input.String()), args: []string{"update-ref", "--stdin"},
+	_, err := b.host.run(ctx, command{
+		dir: b.dir, repository: b.repository(), stdin: strings.NewReader(input.String()), args: []string{"update-ref", "--stdin"},
 	})
 	if err != nil {
-		return fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+		return fmt.Errorf("fetch %s: %w: %w", b.remote, ErrStore, err)
 	}
 	return nil
 }
@@ -208,20 +216,20 @@ const seedRef = "refs/symphony/seed"
 
 // seed fetches the newest commit of a clone on this machine, with its history if the
 // clone has that. It only saves time, so a failure is not an error.
-func (s *Store) seed(ctx context.Context, folder string) {
+func (f *fetcher) seed(ctx context.Context, folder string) {
 	remote := fileRemote(folder)
 	fetch := func(depth ...string) error {
 		args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no"}, depth...)
-		return s.fetchFrom(ctx, remote, command{bare: []string{folder}, args: append(args, "--", remote.url, "+HEAD:"+seedRef)})
+		return f.fetchFrom(ctx, remote, command{bare: []string{folder}, args: append(args, "--", remote.url, "+HEAD:"+seedRef)})
 	}
-	err := s.host.checkFolder(folder)
+	err := f.host.checkFolder(folder)
 	if err == nil {
 		if !isWhole(folder) || fetch() != nil {
 			err = fetch("--depth=1")
 		}
 	}
 	if err != nil {
-		s.host.log.DebugContext(ctx, "store not seeded from the clone: everything comes over the network", "clone", folder, "error", err)
+		f.host.log.DebugContext(ctx, "store not seeded from the clone: everything comes over the network", "clone", folder, "error", err)
 	}
 }
 
@@ -235,23 +243,23 @@ func isWhole(folder string) bool {
 
 // joinPacks joins the packs of the store if there are many. Objects that no branch
 // leads to any more are kept: work that started from them may be under way.
-func (s *Store) joinPacks(ctx context.Context) {
-	packs, err := filepath.Glob(filepath.Join(escapeGlob(s.packFolder()), "pack-*.pack"))
-	if err != nil || len(packs) <= s.host.limits.packFiles {
+func (b *bareRepository) joinPacks(ctx context.Context) {
+	packs, err := filepath.Glob(filepath.Join(escapeGlob(b.packFolder()), "pack-*.pack"))
+	if err != nil || len(packs) <= b.host.limits.packFiles {
 		return
 	}
-	s.packs.Lock()
-	defer s.packs.Unlock()
-	if _, err := s.host.run(ctx, command{
-		dir: s.dir, repository: s.repository(), timeout: s.host.limits.network, args: []string{"repack", "-a", "-d", "-k", "-q", "-n"},
+	b.packs.Lock()
+	defer b.packs.Unlock()
+	if _, err := b.host.run(ctx, command{
+		dir: b.dir, repository: b.repository(), timeout: b.host.limits.network, args: []string{"repack", "-a", "-d", "-k", "-q", "-n"},
 	}); err != nil {
-		s.host.log.WarnContext(ctx, "packs of the store not joined", "store", s.dir, "error", err)
+		b.host.log.WarnContext(ctx, "packs of the store not joined", "store", b.dir, "error", err)
 	}
 }
 
 // packFiles returns the names of the store's packs and of what belongs to them.
-func (s *Store) packFiles() ([]string, error) {
-	entries, err := os.ReadDir(s.packFolder())
+func (b *bareRepository) packFiles() ([]string, error) {
+	entries, err := os.ReadDir(b.packFolder())
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func (r FileRef) String() string { return r.name }
 // Everything happens in a repository of its own, which is empty at first and deleted by
 // Close. What others have pushed is read with the limits for the work of agents.
 type FileRefs struct {
-	store *Store // of a temporary folder, which no other process opens
+	store *bareRepository // of a temporary folder, which no other process opens
 }
 
 const (
@@ -63,7 +63,7 @@ func (h *Host) FileRefs(remote Remote) (*FileRefs, error) {
 	h.removeOldFileRefs(time.Now())
 	dir, err := os.MkdirTemp(h.dir, fileRefsFolder)
 	if err == nil {
-		f := &FileRefs{&Store{host: h, remote: remote, dir: dir}}
+		f := &FileRefs{&bareRepository{host: h.engine, remote: remote, dir: dir}}
 		if err = makeRepository(f.store.repository()); err == nil {
 			return f, nil
 		}

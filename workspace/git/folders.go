@@ -11,28 +11,26 @@ import (
 // Names returns the names in each of these folders of a commit, by folder; "." is the
 // top. A folder that the commit does not have is left out. The error for trees that are
 // larger than the limits is a [Refusal].
-func (in *Incoming) Names(ctx context.Context, commit ObjectID, folders []string) (map[string][]string, error) {
+func (q *quarantine) Names(ctx context.Context, commit ObjectID, folders []string) (map[string][]string, error) {
 	if len(folders) == 0 {
 		return nil, nil
 	}
-	objects, err := in.store.host.openObjects(ctx, in.command(), nil)
-	if err != nil {
-		return nil, fmt.Errorf("read folders: %w", err)
-	}
-	w := &treeWalk{objects: objects, limits: in.store.host.limits}
-	trees := map[string][]treeEntry{} // by folder
 	names := map[string][]string{}
-	trees["."], err = w.read(commit.String() + "^{tree}")
-	for _, folder := range folders {
-		if err != nil {
-			break
+	err := q.store.host.readTrees(ctx, q.command(), func(w *treeWalk) error {
+		top, err := w.read(commit.String() + "^{tree}")
+		trees := map[string][]treeEntry{".": top} // by folder
+		for _, folder := range folders {
+			if err != nil {
+				return err
+			}
+			var entries []treeEntry
+			if entries, err = w.folder(trees, path.Clean(folder)); entries != nil {
+				names[folder] = entryNames(entries)
+			}
 		}
-		var entries []treeEntry
-		if entries, err = w.folder(trees, path.Clean(folder)); entries != nil {
-			names[folder] = entryNames(entries)
-		}
-	}
-	if err = objects.close(err); err != nil {
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read folders: %w", err)
 	}
 	return names, nil

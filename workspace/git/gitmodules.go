@@ -28,9 +28,9 @@ type moduleEntry struct{ name, path, address string }
 
 // readModules returns the submodules that a .gitmodules names. git only reads the blob:
 // it starts nothing that stands in it, and includes no other file.
-func (s *Store) readModules(ctx context.Context, blob ObjectID) ([]moduleEntry, error) {
-	out, err := s.host.run(ctx, command{
-		dir: s.dir, repository: s.repository(), confined: true,
+func (m *moduleStores) readModules(ctx context.Context, blob ObjectID) ([]moduleEntry, error) {
+	out, err := m.host.run(ctx, command{
+		dir: m.dir, repository: m.repository(), confined: true,
 		args: []string{"config", "--blob", blob.String(), "--no-includes", "-z", "--list"},
 	})
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -26,6 +25,11 @@ type Config struct {
 
 // Host starts git.
 type Host struct {
+	*engine
+}
+
+// engine starts git, and nothing else does.
+type engine struct {
 	dir        string // absolute, without symbolic links
 	workspaces string // the same, as far as it exists
 	git        string // absolute path of the program
@@ -97,7 +101,7 @@ func (v version) less(w version) bool {
 // run has left. The errors are
 // [ErrNoGit] and [ErrFolder].
 func Open(ctx context.Context, cfg Config) (*Host, error) {
-	h := &Host{log: cfg.Log, limits: defaultLimits}
+	h := &Host{engine: &engine{log: cfg.Log, limits: defaultLimits}}
 	var err error
 	if h.workspaces, err = resolve(cfg.Workspaces); err != nil {
 		return nil, fmt.Errorf("workspace.root %q: %w: %w", cfg.Workspaces, ErrFolder, err)
@@ -143,26 +147,24 @@ func (h *Host) makeDir(dir string) error {
 	return nil
 }
 
-var versionLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^git version ([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?`)
-})
+var versionLine = regexp.MustCompile(`^git version ([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?`)
 
 // readVersion asks git for its version.
-func (h *Host) readVersion(ctx context.Context) (version, error) {
-	out, err := h.run(ctx, command{args: []string{"version"}, dir: h.dir})
+func (e *engine) readVersion(ctx context.Context) (version, error) {
+	out, err := e.run(ctx, command{args: []string{"version"}, dir: e.dir})
 	if err != nil {
-		return version{}, fmt.Errorf("ask %s for its version: %w: %w", h.git, ErrNoGit, err)
+		return version{}, fmt.Errorf("ask %s for its version: %w: %w", e.git, ErrNoGit, err)
 	}
-	m := versionLine().FindSubmatch(out)
+	m := versionLine.FindSubmatch(out)
 	if m == nil {
-		return version{}, fmt.Errorf("ask %s for its version: %w: it answers %q; install git %v or newer", h.git, ErrNoGit, sanitize(string(out)), oldest)
+		return version{}, fmt.Errorf("ask %s for its version: %w: it answers %q; install git %v or newer", e.git, ErrNoGit, sanitize(string(out)), oldest)
 	}
 	var v version
 	for i := range v {
 		v[i], _ = strconv.Atoi(string(m[i+1])) // 0 for a part that is missing
 	}
 	if v.less(oldest) {
-		return version{}, fmt.Errorf("%s: %w: version %v is too old; install git %v or newer", h.git, ErrNoGit, v, oldest)
+		return version{}, fmt.Errorf("%s: %w: version %v is too old; install git %v or newer", e.git, ErrNoGit, v, oldest)
 	}
 	return v, nil
 }
@@ -175,13 +177,13 @@ func (h *Host) Program() string { return h.git }
 
 // checkFolder returns an error if git must not be started in a folder: it is below the
 // root of the workspaces, or cannot be resolved.
-func (h *Host) checkFolder(folder string) error {
+func (e *engine) checkFolder(folder string) error {
 	path, err := resolve(folder)
 	if err != nil {
 		return fmt.Errorf("start git in %s: %w: %w", folder, ErrFolder, err)
 	}
-	if isBelow(path, h.workspaces) {
-		return fmt.Errorf("start git in %s: %w: an agent can write there, because it is below workspace.root %s", folder, ErrFolder, h.workspaces)
+	if isBelow(path, e.workspaces) {
+		return fmt.Errorf("start git in %s: %w: an agent can write there, because it is below workspace.root %s", folder, ErrFolder, e.workspaces)
 	}
 	return nil
 }
@@ -216,10 +218,10 @@ func isBelow(path, folder string) bool {
 }
 
 // safePath returns the folders of a PATH in which an agent cannot put programs.
-func (h *Host) safePath(path string) string {
+func (e *engine) safePath(path string) string {
 	var folders []string
 	for _, folder := range filepath.SplitList(path) {
-		if real, err := resolve(folder); err == nil && !isBelow(real, h.workspaces) {
+		if real, err := resolve(folder); err == nil && !isBelow(real, e.workspaces) {
 			folders = append(folders, folder)
 		}
 	}

@@ -162,7 +162,7 @@ func TestBombsAreRefusedBeforeTheyCost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { d.refused(t, c.p.harvested(deltaTip), c.reason) })
 	}
-	small := *d.host
+	small := *d.host.engine
 	small.limits.pack = 1000
 	host := d.store.host
 	d.store.host = &small

@@ -18,27 +18,27 @@ const processMark = "SYMPHONY_GIT="
 const leftTime = 2 * time.Second
 
 // ownMark returns the variable for the children of this process.
-func (h *Host) ownMark() string {
+func (e *engine) ownMark() string {
 	pid := os.Getpid()
-	return processMark + strconv.Itoa(pid) + "-" + startOf(pid) + " " + h.dir
+	return processMark + strconv.Itoa(pid) + "-" + startOf(pid) + " " + e.dir
 }
 
 // endLeft kills the processes that a killed run has left: with the run git itself ends, but a
 // child that waits for a server, as for the end of a push, may wait there for minutes and
 // change the remote later. Those of a process that is alive are not touched.
-func (h *Host) endLeft(ctx context.Context) {
+func (e *engine) endLeft(ctx context.Context) {
 	uid := uint32(os.Geteuid())
 	killed := map[int]string{} // start times by process id
 	names, _ := os.ReadDir("/proc")
 	for _, name := range names {
 		pid, err := strconv.Atoi(name.Name())
-		if err != nil || pid == os.Getpid() || !h.isLeft(pid, uid) {
+		if err != nil || pid == os.Getpid() || !e.isLeft(pid, uid) {
 			continue
 		}
 		start := startOf(pid)
 		if syscall.Kill(pid, syscall.SIGKILL) == nil {
 			killed[pid] = start
-			h.log.WarnContext(ctx, "ended a git of a run that was killed", "pid", pid)
+			e.log.WarnContext(ctx, "ended a git of a run that was killed", "pid", pid)
 		}
 	}
 	for deadline := time.Now().Add(leftTime); len(killed) > 0 && time.Now().Before(deadline); {
@@ -53,7 +53,7 @@ func (h *Host) endLeft(ctx context.Context) {
 
 // isLeft reports whether a process of this user belongs to a git that a dead process started in
 // the folder of our stores.
-func (h *Host) isLeft(pid int, uid uint32) bool {
+func (e *engine) isLeft(pid int, uid uint32) bool {
 	var owner syscall.Stat_t
 	if syscall.Stat(procFile(pid, "environ"), &owner) != nil || owner.Uid != uid {
 		return false
@@ -70,7 +70,7 @@ func (h *Host) isLeft(pid int, uid uint32) bool {
 	id, dir, _ := bytes.Cut(mark, []byte(" "))
 	parent, start, _ := bytes.Cut(id, []byte("-"))
 	starter, err := strconv.Atoi(string(parent))
-	return err == nil && string(dir) == h.dir && startOf(starter) != string(start)
+	return err == nil && string(dir) == e.dir && startOf(starter) != string(start)
 }
 
 // startOf returns the time at which a process started, in clock ticks since boot; empty if

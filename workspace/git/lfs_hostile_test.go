@@ -325,7 +325,7 @@ func TestSavedObjectsAreCheckedWhenTheyAreRead(t *testing.T) {
 		changed.OID + "\nchanged\n":         {says: unreadable + "a line does not name an object"},
 		strings.Repeat("0", 10_000) + "\nx": {says: unreadable + "bufio: buffer full"},
 	} {
-		in.taken = nil
+		clear(in.taken)
 		err := in.TakeSaved(strings.NewReader(text), []NewObject{{changed, "big.bin"}})
 		if test.says == "" && err != nil || test.says != "" && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), test.says)) {
 			t.Errorf("%q: %v, want %q", text, err, test.says)

@@ -23,6 +23,13 @@ import (
 // copies.
 const lfsName = "lfs"
 
+// lfsStore keeps the objects of Git LFS of a store.
+type lfsStore struct {
+	*bareRepository
+	busy  chan struct{}           // has room for one who reads trees for Git LFS, or fetches its objects
+	trees map[lfsTree][]pointerAt // that were read; needs busy
+}
+
 // Objects says which objects of Git LFS a workspace gets. nil means none: its files in
 // Git LFS stay pointers.
 type Objects struct {
@@ -37,18 +44,18 @@ func (o *Objects) Len() int { return len(o.pointers) }
 // It downloads those that the store does not have. The commits are those of the remote.
 // It fails with the errors of a Fetch, and [ErrLFS] for an object that is missing on the
 // server, or is not what its pointer says.
-func (s *Store) Objects(ctx context.Context, paths []string, commits ...ObjectID) (*Objects, error) {
+func (s *lfsStore) Objects(ctx context.Context, paths []string, commits ...ObjectID) (*Objects, error) {
 	fail := func(err error) (*Objects, error) {
 		return nil, fmt.Errorf("fetch the objects of Git LFS of %s: %w", s.remote, err)
 	}
 	select {
-	case s.lfs <- struct{}{}:
-		defer func() { <-s.lfs }()
+	case s.busy <- struct{}{}:
+		defer func() { <-s.busy }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if s.trees == nil || len(s.trees) > 100 {
-		s.trees = map[lfsTree][]pointerAt{}
+	if len(s.trees) > 100 {
+		clear(s.trees)
 	}
 	all, files := map[string]pointerAt{}, map[pointerAt]bool{}
 	for _, commit := range commits {
@@ -82,10 +89,10 @@ func (s *Store) Objects(ctx context.Context, paths []string, commits ...ObjectID
 	return objects, nil
 }
 
-func (s *Store) lfsFolder() string { return filepath.Join(s.dir, lfsName) }
+func (s *lfsStore) lfsFolder() string { return filepath.Join(s.dir, lfsName) }
 
 // fetchObjects brings objects from the remote into the store.
-func (s *Store) fetchObjects(ctx context.Context, missing []pointerAt) error {
+func (s *lfsStore) fetchObjects(ctx context.Context, missing []pointerAt) error {
 	slices.SortStableFunc(missing, func(a, b pointerAt) int { return strings.Compare(a.OID, b.OID) })
 	if len(missing) == 0 {
 		return nil
@@ -102,7 +109,7 @@ func (s *Store) fetchObjects(ctx context.Context, missing []pointerAt) error {
 }
 
 // copyLocal copies objects from a repository of the user on this machine.
-func (s *Store) copyLocal(ctx context.Context, folder string, missing []pointerAt) error {
+func (s *lfsStore) copyLocal(ctx context.Context, folder string, missing []pointerAt) error {
 	from, err := s.localObjects(ctx, folder)
 	if err != nil {
 		return err
@@ -124,7 +131,7 @@ func (s *Store) copyLocal(ctx context.Context, folder string, missing []pointerA
 }
 
 // localObjects returns the folder with the objects of a repository of the user.
-func (s *Store) localObjects(ctx context.Context, folder string) (string, error) {
+func (s *lfsStore) localObjects(ctx context.Context, folder string) (string, error) {
 	out, err := s.host.run(ctx, command{dir: folder, args: []string{"rev-parse", "--git-common-dir"}})
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: it is not a repository, or belongs to another user: %w", folder, ErrFolder, err)
@@ -137,7 +144,7 @@ func (s *Store) localObjects(ctx context.Context, folder string) (string, error)
 }
 
 // download brings objects of one list into the store.
-func (s *Store) download(ctx context.Context, missing []pointerAt) error {
+func (s *lfsStore) download(ctx context.Context, missing []pointerAt) error {
 	server, err := s.lfsServer(ctx)
 	if err != nil {
 		return err
@@ -274,7 +281,7 @@ func copyObject(to io.Writer, from io.Reader, p Pointer) error {
 }
 
 // removeDrafts removes what a killed run was writing.
-func (s *Store) removeDrafts() error {
+func (s *lfsStore) removeDrafts() error {
 	drafts, err := filepath.Glob(filepath.Join(escapeGlob(s.lfsFolder()), draftPrefix+"*"))
 	indexes, err2 := filepath.Glob(filepath.Join(escapeGlob(s.dir), indexPrefix+"*"))
 	for _, name := range append(drafts, indexes...) {

@@ -65,7 +65,7 @@ type lfsTree struct {
 // pointers returns the pointers in the tree of a commit of the store that .gitattributes
 // makes files in Git LFS: those that a checkout with paths has. The error for more than
 // the limits is [ErrTooBig].
-func (s *Store) pointers(ctx context.Context, commit ObjectID, paths []string) ([]pointerAt, error) {
+func (s *lfsStore) pointers(ctx context.Context, commit ObjectID, paths []string) ([]pointerAt, error) {
 	entries, err := s.pointerEntries(ctx, commit, paths)
 	if err != nil || len(entries) == 0 {
 		return nil, err
@@ -97,10 +97,8 @@ func (s *Store) pointers(ctx context.Context, commit ObjectID, paths []string) (
 
 // pointerEntries returns the files of a commit that hold a pointer, whatever
 // .gitattributes says.
-func (s *Store) pointerEntries(ctx context.Context, commit ObjectID, paths []string) ([]pointerAt, error) {
-	out, err := s.host.run(ctx, command{
-		dir: s.dir, repository: s.repository(), confined: true, args: []string{"ls-tree", "-r", "-l", "-z", "--full-tree", commit.String()},
-	})
+func (s *lfsStore) pointerEntries(ctx context.Context, commit ObjectID, paths []string) ([]pointerAt, error) {
+	out, err := s.host.run(ctx, s.command("ls-tree", "-r", "-l", "-z", "--full-tree", commit.String()))
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +127,7 @@ func (s *Store) pointerEntries(ctx context.Context, commit ObjectID, paths []str
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	objects, err := s.host.openObjects(ctx, command{dir: s.dir, repository: s.repository(), confined: true}, requests(ids))
+	objects, err := s.host.openObjects(ctx, s.command(), requests(ids))
 	if err != nil {
 		return nil, err
 	}
@@ -165,13 +163,11 @@ const indexPrefix = "index-"
 
 // filtered returns the files of a commit that are in Git LFS, as its .gitattributes
 // says. git alone knows the rules; it reads the attributes from an index of our own.
-func (s *Store) filtered(ctx context.Context, commit ObjectID, files []pointerAt) (map[string]bool, error) {
+func (s *lfsStore) filtered(ctx context.Context, commit ObjectID, files []pointerAt) (map[string]bool, error) {
 	index := filepath.Join(s.dir, indexPrefix+rand.Text())
 	defer os.Remove(index)
-	c := command{
-		dir: s.dir, repository: s.repository(), confined: true, env: []string{"GIT_INDEX_FILE=" + index},
-		args: []string{"read-tree", commit.String()},
-	}
+	c := s.command("read-tree", commit.String())
+	c.env = []string{"GIT_INDEX_FILE=" + index}
 	if _, err := s.host.run(ctx, c); err != nil {
 		return nil, err
 	}

@@ -14,9 +14,9 @@ import (
 // SaveObjects writes the objects of Git LFS that were taken with the work, for
 // [Incoming.TakeSaved] of the same work when the workspace no longer has them. Each stands
 // behind a line with its id and its size.
-func (in *Incoming) SaveObjects(w io.Writer) error {
-	for _, p := range in.taken {
-		f, err := os.Open(filepath.Join(in.lfsFolder(), p.file()))
+func (t *takenObjects) SaveObjects(w io.Writer) error {
+	for _, p := range t.taken {
+		f, err := os.Open(filepath.Join(t.lfsFolder(), p.file()))
 		if err != nil {
 			return fmt.Errorf("save the objects of Git LFS: %w", err)
 		}
@@ -34,7 +34,7 @@ func (in *Incoming) SaveObjects(w io.Writer) error {
 // TakeSaved takes objects into the quarantine from what SaveObjects has written, and
 // checks the SHA-256 of each. It skips other objects, and leaves out those that were not
 // saved. If the text is not what SaveObjects writes, the error is a [Refusal].
-func (in *Incoming) TakeSaved(r io.Reader, objects []NewObject) error {
+func (t *takenObjects) TakeSaved(r io.Reader, objects []NewObject) error {
 	wanted := map[Pointer]NewObject{}
 	for _, o := range objects {
 		wanted[o.Pointer] = o
@@ -60,7 +60,7 @@ func (in *Incoming) TakeSaved(r io.Reader, objects []NewObject) error {
 			}
 			continue
 		}
-		if err := in.takeObject(from, o); err != nil {
+		if err := t.takeObject(from, o); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ type lfsServer struct {
 }
 
 // lfsServer returns the server for one list of objects and what follows.
-func (s *Store) lfsServer(ctx context.Context) (*lfsServer, error) {
+func (s *lfsStore) lfsServer(ctx context.Context) (*lfsServer, error) {
 	remote, err := s.remote.authorized(ctx)
 	if err != nil {
 		return nil, err

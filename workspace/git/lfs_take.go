@@ -92,11 +92,17 @@ func (h *Host) ObjectsCommand(objects []NewObject) Command {
 	return c
 }
 
+// takenObjects are the objects of Git LFS in a quarantine, beside the work.
+type takenObjects struct {
+	*quarantine
+	taken map[string]Pointer // by their id
+}
+
 // TakeObjects takes objects into the quarantine, from what the command for them prints,
 // and checks the SHA-256 of each. Those that the workspace does not have are left out;
 // see [Incoming.Object]. r must return an error, not io.EOF, if the command failed. If
 // the output is not that of the command, the error is a [Refusal].
-func (in *Incoming) TakeObjects(r io.Reader, objects []NewObject) error {
+func (t *takenObjects) TakeObjects(r io.Reader, objects []NewObject) error {
 	from := bufio.NewReader(r)
 	for _, o := range objects {
 		flag, err := from.ReadByte()
@@ -108,7 +114,7 @@ func (in *Incoming) TakeObjects(r io.Reader, objects []NewObject) error {
 		case flag != '+':
 			return refuse("the objects of Git LFS cannot be read: %q is in the place of one", flag)
 		}
-		if err := in.takeObject(from, o); err != nil {
+		if err := t.takeObject(from, o); err != nil {
 			return err
 		}
 	}
@@ -129,9 +135,9 @@ func unreadable(err error) error {
 }
 
 // takeObject takes the next bytes of a stream into the quarantine as an object.
-func (in *Incoming) takeObject(from io.Reader, o NewObject) error {
+func (t *takenObjects) takeObject(from io.Reader, o NewObject) error {
 	one := &exactly{r: from, left: o.Size}
-	err := writeObject(in.lfsFolder(), o.Pointer, one)
+	err := writeObject(t.lfsFolder(), o.Pointer, one)
 	switch {
 	case errors.Is(err, ErrLFS) && one.err == nil:
 		return refuse("%q is in Git LFS, and the workspace has something else in the place of its object; write the file again, and commit it", sanitize(o.Path))
@@ -140,10 +146,7 @@ func (in *Incoming) takeObject(from io.Reader, o NewObject) error {
 	case err != nil:
 		return fmt.Errorf("take the objects of Git LFS: %w", err)
 	}
-	if in.taken == nil {
-		in.taken = map[string]Pointer{}
-	}
-	in.taken[o.OID] = o.Pointer
+	t.taken[o.OID] = o.Pointer
 	return nil
 }
 
@@ -169,20 +172,20 @@ func (e *exactly) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (in *Incoming) lfsFolder() string { return filepath.Join(in.dir, lfsName) }
+func (t *takenObjects) lfsFolder() string { return filepath.Join(t.dir, lfsName) }
 
 // Has reports whether an object of Git LFS was taken with the work.
-func (in *Incoming) Has(p Pointer) bool {
-	taken, ok := in.taken[p.OID]
+func (t *takenObjects) Has(p Pointer) bool {
+	taken, ok := t.taken[p.OID]
 	return ok && taken == p
 }
 
 // Object returns the content of an object of Git LFS that was taken with the work, or that
 // the store has; nil for another one.
-func (in *Incoming) Object(p Pointer) ([]byte, error) {
-	folder := in.store.lfsFolder()
-	if in.Has(p) {
-		folder = in.lfsFolder()
+func (t *takenObjects) Object(p Pointer) ([]byte, error) {
+	folder := t.store.lfsFolder()
+	if t.Has(p) {
+		folder = t.lfsFolder()
 	}
 	content, err := os.ReadFile(filepath.Join(folder, p.file()))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -193,9 +196,9 @@ func (in *Incoming) Object(p Pointer) ([]byte, error) {
 
 // WriteObjects writes the objects of Git LFS that were taken with the work into a folder, as
 // git-lfs keeps them, and returns their number. Without any, no folder is made.
-func (in *Incoming) WriteObjects(folder string) (int, error) {
-	for _, p := range in.taken {
-		f, err := os.Open(filepath.Join(in.lfsFolder(), p.file()))
+func (t *takenObjects) WriteObjects(folder string) (int, error) {
+	for _, p := range t.taken {
+		f, err := os.Open(filepath.Join(t.lfsFolder(), p.file()))
 		if err != nil {
 			return 0, fmt.Errorf("write the objects of the work: %w", err)
 		}
@@ -205,7 +208,7 @@ func (in *Incoming) WriteObjects(folder string) (int, error) {
 			return 0, fmt.Errorf("write the objects of the work: %w", err)
 		}
 	}
-	return len(in.taken), nil
+	return len(t.taken), nil
 }
 
 // IsNew reports whether the store does not have an object of the repository.
@@ -216,21 +219,21 @@ func (in *Incoming) IsNew(id ObjectID) bool {
 // UploadObjects brings the objects of Git LFS that were taken with the work to the remote,
 // for a branch. Those that the remote has are not sent. Do it before a push: what a branch
 // of the remote has, everybody must be able to check out. It fails with the errors of a push.
-func (in *Incoming) UploadObjects(ctx context.Context, to Branch) error {
-	objects := slices.SortedStableFunc(maps.Values(in.taken), func(a, b Pointer) int { return strings.Compare(a.OID, b.OID) })
+func (t *takenObjects) UploadObjects(ctx context.Context, to Branch) error {
+	objects := slices.SortedStableFunc(maps.Values(t.taken), func(a, b Pointer) int { return strings.Compare(a.OID, b.OID) })
 	for part := range slices.Chunk(objects, batchObjects) {
-		if err := in.upload(ctx, to, part); err != nil {
-			return fmt.Errorf("upload objects of Git LFS to %s: %w", in.store.remote, err)
+		if err := t.upload(ctx, to, part); err != nil {
+			return fmt.Errorf("upload objects of Git LFS to %s: %w", t.store.remote, err)
 		}
 	}
 	return nil
 }
 
-func (in *Incoming) upload(ctx context.Context, to Branch, objects []Pointer) error {
-	if folder := in.store.remote.Folder(); folder != "" {
-		return in.keepLocal(ctx, folder, objects)
+func (t *takenObjects) upload(ctx context.Context, to Branch, objects []Pointer) error {
+	if folder := t.store.remote.Folder(); folder != "" {
+		return t.keepLocal(ctx, folder, objects)
 	}
-	server, err := in.store.lfsServer(ctx)
+	server, err := t.store.lfsServer(ctx)
 	if err != nil {
 		return err
 	}
@@ -250,9 +253,9 @@ func (in *Incoming) upload(ctx context.Context, to Branch, objects []Pointer) er
 		if !needed {
 			return nil
 		}
-		p := in.taken[object.OID]
+		p := t.taken[object.OID]
 		content := func() (io.ReadCloser, int64, error) {
-			f, err := os.Open(filepath.Join(in.lfsFolder(), p.file()))
+			f, err := os.Open(filepath.Join(t.lfsFolder(), p.file()))
 			return f, p.Size, err
 		}
 		if _, typed := action.Header["Content-Type"]; !typed {
@@ -285,8 +288,8 @@ func (a lfsAction) with(name, value string) lfsAction {
 
 // keepLocal copies objects into a repository of the user on this machine. One that is there
 // stays as it is.
-func (in *Incoming) keepLocal(ctx context.Context, folder string, objects []Pointer) error {
-	to, err := in.store.localObjects(ctx, folder)
+func (t *takenObjects) keepLocal(ctx context.Context, folder string, objects []Pointer) error {
+	to, err := t.store.localObjects(ctx, folder)
 	if err != nil {
 		return err
 	}
@@ -294,7 +297,7 @@ func (in *Incoming) keepLocal(ctx context.Context, folder string, objects []Poin
 		if hasObject(to, p) {
 			continue
 		}
-		content, err := in.Object(p)
+		content, err := t.Object(p)
 		if err == nil {
 			err = writeObject(to, p, bytes.NewReader(content))
 		}

@@ -10,9 +10,9 @@ import (
 type Link struct{ Path, Target string }
 
 // Links returns the symbolic links of a commit that the remote has, such as the merge base.
-func (in *Incoming) Links(ctx context.Context, commit ObjectID) ([]Link, error) {
+func (q *quarantine) Links(ctx context.Context, commit ObjectID) ([]Link, error) {
 	var found []treeEntry
-	err := in.store.host.listTree(ctx, command{dir: in.dir, repository: in.dir}, commit, func(e treeEntry) {
+	err := q.store.host.listTree(ctx, command{dir: q.dir, repository: q.dir}, commit, func(e treeEntry) {
 		if e.mode == ModeLink {
 			found = append(found, e)
 		}
@@ -28,7 +28,7 @@ func (in *Incoming) Links(ctx context.Context, commit ObjectID) ([]Link, error) 
 			ids = append(ids, link.id)
 		}
 	}
-	err = in.ReadObjects(ctx, ids, func(object Object, r io.Reader) error {
+	err = q.ReadObjects(ctx, ids, func(object Object, r io.Reader) error {
 		text, err := io.ReadAll(io.LimitReader(r, maxTarget))
 		targets[object.ID] = string(text)
 		return err

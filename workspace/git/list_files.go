@@ -10,18 +10,18 @@ import (
 )
 
 // Files returns the objects of those files of a commit whose paths match, by their paths.
-func (s *Store) Files(ctx context.Context, commit ObjectID, match func(path string) bool) (map[string]string, error) {
-	return s.host.listFiles(ctx, command{dir: s.dir, repository: s.repository(), confined: true}, commit, match)
+func (b *bareRepository) Files(ctx context.Context, commit ObjectID, match func(path string) bool) (map[string]string, error) {
+	return b.host.listFiles(ctx, b.command(), commit, match)
 }
 
 // Files returns the same for a commit of the work, or one that it begins with.
-func (in *Incoming) Files(ctx context.Context, commit ObjectID, match func(path string) bool) (map[string]string, error) {
-	return in.store.host.listFiles(ctx, command{dir: in.dir, repository: in.dir}, commit, match)
+func (q *quarantine) Files(ctx context.Context, commit ObjectID, match func(path string) bool) (map[string]string, error) {
+	return q.store.host.listFiles(ctx, command{dir: q.dir, repository: q.dir}, commit, match)
 }
 
-func (h *Host) listFiles(ctx context.Context, c command, commit ObjectID, match func(path string) bool) (map[string]string, error) {
+func (e *engine) listFiles(ctx context.Context, c command, commit ObjectID, match func(path string) bool) (map[string]string, error) {
 	files := map[string]string{}
-	err := h.listTree(ctx, c, commit, func(e treeEntry) {
+	err := e.listTree(ctx, c, commit, func(e treeEntry) {
 		if match(e.name) {
 			files[e.name] = fmt.Sprintf("%o %s", uint32(e.mode), e.id)
 		}
@@ -34,9 +34,9 @@ func (h *Host) listFiles(ctx context.Context, c command, commit ObjectID, match 
 
 // listTree calls visit for each file of a commit; the name of its entry is the whole path. The
 // tree is read as a stream, because a repository can have a million files.
-func (h *Host) listTree(ctx context.Context, c command, commit ObjectID, visit func(treeEntry)) error {
+func (e *engine) listTree(ctx context.Context, c command, commit ObjectID, visit func(treeEntry)) error {
 	c.args, c.stdout = []string{"ls-tree", "-r", "-z", "--full-tree", commit.String()}, &treeLines{visit: visit}
-	_, err := h.run(ctx, c)
+	_, err := e.run(ctx, c)
 	return err
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // listRemote returns the source as the remote has it.
-func (s *Store) listRemote(ctx context.Context, from Source) (Fetched, error) {
+func (f *fetcher) listRemote(ctx context.Context, from Source) (Fetched, error) {
 	patterns := []string{"HEAD"}
 	if !from.Base.IsZero() {
 		patterns = append(patterns, from.Base.ref())
@@ -18,7 +18,7 @@ func (s *Store) listRemote(ctx context.Context, from Source) (Fetched, error) {
 	if from.Prefix != "" {
 		patterns = append(append(patterns, "refs/heads/"+from.Prefix+"*"), inTheWay...)
 	}
-	list, err := s.list(ctx, patterns...)
+	list, err := f.list(ctx, patterns...)
 	if err != nil {
 		return Fetched{}, err
 	}
@@ -26,7 +26,7 @@ func (s *Store) listRemote(ctx context.Context, from Source) (Fetched, error) {
 		if !list.refs[ref].IsZero() {
 			name := strings.TrimPrefix(ref, "refs/heads/")
 			return Fetched{}, fmt.Errorf("fetch %s: %w: its branch %s leaves no room for branches below %s; rename it, or set repository.branch_prefix",
-				s.remote, ErrUnsupported, name, from.Prefix)
+				f.remote, ErrUnsupported, name, from.Prefix)
 		}
 	}
 	found := Fetched{Base: from.Base, Branches: map[Branch]ObjectID{}}
@@ -34,7 +34,7 @@ func (s *Store) listRemote(ctx context.Context, from Source) (Fetched, error) {
 		found.Base = list.head
 	}
 	if from.Base.IsZero() && (found.Base.IsZero() || from.Prefix != "" && strings.HasPrefix(found.Base.name, from.Prefix)) {
-		return s.listLatestBase(ctx, from, found.Base)
+		return f.listLatestBase(ctx, from, found.Base)
 	}
 	if !found.Base.IsZero() && list.refs[found.Base.ref()].IsZero() && from.Base.IsZero() {
 		// The default branch was not known when the list was asked for.
@@ -42,7 +42,7 @@ func (s *Store) listRemote(ctx context.Context, from Source) (Fetched, error) {
 	}
 	found.Head = list.refs[found.Base.ref()]
 	if found.Head.IsZero() {
-		return Fetched{}, s.noBase(ctx, from.Base)
+		return Fetched{}, f.noBase(ctx, from.Base)
 	}
 	for ref, id := range list.refs {
 		name, ok := strings.CutPrefix(ref, "refs/heads/"+from.Prefix)
@@ -69,10 +69,10 @@ func foldersOf(prefix string) (refs []string) {
 
 // listLatestBase returns the source as the remote has it, with the base of the latest
 // fetch, because head, the default branch of the remote, cannot be the base.
-func (s *Store) listLatestBase(ctx context.Context, from Source, head Branch) (Fetched, error) {
-	refs, err := s.refs(ctx)
+func (f *fetcher) listLatestBase(ctx context.Context, from Source, head Branch) (Fetched, error) {
+	refs, err := f.refs(ctx)
 	if err != nil {
-		return Fetched{}, fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+		return Fetched{}, fmt.Errorf("fetch %s: %w: %w", f.remote, ErrStore, err)
 	}
 	var bases []Branch
 	for ref := range refs {
@@ -85,31 +85,31 @@ func (s *Store) listLatestBase(ctx context.Context, from Source, head Branch) (F
 	switch {
 	case len(bases) == 1:
 		from.Base = bases[0]
-		return s.listRemote(ctx, from)
+		return f.listRemote(ctx, from)
 	case head.IsZero():
-		return Fetched{}, s.noBase(ctx, head)
+		return Fetched{}, f.noBase(ctx, head)
 	}
-	return Fetched{}, fmt.Errorf("fetch %s: %w: its HEAD names %s, which is a branch for deliveries; set repository.base", s.remote, ErrNoBase, head)
+	return Fetched{}, fmt.Errorf("fetch %s: %w: its HEAD names %s, which is a branch for deliveries; set repository.base", f.remote, ErrNoBase, head)
 }
 
 // noBase returns the error for a remote without the base.
-func (s *Store) noBase(ctx context.Context, base Branch) error {
-	all, err := s.list(ctx, "refs/heads/*")
+func (f *fetcher) noBase(ctx context.Context, base Branch) error {
+	all, err := f.list(ctx, "refs/heads/*")
 	switch {
 	case err != nil:
 		return err
-	case len(all.refs) == 0 && s.remote.Folder() != "":
-		return fmt.Errorf("fetch %s: %w: it has no commit yet; commit its first files there, or push them to it, or correct repository.url", s.remote, ErrEmpty)
+	case len(all.refs) == 0 && f.remote.Folder() != "":
+		return fmt.Errorf("fetch %s: %w: it has no commit yet; commit its first files there, or push them to it, or correct repository.url", f.remote, ErrEmpty)
 	case len(all.refs) == 0:
-		return fmt.Errorf("fetch %s: %w: it has no branch yet; push a first commit to it, or correct repository.url", s.remote, ErrEmpty)
+		return fmt.Errorf("fetch %s: %w: it has no branch yet; push a first commit to it, or correct repository.url", f.remote, ErrEmpty)
 	case base.IsZero():
-		return fmt.Errorf("fetch %s: %w: its HEAD names no branch that exists; set repository.base", s.remote, ErrNoBase)
+		return fmt.Errorf("fetch %s: %w: its HEAD names no branch that exists; set repository.base", f.remote, ErrNoBase)
 	}
 	names := slices.Sorted(maps.Keys(all.refs))
 	for i := range names {
 		names[i] = strings.TrimPrefix(names[i], "refs/heads/")
 	}
-	return fmt.Errorf("fetch %s: %w: it has no branch %q; set repository.base to one that it has: %s", s.remote, ErrNoBase, base, sanitize(strings.Join(names[:min(len(names), 5)], ", ")))
+	return fmt.Errorf("fetch %s: %w: it has no branch %q; set repository.base to one that it has: %s", f.remote, ErrNoBase, base, sanitize(strings.Join(names[:min(len(names), 5)], ", ")))
 }
 
 // listing holds the output of git ls-remote.
@@ -119,18 +119,18 @@ type listing struct {
 }
 
 // list asks the remote for its references.
-func (s *Store) list(ctx context.Context, patterns ...string) (listing, error) {
+func (b *bareRepository) list(ctx context.Context, patterns ...string) (listing, error) {
 	c := command{
-		dir: s.dir, repository: s.repository(), remote: &s.remote,
-		args: append([]string{"ls-remote", "--symref", "--quiet", "--", s.remote.url}, patterns...),
+		dir: b.dir, repository: b.repository(), remote: &b.remote,
+		args: append([]string{"ls-remote", "--symref", "--quiet", "--", b.remote.url}, patterns...),
 	}
-	out, err := s.host.run(ctx, c)
+	out, err := b.host.run(ctx, c)
 	if err != nil {
-		return listing{}, s.remote.explain("ls-remote", err)
+		return listing{}, b.remote.explain("ls-remote", err)
 	}
 	l, err := parseListing(string(out))
 	if err != nil {
-		return listing{}, fmt.Errorf("fetch %s: %w", s.remote, err)
+		return listing{}, fmt.Errorf("fetch %s: %w", b.remote, err)
 	}
 	return l, nil
 }

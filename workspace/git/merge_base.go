@@ -55,8 +55,8 @@ func (in *Incoming) checkMergeBase(ctx context.Context) error {
 
 // cutHistory returns the part of an error text that says that the history of the remote
 // is cut, or "".
-func (in *Incoming) cutHistory() string {
-	if shallow, err := readShallow(in.dir); err == nil && shallow != "" {
+func (q *quarantine) cutHistory() string {
+	if shallow, err := readShallow(q.dir); err == nil && shallow != "" {
 		return ", as far as the remote, which is shallow, has it"
 	}
 	return ""

@@ -26,8 +26,17 @@ type objectReader struct {
 	out  *bufio.Reader
 }
 
+// readTrees calls read with a reader of the trees of a repository.
+func (e *engine) readTrees(ctx context.Context, c command, read func(*treeWalk) error) error {
+	objects, err := e.openObjects(ctx, c, nil)
+	if err != nil {
+		return err
+	}
+	return objects.close(read(&treeWalk{objects: objects, limits: e.limits}))
+}
+
 // openObjects starts git cat-file. If requests is nil, they are made one by one.
-func (h *Host) openObjects(ctx context.Context, c command, requests io.Reader) (*objectReader, error) {
+func (e *engine) openObjects(ctx context.Context, c command, requests io.Reader) (*objectReader, error) {
 	pipe, childOut, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("read objects: %w", err)
@@ -47,7 +56,7 @@ func (h *Host) openObjects(ctx context.Context, c command, requests io.Reader) (
 		defer childIn.Close()
 		o.in, c.stdin = in, childIn
 	}
-	if o.p, err = h.start(ctx, c); err != nil {
+	if o.p, err = e.start(ctx, c); err != nil {
 		o.closeFiles()
 		return nil, err
 	}

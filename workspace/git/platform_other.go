@@ -12,7 +12,7 @@ import (
 func childProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // ownMark returns a variable for the children of this process.
-func (h *Host) ownMark() string { return "SYMPHONY_GIT=" + h.dir }
+func (e *engine) ownMark() string { return "SYMPHONY_GIT=" + e.dir }
 
 // endLeft does nothing: there is no /proc in which to find processes.
-func (h *Host) endLeft(context.Context) {}
+func (e *engine) endLeft(context.Context) {}

@@ -166,8 +166,8 @@ func (in *Incoming) CopyPacks(ctx context.Context, into *os.Root) error {
 }
 
 // copyLoose copies the objects that the host has made in the quarantine.
-func (in *Incoming) copyLoose(ctx context.Context, into *os.Root) error {
-	names, err := filepath.Glob(filepath.Join(escapeGlob(in.dir), "objects", "[0-9a-f][0-9a-f]", "*"))
+func (q *quarantine) copyLoose(ctx context.Context, into *os.Root) error {
+	names, err := filepath.Glob(filepath.Join(escapeGlob(q.dir), "objects", "[0-9a-f][0-9a-f]", "*"))
 	for _, name := range names {
 		folder := path.Join("objects", filepath.Base(filepath.Dir(name)))
 		if err == nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/symphony-runner/symphony/internal/text"
 )
@@ -37,8 +36,8 @@ func (in *Incoming) Push(ctx context.Context, to Branch, commit, old ObjectID) e
 
 // follows returns an error unless commit has old in its history. A lease alone does not
 // protect the branch: with the right old value it forces the push.
-func (in *Incoming) follows(ctx context.Context, commit, old ObjectID) error {
-	_, err := in.store.host.run(ctx, in.command("merge-base", "--is-ancestor", old.String(), commit.String()))
+func (q *quarantine) follows(ctx context.Context, commit, old ObjectID) error {
+	_, err := q.store.host.run(ctx, q.command("merge-base", "--is-ancestor", old.String(), commit.String()))
 	var exit *exitError
 	switch {
 	case err == nil:
@@ -53,7 +52,7 @@ func (in *Incoming) follows(ctx context.Context, commit, old ObjectID) error {
 
 // push moves a reference of the remote from old to commit, either of which may be
 // nothing. If the connection ends before the answer, it looks what is there.
-func (s *Store) push(ctx context.Context, repository, ref string, commit, old ObjectID) error {
+func (b *bareRepository) push(ctx context.Context, repository, ref string, commit, old ObjectID) error {
 	source, lease := commit.String(), old.String()
 	if commit.IsZero() {
 		source = ""
@@ -61,11 +60,11 @@ func (s *Store) push(ctx context.Context, repository, ref string, commit, old Ob
 	if old.IsZero() {
 		lease = "" // must not exist
 	}
-	_, out, err := s.host.output(ctx, command{
-		dir: s.dir, repository: repository, remote: &s.remote,
+	_, out, err := b.host.output(ctx, command{
+		dir: b.dir, repository: repository, remote: &b.remote,
 		args: []string{
 			"push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "--no-signed",
-			"--force-with-lease=" + ref + ":" + lease, "--", s.remote.url, source + ":" + ref,
+			"--force-with-lease=" + ref + ":" + lease, "--", b.remote.url, source + ":" + ref,
 		},
 	})
 	if err == nil {
@@ -77,27 +76,27 @@ func (s *Store) push(ctx context.Context, repository, ref string, commit, old Ob
 	case errors.As(err, &noToken):
 		return err
 	case !errors.As(err, &exit):
-		return s.settle(ctx, ref, commit, old, s.remote.explain("push", err))
+		return b.settle(ctx, ref, commit, old, b.remote.explain("push", err))
 	}
 	if answer, ok := parsePush(string(out), ref); ok {
-		failed := answer.classify(s.remote.mask(exit.stderr))
+		failed := answer.classify(b.remote.mask(exit.stderr))
 		if errors.Is(failed, ErrMoved) || errors.Is(failed, ErrUnavailable) {
-			return s.settle(ctx, ref, commit, old, failed)
+			return b.settle(ctx, ref, commit, old, failed)
 		}
 		return failed
 	}
-	failed := s.remote.explain("push", err)
+	failed := b.remote.explain("push", err)
 	for _, certain := range []error{ErrUnauthorized, ErrForbidden, ErrNotFound, ErrRenamed} {
 		if errors.Is(failed, certain) {
 			return failed
 		}
 	}
-	return s.settle(ctx, ref, commit, old, failed)
+	return b.settle(ctx, ref, commit, old, failed)
 }
 
 // settle finds out what the remote has after a push that failed without a clear answer.
-func (s *Store) settle(ctx context.Context, ref string, commit, old ObjectID, failed error) error {
-	there, err := s.list(ctx, ref)
+func (b *bareRepository) settle(ctx context.Context, ref string, commit, old ObjectID, failed error) error {
+	there, err := b.list(ctx, ref)
 	switch now := there.refs[ref]; {
 	case err != nil:
 		if errors.Is(failed, ErrMoved) {
@@ -190,9 +189,7 @@ func (a pushAnswer) classify(stderr string) error {
 var contentWords = []string{"secret", "GH001", "GH008", "GH009", "large file", "file size", "larger than", "file path", "file extension", "commit message", "duplicate commit"}
 
 // variable matches what differs between the refusals of two pushes for one reason.
-var variable = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`https?://\S+|refs/\S+|\b[0-9a-f]{7,40}\b|\d+`)
-})
+var variable = regexp.MustCompile(`https?://\S+|refs/\S+|\b[0-9a-f]{7,40}\b|\d+`)
 
 // maxRule bounds the text of a rule, in bytes.
 const maxRule = 300
@@ -205,7 +202,7 @@ func ruleOf(words string) string {
 			return ""
 		}
 	}
-	return text.OneLine(variable().ReplaceAllString(words, "*"), maxRule)
+	return text.OneLine(variable.ReplaceAllString(words, "*"), maxRule)
 }
 
 // remoteWords returns the lines that the remote printed.

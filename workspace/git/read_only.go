@@ -54,23 +54,21 @@ func (s *Store) ReadOnly(ctx context.Context, left *Incoming, commits ...ObjectI
 	if left != nil {
 		c = left.command()
 	}
-	objects, err := s.host.openObjects(ctx, c, nil)
-	if err != nil {
-		return false, fmt.Errorf("read folders: %w", err)
-	}
-	w := &treeWalk{objects: objects, limits: s.host.limits}
 	found := false
-	for _, commit := range commits {
-		if commit.IsZero() {
-			continue
+	err := s.host.readTrees(ctx, c, func(w *treeWalk) error {
+		for _, commit := range commits {
+			if commit.IsZero() {
+				continue
+			}
+			entries, err := w.read(commit.String() + "^{tree}")
+			if err != nil {
+				return err
+			}
+			found = found || slices.ContainsFunc(entries, func(e treeEntry) bool { return slices.Contains(sandboxFolders, e.name) })
 		}
-		var entries []treeEntry
-		if entries, err = w.read(commit.String() + "^{tree}"); err != nil {
-			break
-		}
-		found = found || slices.ContainsFunc(entries, func(e treeEntry) bool { return slices.Contains(sandboxFolders, e.name) })
-	}
-	if err = objects.close(err); err != nil {
+		return nil
+	})
+	if err != nil {
 		return false, fmt.Errorf("read folders: %w", err)
 	}
 	return found, nil

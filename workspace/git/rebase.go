@@ -107,9 +107,9 @@ func (in *Incoming) replay(ctx context.Context, base ObjectID) error {
 
 // peopleAndMessage returns the lines of a commit that name its author and committer, and
 // what follows them. A signature, which would be wrong for another commit, is left out.
-func (in *Incoming) peopleAndMessage(ctx context.Context, commit ObjectID) (string, error) {
+func (q *quarantine) peopleAndMessage(ctx context.Context, commit ObjectID) (string, error) {
 	var text []byte
-	err := in.ReadObjects(ctx, []ObjectID{commit}, func(_ Object, r io.Reader) (err error) {
+	err := q.ReadObjects(ctx, []ObjectID{commit}, func(_ Object, r io.Reader) (err error) {
 		text, err = io.ReadAll(r)
 		return err
 	})
@@ -147,8 +147,8 @@ func (in *Incoming) Follows(ctx context.Context, commit ObjectID) (bool, error) 
 }
 
 // hasInHistory reports whether a commit follows another one, or is it.
-func (in *Incoming) hasInHistory(ctx context.Context, commit, old ObjectID) (bool, error) {
-	err := in.follows(ctx, commit, old)
+func (q *quarantine) hasInHistory(ctx context.Context, commit, old ObjectID) (bool, error) {
+	err := q.follows(ctx, commit, old)
 	if errors.Is(err, ErrMoved) {
 		return false, nil
 	}

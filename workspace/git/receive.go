@@ -29,12 +29,22 @@ type Incoming struct {
 	Commits   []ObjectID // new ones, the newest first
 	Objects   []Object   // new ones, among them those of the commits in between
 
-	store   *Store
-	dir     string // the quarantine: a bare repository that borrows the objects of the store
-	sizes   map[ObjectID]int64
-	newBase ObjectID           // that the work was put on; zero for the one that the store had when it was taken
-	work    []Change           // between the merge base and the tip, once they have been compared
-	taken   map[string]Pointer // objects of Git LFS in the quarantine, by their id
+	*quarantine
+	*takenObjects
+	newBase ObjectID // that the work was put on; zero for the one that the store had when it was taken
+	work    []Change // between the merge base and the tip, once they have been compared
+}
+
+// quarantine is a bare repository that borrows the objects of a store.
+type quarantine struct {
+	store *Store
+	dir   string
+	sizes map[ObjectID]int64
+}
+
+func (s *Store) newIncoming(from From, tip ObjectID, untaken Untaken) *Incoming {
+	q := &quarantine{store: s, sizes: map[ObjectID]int64{}}
+	return &Incoming{From: from, Tip: tip, Untaken: untaken, quarantine: q, takenObjects: &takenObjects{q, map[string]Pointer{}}}
 }
 
 // Receive takes what the harvest printed into a quarantine, and checks it: the pack,
@@ -62,7 +72,7 @@ func (s *Store) Receive(ctx context.Context, r io.Reader, from From) (*Incoming,
 		}
 		return nil, &NothingNewError{header.untaken}
 	}
-	incoming := &Incoming{From: from, Tip: header.tip, Untaken: header.untaken, store: s, sizes: map[ObjectID]int64{}}
+	incoming := s.newIncoming(from, header.tip, header.untaken)
 	if err := incoming.take(ctx, in); err != nil {
 		return nil, errors.Join(err, incoming.Close())
 	}
@@ -72,7 +82,7 @@ func (s *Store) Receive(ctx context.Context, r io.Reader, from From) (*Incoming,
 // Published returns work that the remote already had at the last fetch: the commit tip,
 // which is meant for a base. Nothing in it is new. The caller has to close it.
 func (s *Store) Published(ctx context.Context, base Branch, tip ObjectID) (*Incoming, error) {
-	in := &Incoming{From: From{tip, base}, Tip: tip, store: s, sizes: map[ObjectID]int64{}}
+	in := s.newIncoming(From{tip, base}, tip, Untaken{})
 	err := in.makeQuarantine(ctx)
 	if err == nil {
 		err = in.findMergeBase(ctx)
@@ -84,11 +94,11 @@ func (s *Store) Published(ctx context.Context, base Branch, tip ObjectID) (*Inco
 }
 
 // Remote returns the remote of the store.
-func (in *Incoming) Remote() Remote { return in.store.remote }
+func (q *quarantine) Remote() Remote { return q.store.remote }
 
 // Close deletes the quarantine.
-func (in *Incoming) Close() error {
-	if err := os.RemoveAll(in.dir); err != nil {
+func (q *quarantine) Close() error {
+	if err := os.RemoveAll(q.dir); err != nil {
 		return fmt.Errorf("delete the quarantine: %w", err)
 	}
 	return nil
@@ -96,19 +106,19 @@ func (in *Incoming) Close() error {
 
 // command returns a command that runs in the quarantine, within the limits for
 // incoming objects.
-func (in *Incoming) command(args ...string) command {
-	return command{dir: in.dir, repository: in.dir, args: args, confined: true, config: []string{"core.fsync", "none"}} // it does not outlive us
+func (q *quarantine) command(args ...string) command {
+	return command{dir: q.dir, repository: q.dir, args: args, confined: true, config: []string{"core.fsync", "none"}} // it does not outlive us
 }
 
 // run runs git in the quarantine. A git that fails there or that a limit ends is a
 // refusal: the agent's objects are the only thing that differs from one time to
 // another.
-func (in *Incoming) run(ctx context.Context, c command) (string, error) {
-	p, out, err := in.store.host.output(ctx, c)
+func (q *quarantine) run(ctx context.Context, c command) (string, error) {
+	p, out, err := q.store.host.output(ctx, c)
 	var exit *exitError
 	switch {
 	case errors.Is(err, ErrExhausted):
-		return "", fmt.Errorf("take the agent's work in %s: %w: %w", in.store.dir, ErrExhausted, err)
+		return "", fmt.Errorf("take the agent's work in %s: %w: %w", q.store.dir, ErrExhausted, err)
 	case errors.As(err, &exit):
 		return "", &Refusal{Reason: limitReason(exit), Err: err}
 	case err != nil:
@@ -209,9 +219,9 @@ func (in *Incoming) makeQuarantine(ctx context.Context) error {
 const startRef = "refs/symphony/start"
 
 // index reads the pack into the quarantine.
-func (in *Incoming) index(ctx context.Context, r io.Reader) error {
-	limits := in.store.host.limits
-	name := filepath.Join(in.dir, "incoming.pack")
+func (q *quarantine) index(ctx context.Context, r io.Reader) error {
+	limits := q.store.host.limits
+	name := filepath.Join(q.dir, "incoming.pack")
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("take the agent's work: %w", err)
@@ -225,9 +235,9 @@ func (in *Incoming) index(ctx context.Context, r io.Reader) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("take the agent's work: %w", err)
 	}
-	c := in.command("index-pack", "--strict", "--stdin", "--fix-thin", fmt.Sprintf("--max-input-size=%d", limits.pack))
+	c := q.command("index-pack", "--strict", "--stdin", "--fix-thin", fmt.Sprintf("--max-input-size=%d", limits.pack))
 	c.stdin, c.fileSize = file, 2*limits.pack // with what a thin pack borrows
-	_, err = in.run(ctx, c)
+	_, err = q.run(ctx, c)
 	return err
 }
 
@@ -268,13 +278,13 @@ func (in *Incoming) listNew(ctx context.Context) error {
 
 // describe returns types and sizes of objects, in their order. It does not read what
 // they hold.
-func (in *Incoming) describe(ctx context.Context, ids []ObjectID) ([]Object, error) {
+func (q *quarantine) describe(ctx context.Context, ids []ObjectID) ([]Object, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	c := in.command("cat-file", "--batch-check", "--buffer")
+	c := q.command("cat-file", "--batch-check", "--buffer")
 	c.stdin = requests(ids)
-	out, err := in.run(ctx, c)
+	out, err := q.run(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -303,16 +313,16 @@ func requests(ids []ObjectID) io.Reader {
 
 // ReadObjects calls visit with each object and a reader of what it holds, in the order
 // of ids. The reader is valid until visit returns.
-func (in *Incoming) ReadObjects(ctx context.Context, ids []ObjectID, visit func(Object, io.Reader) error) error {
+func (q *quarantine) ReadObjects(ctx context.Context, ids []ObjectID, visit func(Object, io.Reader) error) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	objects, err := in.store.host.openObjects(ctx, in.command(), requests(ids))
+	objects, err := q.store.host.openObjects(ctx, q.command(), requests(ids))
 	if err != nil {
 		return fmt.Errorf("read objects: %w", err)
 	}
 	for range ids {
-		if err = objects.visit(in.store.host.limits.object, visit); err != nil {
+		if err = objects.visit(q.store.host.limits.object, visit); err != nil {
 			break
 		}
 	}

@@ -103,19 +103,19 @@ type process struct {
 }
 
 // run runs git and returns what it printed, unless the command says where that goes.
-func (h *Host) run(ctx context.Context, c command) ([]byte, error) {
-	_, out, err := h.output(ctx, c)
+func (e *engine) run(ctx context.Context, c command) ([]byte, error) {
+	_, out, err := e.output(ctx, c)
 	return out, err
 }
 
 // output is run for callers that need what git wrote to stderr as well. The process is
 // nil if git was not started.
-func (h *Host) output(ctx context.Context, c command) (*process, []byte, error) {
-	out := &boundedBuffer{limit: h.limits.output}
+func (e *engine) output(ctx context.Context, c command) (*process, []byte, error) {
+	out := &boundedBuffer{limit: e.limits.output}
 	if c.stdout == nil {
 		c.stdout = out
 	}
-	p, err := h.start(ctx, c)
+	p, err := e.start(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,12 +129,12 @@ func (h *Host) output(ctx context.Context, c command) (*process, []byte, error) 
 // start starts git; nothing else does. The caller must call wait. git gets its own
 // session, so that it finds no terminal, and everything in it is killed when ctx or the
 // time of the command ends.
-func (h *Host) start(ctx context.Context, c command) (*process, error) {
+func (e *engine) start(ctx context.Context, c command) (*process, error) {
 	for _, folder := range append([]string{c.dir, c.repository}, c.bare...) {
 		if folder == "" {
 			continue
 		}
-		if err := h.checkFolder(folder); err != nil {
+		if err := e.checkFolder(folder); err != nil {
 			return nil, err
 		}
 	}
@@ -149,16 +149,16 @@ func (h *Host) start(ctx context.Context, c command) (*process, error) {
 	switch {
 	case timeout > 0:
 	case c.remote != nil:
-		timeout = h.limits.network
+		timeout = e.limits.network
 	default:
-		timeout = h.limits.local
+		timeout = e.limits.local
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("git %s: %w: not done within %v", c.args[0], ErrTimeout, timeout))
 	p := &process{verb: c.args[0], ctx: ctx, cancel: cancel, mask: func(s string) string { return s }, done: make(chan struct{})}
-	argv := h.argv(c)
+	argv := e.argv(c)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = c.dir
-	cmd.Env = h.commandEnv(c)
+	cmd.Env = e.commandEnv(c)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, c.stdout, &p.stderr
 	cmd.SysProcAttr = childProcAttr()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -223,29 +223,29 @@ func (p *process) errorText() string { return p.mask(p.stderr.String()) }
 
 // argv returns the program and its arguments. Limits are set by a shell, which then
 // becomes git. Some systems do not have all of them.
-func (h *Host) argv(c command) []string {
+func (e *engine) argv(c command) []string {
 	script := ""
 	limit := func(flag string, n int64) { script += fmt.Sprintf("ulimit -%s %d 2>/dev/null || :\n", flag, n) }
 	limit("c", 0)
 	if c.confined {
-		limit("v", h.limits.memory/1024)
-		limit("t", int64(h.limits.processor))
+		limit("v", e.limits.memory/1024)
+		limit("t", int64(e.limits.processor))
 		limit("s", 8<<10)
 	}
 	if size := c.fileSize; size > 0 {
 		limit("f", size/512)
 	}
-	return append([]string{h.shell, "-c", script + `exec "$@"`, "sh", h.git}, c.args...)
+	return append([]string{e.shell, "-c", script + `exec "$@"`, "sh", e.git}, c.args...)
 }
 
 // commandEnv returns the environment of one command.
-func (h *Host) commandEnv(c command) []string {
-	env := slices.Concat(h.env, c.env)
+func (e *engine) commandEnv(c command) []string {
+	env := slices.Concat(e.env, c.env)
 	if c.repository != "" {
 		env = append(env, "GIT_DIR="+c.repository)
 	}
 	protocol := "none"
-	config := slices.Concat(baseConfig, []string{"http.lowSpeedTime", strconv.Itoa(int(h.limits.slow / time.Second))}, c.config)
+	config := slices.Concat(baseConfig, []string{"http.lowSpeedTime", strconv.Itoa(int(e.limits.slow / time.Second))}, c.config)
 	for _, defect := range historicDefects {
 		config = append(config, "fetch.fsck."+defect, "ignore")
 	}

@@ -41,9 +41,9 @@ func CheckPaths(paths []string) error {
 
 // CanCheckOut returns an error unless git can fill a workspace that has these paths:
 // [ErrNoGit] if it is too old for any, or that of [CheckPaths].
-func (h *Host) CanCheckOut(paths []string) error {
-	if len(paths) > 0 && h.version.less(sparseVersion) {
-		return fmt.Errorf("%w: repository.paths needs git %v or newer, not %v; install it, or remove the key", ErrNoGit, sparseVersion, h.version)
+func (e *engine) CanCheckOut(paths []string) error {
+	if len(paths) > 0 && e.version.less(sparseVersion) {
+		return fmt.Errorf("%w: repository.paths needs git %v or newer, not %v; install it, or remove the key", ErrNoGit, sparseVersion, e.version)
 	}
 	return CheckPaths(paths)
 }

@@ -13,7 +13,6 @@ import (
 type Commit struct {
 	Author, Committer Person
 	Message           string
-	Trailers          []string // lines such as "Co-authored-by: A <a@example.com>"
 }
 
 // Squash makes one commit from changes that [Incoming.Changes] found between the merge
@@ -54,7 +53,7 @@ func (in *Incoming) Squash(ctx context.Context, allowed []Change, onto ObjectID,
 }
 
 // writeCommit writes a commit into the quarantine and returns its id.
-func (in *Incoming) writeCommit(tree ObjectID, parents []ObjectID, c Commit) (ObjectID, error) {
+func (q *quarantine) writeCommit(tree ObjectID, parents []ObjectID, c Commit) (ObjectID, error) {
 	text, err := c.text()
 	if err != nil {
 		return ObjectID{}, fmt.Errorf("squash: %w", err)
@@ -64,7 +63,7 @@ func (in *Incoming) writeCommit(tree ObjectID, parents []ObjectID, c Commit) (Ob
 	for _, parent := range parents {
 		fmt.Fprintf(&head, "parent %s\n", parent)
 	}
-	return in.write("commit", []byte(head.String()+text))
+	return q.write("commit", []byte(head.String()+text))
 }
 
 // buildTree returns the tree of the merge base with changes. The error is
@@ -82,23 +81,23 @@ func (in *Incoming) buildTree(ctx context.Context, changes []Change, parents []O
 
 // editTree returns the tree of a commit with changes, and the tree of another commit to
 // compare it with.
-func (in *Incoming) editTree(ctx context.Context, commit ObjectID, changes []Change, other ObjectID) (tree, otherTree ObjectID, err error) {
-	objects, err := in.store.host.openObjects(ctx, in.command(), nil)
-	if err != nil {
-		return ObjectID{}, ObjectID{}, err
-	}
-	e := treeEdit{in, &treeWalk{objects: objects, limits: in.store.host.limits}}
-	tree, err = e.apply(commit.String()+"^{tree}", changes, 0)
-	if err == nil && tree.IsZero() {
-		tree, err = in.write("tree", nil)
-	}
-	var old Object
-	if err == nil {
-		if old, err = objects.ask(other.String() + "^{tree}"); err == nil {
-			_, err = objects.contents(old, in.store.host.limits.object)
+func (q *quarantine) editTree(ctx context.Context, commit ObjectID, changes []Change, other ObjectID) (tree, otherTree ObjectID, err error) {
+	err = q.store.host.readTrees(ctx, q.command(), func(w *treeWalk) (err error) {
+		e := treeEdit{q, w}
+		if tree, err = e.apply(commit.String()+"^{tree}", changes, 0); err == nil && tree.IsZero() {
+			tree, err = q.write("tree", nil)
 		}
-	}
-	return tree, old.ID, objects.close(err)
+		var old Object
+		if err == nil {
+			old, err = w.objects.ask(other.String() + "^{tree}")
+		}
+		if err == nil {
+			_, err = w.objects.contents(old, w.limits.object)
+		}
+		otherTree = old.ID
+		return err
+	})
+	return tree, otherTree, err
 }
 
 // parents returns the parents of a commit that follows both onto and the merge base.
@@ -123,8 +122,8 @@ func (in *Incoming) parents(ctx context.Context, onto ObjectID) ([]ObjectID, err
 }
 
 // TreeAndParents returns the tree and the parents of a commit.
-func (in *Incoming) TreeAndParents(ctx context.Context, commit ObjectID) (tree ObjectID, parents []ObjectID, err error) {
-	out, err := in.run(ctx, in.command("rev-parse", commit.String()+"^{tree}", commit.String()+"^@"))
+func (q *quarantine) TreeAndParents(ctx context.Context, commit ObjectID) (tree ObjectID, parents []ObjectID, err error) {
+	out, err := q.run(ctx, q.command("rev-parse", commit.String()+"^{tree}", commit.String()+"^@"))
 	if err != nil {
 		return ObjectID{}, nil, err
 	}
@@ -166,17 +165,7 @@ func (c Commit) text() (string, error) {
 	if err := errors.Join(c.Author.check(), c.Committer.check()); err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("author %s\ncommitter %s\n\n%s\n", c.Author.line(), c.Committer.line(), message)
-	for i, trailer := range c.Trailers {
-		if !utf8.ValidString(trailer) || !strings.Contains(trailer, ": ") || strings.ContainsAny(trailer, "\n\r\x00") {
-			return "", fmt.Errorf("%q is not a trailer", trailer)
-		}
-		if i == 0 {
-			text += "\n"
-		}
-		text += trailer + "\n"
-	}
-	return text, nil
+	return fmt.Sprintf("author %s\ncommitter %s\n\n%s\n", c.Author.line(), c.Committer.line(), message), nil
 }
 
 // line returns the person in the format of a commit object.

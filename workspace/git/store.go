@@ -30,18 +30,27 @@ const trackingPrefix = "refs/remotes/origin/"
 // Store is the host's bare repository of one remote. Its methods may be used
 // concurrently. At most one process has a store open.
 type Store struct {
-	host   *Host
+	*bareRepository
+	*fetcher
+	*lfsStore
+	*moduleStores
+	lock *os.File
+}
+
+// bareRepository is a bare repository of the host, and what git does in it and with its remote.
+type bareRepository struct {
+	host   *engine
 	remote Remote
-	dir    string // of the store; the repository is in it
-	lock   *os.File
+	dir    string       // folder that the repository is in
+	packs  sync.RWMutex // held for writing while packs disappear
+}
 
-	fetching sync.Mutex   // one Fetch at a time
-	fetched  bool         // whether a Fetch of this process has succeeded; needs fetching
-	packs    sync.RWMutex // held for writing while packs disappear
-	modules  moduleStores
-
-	lfs   chan struct{}           // has room for one who reads trees for Git LFS, or fetches its objects
-	trees map[lfsTree][]pointerAt // that were read; needs lfs
+func newStore(h *engine, remote Remote, dir string) *Store {
+	b := &bareRepository{host: h, remote: remote, dir: dir}
+	return &Store{
+		bareRepository: b, fetcher: &fetcher{bareRepository: b}, moduleStores: &moduleStores{bareRepository: b, byURL: map[string]*Store{}},
+		lfsStore: &lfsStore{bareRepository: b, busy: make(chan struct{}, 1), trees: map[lfsTree][]pointerAt{}},
+	}
 }
 
 // Store opens the store of a remote and makes it if it is missing. What a killed run left
@@ -49,7 +58,7 @@ type Store struct {
 // does not have. The caller has to close it. The error is [ErrStore].
 func (h *Host) Store(ctx context.Context, remote Remote) (*Store, error) {
 	sum := sha256.Sum256([]byte(remote.url))
-	s := &Store{host: h, remote: remote, dir: filepath.Join(h.dir, hex.EncodeToString(sum[:16])), lfs: make(chan struct{}, 1)}
+	s := newStore(h.engine, remote, filepath.Join(h.dir, hex.EncodeToString(sum[:16])))
 	if err := s.open(ctx); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("open the store of %s in %s: %w", remote, s.dir, err)
@@ -105,7 +114,7 @@ func (s *Store) takeLock(ctx context.Context) error {
 
 // Close releases the store and those of its submodules.
 func (s *Store) Close() error {
-	modules := s.modules.close()
+	modules := s.moduleStores.close()
 	if s.lock == nil {
 		return modules
 	}
@@ -116,25 +125,31 @@ func (s *Store) Close() error {
 }
 
 // Remote returns the remote of the store.
-func (s *Store) Remote() Remote { return s.remote }
+func (b *bareRepository) Remote() Remote { return b.remote }
 
 // repository returns the path of the bare repository.
-func (s *Store) repository() string { return filepath.Join(s.dir, repositoryName) }
+func (b *bareRepository) repository() string { return filepath.Join(b.dir, repositoryName) }
+
+// command returns a command that runs in the repository, within the limits for what agents
+// can have written.
+func (b *bareRepository) command(args ...string) command {
+	return command{dir: b.dir, repository: b.repository(), args: args, confined: true}
+}
 
 // packFolder returns the path of the folder of the packs.
-func (s *Store) packFolder() string { return filepath.Join(s.repository(), "objects", "pack") }
+func (b *bareRepository) packFolder() string { return filepath.Join(b.repository(), "objects", "pack") }
 
 // remake deletes the repository, because of reason, and makes an empty one.
-func (s *Store) remake(ctx context.Context, reason error) error {
-	s.packs.Lock()
-	defer s.packs.Unlock()
-	s.host.log.WarnContext(ctx, "store damaged and made again: everything is fetched", "store", s.dir, "reason", reason)
-	err := os.RemoveAll(s.repository())
+func (b *bareRepository) remake(ctx context.Context, reason error) error {
+	b.packs.Lock()
+	defer b.packs.Unlock()
+	b.host.log.WarnContext(ctx, "store damaged and made again: everything is fetched", "store", b.dir, "reason", reason)
+	err := os.RemoveAll(b.repository())
 	if err == nil {
-		err = s.repair()
+		err = b.repair()
 	}
 	if err == nil {
-		err = s.check(ctx)
+		err = b.check(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: it is damaged (%w) and cannot be made again: %w; delete the folder", ErrStore, reason, err)
@@ -144,8 +159,8 @@ func (s *Store) remake(ctx context.Context, reason error) error {
 
 // repair makes what every bare repository has and removes what a killed git left:
 // locks, unfinished packs and packs without their other half.
-func (s *Store) repair() error {
-	dir := s.repository()
+func (b *bareRepository) repair() error {
+	dir := b.repository()
 	if err := makeRepository(dir); err != nil {
 		return err
 	}
@@ -169,7 +184,7 @@ func (s *Store) repair() error {
 	if err != nil {
 		return err
 	}
-	return repairPacks(s.packFolder())
+	return repairPacks(b.packFolder())
 }
 
 // makeRepository makes the folders and files of a bare repository without branches, or
@@ -272,11 +287,11 @@ func readEnd(path string, n int64) ([]byte, error) {
 
 // check returns an error if the store is damaged: a reference that git calls broken or
 // that leads to no commit, or a line that is not an id in the list of shallow commits.
-func (s *Store) check(ctx context.Context) error {
-	if _, err := s.refs(ctx); err != nil {
+func (b *bareRepository) check(ctx context.Context) error {
+	if _, err := b.refs(ctx); err != nil {
 		return err
 	}
-	shallow, err := readShallow(s.repository())
+	shallow, err := readShallow(b.repository())
 	if err != nil {
 		return err
 	}
@@ -289,9 +304,9 @@ func (s *Store) check(ctx context.Context) error {
 }
 
 // refs returns the references of the store by their full names.
-func (s *Store) refs(ctx context.Context) (map[string]ObjectID, error) {
-	p, out, err := s.host.output(ctx, command{
-		dir: s.dir, repository: s.repository(),
+func (b *bareRepository) refs(ctx context.Context) (map[string]ObjectID, error) {
+	p, out, err := b.host.output(ctx, command{
+		dir: b.dir, repository: b.repository(),
 		args: []string{"for-each-ref", "--format=%(objectname) %(objecttype) %(refname)"},
 	})
 	if err != nil {

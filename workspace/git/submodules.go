@@ -38,6 +38,7 @@ type Submodule struct {
 
 // moduleStores are the open stores of submodules.
 type moduleStores struct {
+	*bareRepository
 	mu    sync.Mutex
 	byURL map[string]*Store
 }
@@ -50,7 +51,7 @@ func (m *moduleStores) close() error {
 	for _, store := range m.byURL {
 		errs = append(errs, store.Close())
 	}
-	m.byURL = nil
+	clear(m.byURL)
 	return errors.Join(errs...)
 }
 
@@ -157,17 +158,17 @@ type foundModule struct {
 
 // findModules returns the submodules that the .gitmodules of one commit names and
 // another one has.
-func (s *Store) findModules(ctx context.Context, named, commit ObjectID) ([]foundModule, error) {
-	blob, err := s.findModulesFile(ctx, named)
+func (m *moduleStores) findModules(ctx context.Context, named, commit ObjectID) ([]foundModule, error) {
+	blob, err := m.findModulesFile(ctx, named)
 	if err != nil || blob.IsZero() {
-		return nil, s.explainModules(named, err)
+		return nil, m.explainModules(named, err)
 	}
-	entries, err := s.readModules(ctx, blob)
+	entries, err := m.readModules(ctx, blob)
 	if err != nil {
-		return nil, s.explainModules(named, err)
+		return nil, m.explainModules(named, err)
 	}
 	var found []foundModule
-	err = s.readTrees(ctx, func(w *treeWalk) error {
+	err = m.readTrees(ctx, func(w *treeWalk) error {
 		top, err := w.read(commit.String() + "^{tree}")
 		trees := map[string][]treeEntry{".": top}
 		for _, e := range entries {
@@ -187,17 +188,17 @@ func (s *Store) findModules(ctx context.Context, named, commit ObjectID) ([]foun
 }
 
 // explainModules returns an error about the .gitmodules of a commit.
-func (s *Store) explainModules(commit ObjectID, err error) error {
+func (m *moduleStores) explainModules(commit ObjectID, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s of the commit %s of %s: %w; correct it, or remove repository.submodules", modulesFile, commit, s.remote, err)
+	return fmt.Errorf("%s of the commit %s of %s: %w; correct it, or remove repository.submodules", modulesFile, commit, m.remote, err)
 }
 
 // findModulesFile returns the blob of the .gitmodules of a commit, or zero if the commit
 // has none.
-func (s *Store) findModulesFile(ctx context.Context, commit ObjectID) (blob ObjectID, err error) {
-	err = s.readTrees(ctx, func(w *treeWalk) error {
+func (m *moduleStores) findModulesFile(ctx context.Context, commit ObjectID) (blob ObjectID, err error) {
+	err = m.readTrees(ctx, func(w *treeWalk) error {
 		top, err := w.read(commit.String() + "^{tree}")
 		i := slices.IndexFunc(top, func(e treeEntry) bool { return e.name == modulesFile })
 		if err != nil || i < 0 {
@@ -221,33 +222,26 @@ func (s *Store) findModulesFile(ctx context.Context, commit ObjectID) (blob Obje
 }
 
 // readTrees calls read with a reader of the store's trees.
-func (s *Store) readTrees(ctx context.Context, read func(*treeWalk) error) error {
-	objects, err := s.host.openObjects(ctx, command{dir: s.dir, repository: s.repository(), confined: true}, nil)
-	if err != nil {
-		return err
-	}
-	return objects.close(read(&treeWalk{objects: objects, limits: s.host.limits}))
+func (b *bareRepository) readTrees(ctx context.Context, read func(*treeWalk) error) error {
+	return b.host.readTrees(ctx, b.command(), read)
 }
 
-// moduleStore returns the store of a submodule, open until s is closed. It is another one
+// moduleStore returns the store of a submodule, open until its own is closed. It is another one
 // than that of a workspace that comes from the same remote.
-func (s *Store) moduleStore(ctx context.Context, remote Remote) (*Store, error) {
-	s.modules.mu.Lock()
-	defer s.modules.mu.Unlock()
-	if m := s.modules.byURL[remote.url]; m != nil {
-		return m, nil
+func (m *moduleStores) moduleStore(ctx context.Context, remote Remote) (*Store, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if store := m.byURL[remote.url]; store != nil {
+		return store, nil
 	}
 	sum := sha256.Sum256([]byte("submodule " + remote.url))
-	m := &Store{host: s.host, remote: remote, dir: filepath.Join(s.host.dir, hex.EncodeToString(sum[:16]))}
-	if err := m.open(ctx); err != nil {
-		m.Close()
-		return nil, fmt.Errorf("open the store of %s in %s: %w", remote, m.dir, err)
+	store := newStore(m.host, remote, filepath.Join(m.host.dir, hex.EncodeToString(sum[:16])))
+	if err := store.open(ctx); err != nil {
+		store.Close()
+		return nil, fmt.Errorf("open the store of %s in %s: %w", remote, store.dir, err)
 	}
-	if s.modules.byURL == nil {
-		s.modules.byURL = map[string]*Store{}
-	}
-	s.modules.byURL[remote.url] = m
-	return m, nil
+	m.byURL[remote.url] = store
+	return store, nil
 }
 
 // errNoCommit: the repository of a submodule does not have a commit.
@@ -257,59 +251,59 @@ var errNoCommit = errors.New("commit_not_found")
 func commitRef(commit ObjectID) string { return "refs/symphony/commits/" + commit.String() }
 
 // fetchCommit fetches one commit into the store of a submodule, if it is not there.
-func (s *Store) fetchCommit(ctx context.Context, commit ObjectID) error {
-	s.fetching.Lock()
-	defer s.fetching.Unlock()
-	refs, err := s.refs(ctx)
+func (f *fetcher) fetchCommit(ctx context.Context, commit ObjectID) error {
+	f.fetching.Lock()
+	defer f.fetching.Unlock()
+	refs, err := f.refs(ctx)
 	if err != nil {
-		return fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+		return fmt.Errorf("fetch %s: %w: %w", f.remote, ErrStore, err)
 	}
 	if refs[commitRef(commit)] == commit {
-		s.fetched = true
+		f.fetched = true
 		return nil
 	}
-	err = s.fetchMissing(ctx, commit)
-	if err != nil && !s.fetched && ctx.Err() == nil && isDamage(err) && !errors.Is(err, errNoCommit) {
-		if err := s.remake(ctx, err); err != nil { // nobody uses the store yet
+	err = f.fetchMissing(ctx, commit)
+	if err != nil && !f.fetched && ctx.Err() == nil && isDamage(err) && !errors.Is(err, errNoCommit) {
+		if err := f.remake(ctx, err); err != nil { // nobody uses the store yet
 			return err
 		}
-		err = s.fetchMissing(ctx, commit)
+		err = f.fetchMissing(ctx, commit)
 	}
 	if err != nil {
 		return err
 	}
-	s.fetched = true
-	s.joinPacks(ctx)
+	f.fetched = true
+	f.joinPacks(ctx)
 	return nil
 }
 
 // fetchMissing does the work of fetchCommit. Only a commit gets a reference, for the rest
 // of the store relies on that: the branch of an agent may name any object.
-func (s *Store) fetchMissing(ctx context.Context, commit ObjectID) error {
+func (f *fetcher) fetchMissing(ctx context.Context, commit ObjectID) error {
 	c := command{args: []string{
 		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--depth=1",
-		"--", s.remote.url, commit.String(),
+		"--", f.remote.url, commit.String(),
 	}}
-	if folder := s.remote.Folder(); folder != "" {
+	if folder := f.remote.Folder(); folder != "" {
 		c.bare = []string{folder}
 	}
-	err := s.fetchFrom(ctx, s.remote, c)
+	err := f.fetchFrom(ctx, f.remote, c)
 	var exit *exitError
 	if errors.As(err, &exit) && (strings.Contains(exit.stderr, "not our ref") || strings.Contains(exit.stderr, "unadvertised object")) {
-		return fmt.Errorf("fetch %s: %w: %w: it does not have the commit %s, or does not give commits by their id; push it there", s.remote, ErrNotFound, errNoCommit, commit)
+		return fmt.Errorf("fetch %s: %w: %w: it does not have the commit %s, or does not give commits by their id; push it there", f.remote, ErrNotFound, errNoCommit, commit)
 	}
 	if err != nil {
 		return err
 	}
-	out, err := s.host.run(ctx, command{dir: s.dir, repository: s.repository(), confined: true, args: []string{"cat-file", "-t", commit.String()}})
+	out, err := f.host.run(ctx, f.command("cat-file", "-t", commit.String()))
 	if kind := strings.TrimSpace(string(out)); err == nil && kind != "commit" {
-		return fmt.Errorf("fetch %s: %w: %w: the object %s is a %s, not a commit", s.remote, ErrNotFound, errNoCommit, commit, sanitize(kind))
+		return fmt.Errorf("fetch %s: %w: %w: the object %s is a %s, not a commit", f.remote, ErrNotFound, errNoCommit, commit, sanitize(kind))
 	}
 	if err == nil {
-		_, err = s.host.run(ctx, command{dir: s.dir, repository: s.repository(), args: []string{"update-ref", commitRef(commit), commit.String()}})
+		_, err = f.host.run(ctx, command{dir: f.dir, repository: f.repository(), args: []string{"update-ref", commitRef(commit), commit.String()}})
 	}
 	if err != nil {
-		return fmt.Errorf("fetch %s: %w: %w", s.remote, ErrStore, err)
+		return fmt.Errorf("fetch %s: %w: %w", f.remote, ErrStore, err)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ const temporaryPrefix = "refs/symphony/push/"
 // Temporary is a reference of the remote that keeps objects there until a branch has
 // them. Its name is its own.
 type Temporary struct {
-	store  *Store
+	store  *bareRepository
 	name   string
 	commit ObjectID
 }
@@ -48,7 +48,7 @@ func (in *Incoming) PushTemporary(ctx context.Context, to Branch, commit, old Ob
 	}
 	delete(there.refs, to.ref())
 	in.store.deleteTemporary(ctx, there.refs)
-	t := Temporary{in.store, folder + rand.Text(), commit}
+	t := Temporary{in.store.bareRepository, folder + rand.Text(), commit}
 	if err := in.store.push(ctx, in.dir, t.name, commit, ObjectID{}); err != nil {
 		return fail(err)
 	}
@@ -57,20 +57,20 @@ func (in *Incoming) PushTemporary(ctx context.Context, to Branch, commit, old Ob
 
 // DeleteTemporary deletes what runs have left for a branch that were killed before they
 // could. What cannot be deleted is only logged: it does no harm.
-func (s *Store) DeleteTemporary(ctx context.Context, to Branch) error {
-	there, err := s.list(ctx, temporaryPrefix+to.name+"/*")
+func (b *bareRepository) DeleteTemporary(ctx context.Context, to Branch) error {
+	there, err := b.list(ctx, temporaryPrefix+to.name+"/*")
 	if err != nil {
-		return fmt.Errorf("look for temporary references of %s: %w", s.remote, err)
+		return fmt.Errorf("look for temporary references of %s: %w", b.remote, err)
 	}
-	s.deleteTemporary(ctx, there.refs)
+	b.deleteTemporary(ctx, there.refs)
 	return nil
 }
 
 // deleteTemporary deletes references that killed runs have left.
-func (s *Store) deleteTemporary(ctx context.Context, refs map[string]ObjectID) {
+func (b *bareRepository) deleteTemporary(ctx context.Context, refs map[string]ObjectID) {
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
-		if err := (Temporary{s, name, refs[name]}).Delete(ctx); err != nil {
-			s.host.log.WarnContext(ctx, "what a killed run left on the remote was not deleted", "reference", name, "error", err)
+		if err := (Temporary{b, name, refs[name]}).Delete(ctx); err != nil {
+			b.host.log.WarnContext(ctx, "what a killed run left on the remote was not deleted", "reference", name, "error", err)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 // index is not used for it: that reads every file name, and it ignores a path it does
 // not like and pushes files out of the way without an error.
 type treeEdit struct {
-	in   *Incoming
+	in   *quarantine
 	walk *treeWalk
 }
 
@@ -113,8 +113,8 @@ func formatTree(entries map[string]treeEntry) []byte {
 }
 
 // write writes an object into the quarantine and returns its id.
-func (in *Incoming) write(kind string, data []byte) (ObjectID, error) {
-	return writeLoose(in.dir, kind, data)
+func (q *quarantine) write(kind string, data []byte) (ObjectID, error) {
+	return writeLoose(q.dir, kind, data)
 }
 
 // writeLoose writes a loose object into a repository and returns its id.
