@@ -69,7 +69,7 @@ func (a *app) command() *cobra.Command {
 	root.SilenceUsage = true
 	root.Version = buildVersion()
 	root.SetFlagErrorFunc(a.flagError)
-	root.SetHelpFunc(a.help)
+	root.SetHelpFunc(printHelp)
 	root.SetHelpCommand((&helpCommand{a}).command())
 	root.CompletionOptions.DisableDefaultCmd = true
 	shared := root.PersistentFlags()

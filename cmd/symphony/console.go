@@ -42,7 +42,7 @@ func (a *app) console(live bool, workflowPath string) *console {
 	c.file = file
 	c.display = terminal.Start(terminal.Options{
 		Screen: screen, Keys: a.stdin, Environ: a.environ, Redact: a.redactor.String, Interrupt: func() { go a.interrupts.interrupt() }, LogFile: file.Path(),
-		Dumps: wantsDumps(func(name string) string { value, _ := a.getenv(name); return value }),
+		Dumps: wantsDumps(a.value),
 	})
 	a.interrupts.onEach(c.display.End, c.close)
 	return c

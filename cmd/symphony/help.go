@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -53,46 +54,53 @@ var environmentMeanings = []row{
 	{"CI", "plain logs in place of the live display"},
 }
 
-// help prints the help of a command.
-func (a *app) help(cmd *cobra.Command, _ []string) {
-	columns := min(width(a.stdout), helpWidth)
-	cmd.InitDefaultHelpFlag()
-	cmd.InitDefaultVersionFlag()
-	var b strings.Builder
-	about := cmd.Long
-	if about == "" {
-		about = cmd.Short + "."
-	}
-	for paragraph := range strings.SplitSeq(about, "\n\n") {
-		b.WriteString(report.Wrapped("", strings.ReplaceAll(paragraph, "\n", " "), columns) + "\n")
-	}
-	b.WriteString("Usage:\n")
+// printHelp prints the help of a command. It is no template, which would link what reads any type.
+func printHelp(cmd *cobra.Command, _ []string) {
+	usages := ""
 	if cmd.Runnable() {
-		b.WriteString(report.Wrapped("  ", cmd.UseLine(), columns))
+		usages = wrap(cmd, "  ", cmd.UseLine())
 	}
 	if cmd.HasAvailableSubCommands() {
-		b.WriteString(report.Wrapped("  ", cmd.CommandPath()+" COMMAND", columns))
+		usages += wrap(cmd, "  ", cmd.CommandPath()+" COMMAND")
 	}
-	var commands []row
+	var commands, examples, environment []row
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() {
 			commands = append(commands, row{sub.Name(), sub.Short})
 		}
 	}
-	writeRows(&b, "Commands", commands, columns)
-	writeRows(&b, "Flags", flagRows(cmd.LocalFlags()), columns)
-	writeRows(&b, "Global flags", flagRows(cmd.InheritedFlags()), columns)
-	var examples []row
 	for line := range strings.Lines(cmd.Example) {
 		command, meaning, _ := strings.Cut(strings.TrimSpace(line), " # ")
 		examples = append(examples, row{strings.TrimSpace(command), strings.TrimSpace(meaning)})
 	}
-	writeRows(&b, "Examples", examples, columns)
-	writeRows(&b, "Exit status", exitRows(cmd), columns)
 	if cmd.Annotations[readsWorkflow] != "" {
-		writeRows(&b, "Environment", environmentMeanings, columns)
+		environment = environmentMeanings
 	}
-	_, _ = a.stdout.Write([]byte(b.String())) // see output
+	cmd.InitDefaultHelpFlag()
+	cmd.InitDefaultVersionFlag()
+	fmt.Fprint(cmd.OutOrStdout(), wrap(cmd, "", cmp.Or(cmd.Long, cmd.Short+".")), "\nUsage:\n", usages, rows(cmd, "Commands", commands),
+		flagUsages(cmd, "Flags", cmd.LocalFlags()), flagUsages(cmd, "Global flags", cmd.InheritedFlags()),
+		rows(cmd, "Examples", examples), rows(cmd, "Exit status", exitRows(cmd)), rows(cmd, "Environment", environment))
+}
+
+// columnsOf returns the width of the help of a command.
+func columnsOf(cmd *cobra.Command) int { return min(width(cmd.OutOrStdout()), helpWidth) }
+
+// wrap returns the paragraphs of a text, wrapped. Lines in a paragraph are joined.
+func wrap(cmd *cobra.Command, lead, text string) string {
+	var all []string
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		all = append(all, report.Wrapped(lead, oneLine(paragraph), columnsOf(cmd)))
+	}
+	return strings.Join(all, "\n")
+}
+
+// flagUsages returns the section of help with the flags that are not hidden; empty for none.
+func flagUsages(cmd *cobra.Command, heading string, flags *pflag.FlagSet) string {
+	if !flags.HasAvailableFlags() {
+		return ""
+	}
+	return "\n" + heading + ":\n" + flags.FlagUsagesWrapped(columnsOf(cmd))
 }
 
 // exitRows returns the rows of the exit statuses: in full for a tick, in short for other
@@ -110,58 +118,32 @@ func exitRows(cmd *cobra.Command) []row {
 	return rows
 }
 
-// flagRows returns the rows of the flags that are not hidden.
-func flagRows(flags *pflag.FlagSet) []row {
-	var rows []row
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
-		name, meaning := pflag.UnquoteUsage(f)
-		term := "    --" + f.Name
-		if f.Shorthand != "" {
-			term = "-" + f.Shorthand + ", --" + f.Name
-		}
-		if name != "" {
-			term += " " + name
-		}
-		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "0s" && f.DefValue != "[]" {
-			meaning += fmt.Sprintf(" (default %s)", f.DefValue)
-		}
-		rows = append(rows, row{term, meaning})
-	})
-	return rows
-}
-
-// writeRows writes a section of help. Meanings begin in one column and are wrapped; a term
-// that does not leave room for its meaning has a line of its own, which is not wrapped.
-func writeRows(b *strings.Builder, heading string, rows []row, columns int) {
+// rows returns a section of help; empty without rows. Meanings begin in one column and are wrapped;
+// a term that does not leave room for its meaning has a line of its own, which is not wrapped.
+func rows(cmd *cobra.Command, heading string, rows []row) string {
 	if len(rows) == 0 {
-		return
+		return ""
 	}
-	fmt.Fprintf(b, "\n%s:\n", heading)
-	widest := 0
+	columns, widest := columnsOf(cmd), 0
 	for _, r := range rows {
 		if n := utf8.RuneCountInString(r.term); n <= columns*2/5 {
 			widest = max(widest, n)
 		}
 	}
-	if widest == 0 {
-		widest = 4
-	}
+	widest = cmp.Or(widest, 4)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s:\n", heading)
 	for _, r := range rows {
 		lead := fmt.Sprintf("  %-*s  ", widest, r.term)
-		switch {
-		case r.meaning == "":
-			b.WriteString("  " + r.term + "\n")
-		case utf8.RuneCountInString(r.term) > widest:
+		if r.meaning == "" || utf8.RuneCountInString(r.term) > widest {
 			b.WriteString("  " + r.term + "\n")
 			lead = strings.Repeat(" ", widest+4)
-			fallthrough
-		default:
+		}
+		if r.meaning != "" {
 			b.WriteString(report.Wrapped(lead, r.meaning, columns))
 		}
 	}
+	return b.String()
 }
 
 // helpCommand prints the help of a command.
@@ -180,8 +162,7 @@ func (h *helpCommand) command() *cobra.Command {
 			case err != nil:
 				return unknownCommand(found, args[0])
 			}
-			h.help(found, nil)
-			return nil
+			return found.Help()
 		},
 	}
 }

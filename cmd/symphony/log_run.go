@@ -39,9 +39,9 @@ func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Work
 	case repo == "":
 		return "", nil, fmt.Errorf("%w: --run: the repository is not known: set GITHUB_REPOSITORY to owner/name, or write the address of the page of the run", errUsage)
 	}
-	token, variable := l.gitHub().tokenFor(client.HostOf(server))
+	token, variable := l.gitHub().login().Token(client.HostOf(server))
 	if token == "" {
-		return "", nil, fmt.Errorf("%w: --run needs a token of %s that may read Actions: set %s", errUsage, client.HostOf(server), loginAdvice(client.HostOf(server)))
+		return "", nil, fmt.Errorf("%w: --run needs a token of %s that may read Actions: set %s", errUsage, client.HostOf(server), client.LoginAdvice(client.HostOf(server)))
 	}
 	l.addSecret(l.redactor, token)
 	c, err := client.New(client.Config{Repo: repo, APIURL: api, Token: token, Names: client.Names{Token: variable}}, http.DefaultTransport)

@@ -245,14 +245,14 @@ func TestATokenIsForItsHostsAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := &app{process: process{environ: append(test.env, "GH_CONFIG_DIR="+config)}}
-			if got := strings.Join(a.gitHub().tokenVariables(test.host), " "); got != test.want {
+			if got := strings.Join(a.gitHub().login().Variables(test.host), " "); got != test.want {
 				t.Errorf("%q gets %q", test.host, got)
 			}
 			want := ""
 			if test.host == "github.com" {
 				want = "gho_1"
 			}
-			if token, from := a.gitHub().tokenFor(test.host); token != want {
+			if token, from := a.gitHub().login().Token(test.host); token != want {
 				t.Errorf("%q gets %q of %s", test.host, token, from)
 			}
 		})

@@ -18,10 +18,9 @@ import (
 // wide is the width of output outside of a terminal.
 const wide = 160
 
-// document can be printed as text for people and as JSON for scripts.
+// document can be printed as text for people and, encoded as JSON, for scripts.
 type document interface {
 	Text(width int) string
-	json.Marshaler
 }
 
 // output is standard output. It keeps the first error, which ends the program

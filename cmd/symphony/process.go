@@ -59,6 +59,12 @@ func (p process) getenv(name string) (value string, set bool) {
 	return value, set
 }
 
+// value returns the value of an environment variable; empty if it is not set.
+func (p process) value(name string) string {
+	value, _ := p.getenv(name)
+	return value
+}
+
 // variable returns the value of an environment variable as it is set; the last one counts.
 // The address of a server has no slash at its end.
 func (p process) variable(name string) (value string, set bool) {
@@ -92,10 +98,7 @@ func (p process) makeTempFolder(prefix string) (string, error) {
 // detectActions gives both standard streams to the Actions runtime when this is a
 // step of a workflow, because the runner reads commands from both.
 func (p *process) detectActions() {
-	p.actions = action.New(p.stdout, func(name string) string {
-		value, _ := p.getenv(name)
-		return value
-	})
+	p.actions = action.New(p.stdout, p.value)
 	if p.actions.InActions() {
 		p.stdout, p.stderr = p.actions.Writer(), p.actions.Writer()
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"strings"
 
@@ -70,9 +69,3 @@ type issuePrompt struct {
 
 // Text returns the prompt, which is not wrapped.
 func (p issuePrompt) Text(int) string { return p.Prompt + "\n" }
-
-// MarshalJSON returns the prompt with the identifier of its issue.
-func (p issuePrompt) MarshalJSON() ([]byte, error) {
-	type fields issuePrompt
-	return json.Marshal(fields(p))
-}

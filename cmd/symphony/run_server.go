@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -50,67 +48,7 @@ func (g gitHub) runServer(path string, wf workflow.Workflow) (repo, server, api 
 	return repo, server, api, nil
 }
 
-// tokenFor returns the token of the user for a host of GitHub, and where it is from: a
-// variable of the environment, or the folder of gh. gh keeps tokens in the keyring of the
-// system where there is one; this program starts no process to ask for it.
-func (g gitHub) tokenFor(host string) (token, from string) {
-	for _, name := range g.tokenVariables(host) {
-		if token, _ := g.getenv(name); token != "" {
-			return token, name
-		}
-	}
-	return client.TokenOfGH(g.loginsOfGH(), host), "the token of gh"
-}
-
-// tokenVariables returns the environment variables whose tokens are for a host of GitHub, as
-// gh has them: GH_TOKEN is for GitHub's own hosts, and GH_ENTERPRISE_TOKEN for a server that
-// the user, and not WORKFLOW.md alone, has named. GITHUB_TOKEN is the token of the job, so it
-// is for the server of the job where there is one. No other host may get one of them.
-func (g gitHub) tokenVariables(host string) (names []string) {
-	server, _ := g.getenv(serverVariable)
-	ghHost, _ := g.getenv("GH_HOST")
-	own := client.HostOf(server)
-	switch {
-	case host == "":
-		return nil
-	case client.IsCloud(host):
-		names = []string{"GH_TOKEN"}
-	case host == own, host == strings.ToLower(ghHost), client.IsHostOfGH(g.loginsOfGH(), host):
-		names = []string{"GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"}
-	}
-	if host == own || own == "" && client.IsCloud(host) {
-		names = append(names, "GITHUB_TOKEN")
-	}
-	return names
-}
-
-// loginAdvice returns the variables to set for a token of a host.
-func loginAdvice(host string) string {
-	if client.IsCloud(host) {
-		return "GH_TOKEN, as with GH_TOKEN=" + tokenOfGH(host)
-	}
-	return fmt.Sprintf("GH_HOST to %s, if you trust it, and GH_ENTERPRISE_TOKEN, as with GH_ENTERPRISE_TOKEN=%s", host, tokenOfGH(host))
-}
-
-// tokenOfGH returns the words of a shell that stand for gh's token for a host.
-func tokenOfGH(host string) string {
-	if host == client.HostOf(client.DefaultServer) {
-		return "$(gh auth token)"
-	}
-	return "$(gh auth token --hostname " + host + ")"
-}
-
-// loginsOfGH returns the file of gh with its logins; empty for none.
-func (g gitHub) loginsOfGH() []byte {
-	folder, _ := g.getenv("GH_CONFIG_DIR")
-	if folder == "" {
-		config, _ := g.getenv("XDG_CONFIG_HOME")
-		home, _ := g.getenv("HOME")
-		folder = filepath.Join(cmp.Or(config, filepath.Join(home, ".config")), "gh")
-	}
-	text, err := os.ReadFile(filepath.Join(folder, "hosts.yml"))
-	if err != nil {
-		return nil
-	}
-	return text
+// login returns the logins of the user.
+func (g gitHub) login() client.UserLogin {
+	return client.UserLogin{Getenv: g.value, Server: g.value(serverVariable)}
 }

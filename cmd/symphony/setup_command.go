@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -149,10 +148,4 @@ func (p preparedProject) Text(int) string {
 		return fmt.Sprintf("Nothing has changed since the project was prepared: see --again. The files are in %s (%d bytes).\n", p.Path, p.Bytes)
 	}
 	return fmt.Sprintf("The project is prepared, in %.1f s. The files are in %s (%d bytes).\n", p.Seconds, p.Path, p.Bytes)
-}
-
-// MarshalJSON returns the fields of the result.
-func (p preparedProject) MarshalJSON() ([]byte, error) {
-	type fields preparedProject
-	return json.Marshal(fields(p))
 }

@@ -129,7 +129,7 @@ func (s statePlace) repository(wf workflow.Workflow) (repo, api, token string, e
 		missing = append(missing, "GITHUB_REPOSITORY=OWNER/NAME")
 	}
 	if token == "" {
-		missing = append(missing, "GITHUB_TOKEN="+tokenOfGH(client.HostOf(server)))
+		missing = append(missing, "GITHUB_TOKEN="+client.TokenCommand(client.HostOf(server)))
 	}
 	if missing != nil {
 		return "", "", "", fmt.Errorf("%w: %s needs the repository and a token that may write its contents: export %s", errUsage, s.stateOption(), strings.Join(missing, " "))

@@ -67,10 +67,7 @@ func (t *trialCommand) Run(ctx context.Context) error {
 
 // open returns the trial of this job, in a folder of its own.
 func (t *trialCommand) open() (*trial.Trial, error) {
-	env := func(name string) string {
-		value, _ := t.getenv(name)
-		return value
-	}
+	env := t.value
 	repository := env("GITHUB_REPOSITORY")
 	owner, _, _ := strings.Cut(repository, "/")
 	open := func(variable string) (*client.Client, error) {

@@ -142,7 +142,7 @@ func (v *validateCommand) checkSettings(found *validation.Report, in workflow.In
 		found.Setting(validation.Problem, p)
 	}
 	v.checkVariables(found, in)
-	v.warnWithoutSetup(found, in)
+	found.WarnWithoutSetup(in, v.value("HOME"))
 	what := fmt.Sprintf("%s: %s", found.Workflow, text.Count(in.Keys(), "key"))
 	if name, isOrigin := v.gitHub().repositoryNear(in.Workflow.Path); isOrigin {
 		what += ", in the repository " + name + " (origin of this checkout)"

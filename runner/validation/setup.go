@@ -1,4 +1,4 @@
-package main
+package validation
 
 import (
 	"fmt"
@@ -7,15 +7,14 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/setup"
-	"github.com/symphony-runner/symphony/runner/validation"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// warnWithoutSetup warns of a checkout whose lock files name what the project needs, if
-// nothing installs it before an agent works there.
-func (v *validateCommand) warnWithoutSetup(found *validation.Report, in workflow.Inspection) {
+// WarnWithoutSetup warns of a checkout whose lock files name what the project needs, if
+// nothing installs it before an agent works there. home is the person's.
+func (r *Report) WarnWithoutSetup(in workflow.Inspection, home string) {
 	wf := in.Workflow
 	checkout := git.CheckoutAround(wf.Path)
 	if checkout == "" || !in.Readable() || installsByItself(in) || !worksOn(wf.Settings.Repository, checkout) {
@@ -26,10 +25,10 @@ func (v *validateCommand) warnWithoutSetup(found *validation.Report, in workflow
 		return
 	}
 	text := fmt.Sprintf("%s names what the project needs, and nothing installs it, so agents cannot run its tests; write %s", suggestion.Files[0], suggestion.Line())
-	if caches := v.cachesOutside(suggestion); len(caches) > 0 {
+	if caches := cachesOutside(suggestion, home); len(caches) > 0 {
 		text += fmt.Sprintf(" (agents have a home of their own, without %s)", strings.Join(caches, ", "))
 	}
-	found.Add(validation.Finding{Check: "workflow", Severity: validation.Warning, Place: validation.Place{File: found.Workflow}, Key: "setup.run", Message: text, Advice: "write " + suggestion.Line()})
+	r.Add(Finding{Check: "workflow", Severity: Warning, Place: Place{File: r.Workflow}, Key: "setup.run", Message: text, Advice: "write " + suggestion.Line()})
 }
 
 // installsByItself reports whether a workflow has a setup, or hooks with a network, which may do
@@ -57,8 +56,7 @@ func worksOn(repository *workflow.Repository, checkout string) bool {
 
 // cachesOutside returns the caches in the person's home which the tools of a suggestion use, and
 // which the room of an agent does not have.
-func (v *validateCommand) cachesOutside(s setup.Suggestion) (caches []string) {
-	home, _ := v.getenv("HOME")
+func cachesOutside(s setup.Suggestion, home string) (caches []string) {
 	for _, hosts := range s.Hosts {
 		for _, folder := range setup.Caches(hosts) {
 			if info, err := os.Stat(filepath.Join(home, folder)); home != "" && err == nil && info.IsDir() {
