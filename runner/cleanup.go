@@ -47,7 +47,7 @@ func (c *cleaner) cleanUp(ctx context.Context, unavailable func() map[tracker.ID
 	left := make(map[tracker.ID]workspace.Issue, len(known))
 	for _, issue := range known {
 		id := tracker.ID(issue.ID)
-		pull := c.talks.pulls[id]
+		pull := c.talks.pull(id)
 		if _, claimed := c.state.Claims[id]; !claimed && (pull == nil || pull.State != schedule.PullOpen) {
 			left[id] = issue
 		}

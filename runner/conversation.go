@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/symphony-runner/symphony/runner/discussion"
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/prompt"
@@ -25,17 +24,26 @@ type conversations struct {
 	issues  *issueReader
 	secrets func(string) string // hides secrets in what is posted; nil hides none
 
-	news    map[tracker.ID]feedback.News // as last read
-	pulls   map[tracker.ID]*feedback.Pull
-	failed  map[string]bool // what could not be posted in this tick, and is not tried again
-	posting map[string]bool // what is being posted
-	untold  []func()        // tell people that an issue waits or goes on, when some of that is done
+	read    map[tracker.ID]*conversation // as last read
+	failed  map[string]bool              // what could not be posted in this tick, and is not tried again
+	posting map[string]bool              // what is being posted
+	untold  []func()                     // tell people that an issue waits or goes on, when some of that is done
 
 	noted   bool // people were told of changes in this tick
 	stopped bool // the run ends: nobody is told anything more
 
 	nextRead time.Time                // before which a poll reads what people say only if an issue has changed
 	updated  map[tracker.ID]time.Time // when the issues with a claim had changed last, at the last read
+}
+
+// conversation is what was last read about one issue.
+type conversation struct {
+	said    feedback.Said
+	orders  []feedback.Order // to answer
+	ignored []string         // see [feedback.Unanswered]
+
+	unanswered feedback.Unanswered    // as [conversations.judge] found it
+	judged     *schedule.Conversation // by which it did; nil for not yet
 }
 
 // listenPerShard times the number of shards is the least time between two reads of what
@@ -47,46 +55,42 @@ const listenPerShard = 7200 * time.Millisecond
 // listen reads what was said about the issues with a claim or a delivery (SPEC §8.1: part
 // of a poll). If it cannot be read, the tick goes on without it.
 func (c *conversations) listen(ctx context.Context) {
-	d := c.conn.Discussion
-	c.news, c.pulls, c.failed = map[tracker.ID]feedback.News{}, map[tracker.ID]*feedback.Pull{}, map[string]bool{}
+	c.read, c.failed = map[tracker.ID]*conversation{}, map[string]bool{}
 	topics := c.toRead()
-	if d == nil || len(topics) == 0 || c.issues.unread != nil {
+	if c.conn.Feedback == nil || len(topics) == 0 || c.issues.unread != nil {
 		return
 	}
-	heard, warnings, err := d.Read(ctx, topics)
+	said, warnings, err := c.conn.Feedback.Read(ctx, topics)
 	c.warn(warnings...)
 	if err != nil {
 		c.warnError("read what was said about the issues", err)
 		return
 	}
-	now := time.Now()
-	rules := feedback.Rules{Bots: c.wf.Settings.Feedback.Bots}
 	var unknown []tracker.ID
 	for _, t := range topics {
-		h := heard[t.ID]
-		talk := c.state.Conversations[t.ID]
-		n := feedback.Read(h.World, talk, rules, now)
-		c.news[t.ID] = n
-		if h.Pull != nil {
-			c.pulls[t.ID] = h.Pull
-			if standing := h.Pull.Standing; standing != talk.Checks {
-				c.change(schedule.ConversationRead{ID: t.ID, Checks: &standing})
-			}
-		}
-		for _, sentence := range n.Ignored {
+		r := &conversation{said: said[t.ID]}
+		c.read[t.ID] = r
+		talk, u := c.state.Conversations[t.ID], c.judge(t.ID)
+		r.orders, r.ignored = u.Orders, u.Ignored
+		for _, sentence := range u.Ignored {
 			c.warn(c.nameOf(t.ID) + ": " + sentence)
 		}
-		for _, sentence := range n.Changes {
+		for _, sentence := range u.Changes {
 			c.notice(c.nameOf(t.ID) + ": " + sentence)
 			c.noted = true
 		}
-		if !slices.Equal(n.Read, talk.Read) {
-			c.change(schedule.ConversationRead{ID: t.ID, Read: &n.Read})
+		if !slices.Equal(u.Read, talk.Read) {
+			c.change(schedule.ConversationRead{ID: t.ID, Read: &u.Read})
 		}
-		if n.Settled && h.Pulled != "" && h.Pulled != talk.Pull {
-			c.change(schedule.ConversationRead{ID: t.ID, Pull: &h.Pulled})
+		if p := r.said.Pull; p != nil {
+			if p.Standing != talk.Checks {
+				c.change(schedule.ConversationRead{ID: t.ID, Checks: &p.Standing})
+			}
+			if u.Settled && p.Digest != talk.Pull {
+				c.change(schedule.ConversationRead{ID: t.ID, Pull: &p.Digest})
+			}
 		}
-		if _, claimed := c.state.Claims[t.ID]; !claimed && (n.Feedback.Round != "" || n.Feedback.Command != "" || n.Feedback.Pull == schedule.PullMerged || n.Feedback.Pull == schedule.PullClosed) {
+		if _, claimed := c.state.Claims[t.ID]; !claimed && u.Feedback.IsPending() {
 			unknown = append(unknown, t.ID)
 		}
 	}
@@ -95,11 +99,32 @@ func (c *conversations) listen(ctx context.Context) {
 	}
 	for _, t := range topics {
 		if c.pullOf(t.ID) != t.PullRequest { // the issue has another name than the state says
-			delete(c.news, t.ID)
-			delete(c.pulls, t.ID)
+			delete(c.read, t.ID)
 			c.warnForeign(t.ID)
 		}
 	}
+}
+
+// judge returns the unanswered part of the last reading of an issue, now that sessions, commands
+// and other runs may have changed its conversation since.
+func (c *conversations) judge(id tracker.ID) feedback.Unanswered {
+	r, talk := c.read[id], c.state.Conversations[id]
+	if r == nil {
+		return feedback.Unanswered{}
+	}
+	if r.judged == nil || !talk.IsAt(*r.judged) {
+		r.judged = &talk
+		r.unanswered = feedback.Judge(r.said, talk, feedback.Rules{Bots: c.wf.Settings.Feedback.Bots}, time.Now())
+	}
+	return r.unanswered
+}
+
+// pull returns the pull request of an issue as it was last read; nil for none.
+func (c *conversations) pull(id tracker.ID) *feedback.Pull {
+	if r := c.read[id]; r != nil {
+		return r.said.Pull
+	}
+	return nil
 }
 
 // warnForeign warns that the delivery of an issue is not on the issue's own branch.
@@ -138,11 +163,11 @@ func (c *conversations) updates() map[tracker.ID]time.Time {
 }
 
 // toRead returns the issues whose comments to read.
-func (c *conversations) toRead() []discussion.Topic {
-	var topics []discussion.Topic
+func (c *conversations) toRead() []feedback.Topic {
+	var topics []feedback.Topic
 	add := func(id tracker.ID) {
 		delivery := c.state.Deliveries[id]
-		t := discussion.Topic{ID: id, Since: c.state.Conversations[id].ReadUpTo.At.Truncate(time.Second)}
+		t := feedback.Topic{ID: id, Since: c.state.Conversations[id].ReadUpTo.At.Truncate(time.Second)}
 		if t.PullRequest = c.pullOf(id); t.Number > 0 {
 			t.Head, t.Base, t.Pull = delivery.Head, delivery.Base, c.state.Conversations[id].Pull
 		} else if delivery.Number > 0 && c.wf.Settings.Delivery.Kind == workflow.KindPullRequest {
@@ -163,16 +188,16 @@ func (c *conversations) toRead() []discussion.Topic {
 
 // addFeedback adds to a snapshot what is unanswered, and the issues that it is about.
 func (c *conversations) addFeedback(snap *schedule.Snapshot, unavailable map[tracker.ID]bool) {
-	if c.conn.Discussion == nil {
+	if c.conn.Feedback == nil {
 		return
 	}
-	snap.Feedback = make(map[tracker.ID]schedule.Feedback, len(c.news))
-	for id, n := range c.news {
+	snap.Feedback = make(map[tracker.ID]schedule.Feedback, len(c.read))
+	for id := range c.read {
 		if _, talks := c.state.Conversations[id]; !talks {
-			delete(c.news, id) // it ended since; the next one begins with nothing heard
+			delete(c.read, id) // it ended since; the next one begins with nothing read
 			continue
 		}
-		snap.Feedback[id] = n.Feedback
+		snap.Feedback[id] = c.judge(id).Feedback
 		if issue, known := c.issues.issues[id]; known && !unavailable[id] {
 			snap.Claimed[id] = issue
 		}
@@ -185,7 +210,7 @@ func (c *conversations) addFeedback(snap *schedule.Snapshot, unavailable map[tra
 func (c *conversations) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx context.Context, id, text string, resolve bool) error) {
 	var items []feedback.Item
 	if d.Feedback.Round != "" {
-		items = c.news[d.ID].Items
+		items = c.judge(d.ID).Items
 	}
 	answer := c.state.Conversations[d.ID].Answer
 	if len(items) == 0 && answer == "" {
@@ -204,11 +229,11 @@ func (c *conversations) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(c
 	if len(items) == 0 {
 		return given, nil
 	}
-	talk, pull := c.conn.Discussion, c.pullOf(d.ID)
+	channel, pull := c.conn.Feedback, c.pullOf(d.ID)
 	return given, func(ctx context.Context, id, text string, resolve bool) error {
 		for _, item := range items {
 			if item.ID == id {
-				return talk.Reply(ctx, d.ID, pull, item, c.redact(text), resolve)
+				return channel.Reply(ctx, d.ID, pull, item, c.redact(text), resolve)
 			}
 		}
 		return fmt.Errorf("there is no item %q", id)
@@ -217,19 +242,19 @@ func (c *conversations) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(c
 
 // pullOf returns the pull request of an issue, zero if it has none. It ignores a delivery
 // in the state whose branch is not the issue's own.
-func (c *conversations) pullOf(id tracker.ID) discussion.PullRequest {
+func (c *conversations) pullOf(id tracker.ID) feedback.PullRequest {
 	d := c.state.Deliveries[id]
 	if d.Number == 0 || c.wf.Settings.Delivery.Kind != workflow.KindPullRequest {
-		return discussion.PullRequest{}
+		return feedback.PullRequest{}
 	}
 	identifier := c.nameOf(id)
 	if issue := c.issues.issues[id]; issue != nil {
 		identifier = issue.Identifier
 	}
 	if branch, _ := git.ParseBranch(d.Branch); !publish.IsOwn(c.branchOf(identifier), branch) {
-		return discussion.PullRequest{}
+		return feedback.PullRequest{}
 	}
-	return discussion.PullRequest{Number: d.Number, Branch: d.Branch}
+	return feedback.PullRequest{Number: d.Number, Branch: d.Branch}
 }
 
 // redact hides secrets in a text.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symphony-runner/symphony/runner/discussion"
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -19,15 +18,14 @@ func TestWhatWasHeardEndsWithItsConversation(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	l := newLoop(&Runner{})
 	l.state = schedule.New(schedule.Owner{})
-	l.conn.Discussion = &discussion.Discussion{}
+	l.conn.Feedback = &feedback.Channel{}
 	claim := func(id tracker.ID) {
 		l.state.Claims[id] = schedule.Claim{ID: id}
 		l.state.StartConversations(now)
 	}
 	claim("ends")
 	claim("lasts")
-	said := feedback.News{Feedback: schedule.Feedback{Round: schedule.RoundSaid, Mark: schedule.Mark{At: now}}}
-	l.talks.news = map[tracker.ID]feedback.News{"ends": said, "lasts": said}
+	l.talks.read = map[tracker.ID]*conversation{"ends": {}, "lasts": {}}
 	heard := func() []tracker.ID { return slices.Sorted(maps.Keys(l.snapshot(now).Feedback)) }
 	if diff := cmp.Diff([]tracker.ID{"ends", "lasts"}, heard()); diff != "" {
 		t.Errorf("before the end: %s", diff)
@@ -40,5 +38,28 @@ func TestWhatWasHeardEndsWithItsConversation(t *testing.T) {
 	claim("ends") // again, in the same second
 	if diff := cmp.Diff([]tracker.ID{"lasts"}, heard()); diff != "" {
 		t.Errorf("when another conversation began: %s", diff)
+	}
+}
+
+// A run plans again after each end of a session, with what it read before.
+func TestWhatASessionAnsweredIsNotUnansweredAnyMoreBeforeItIsReadAgain(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	l := newLoop(&Runner{})
+	l.state = schedule.New(schedule.Owner{})
+	l.conn.Feedback = &feedback.Channel{}
+	l.state.Claims["1"] = schedule.Claim{ID: "1"}
+	l.state.StartConversations(now)
+	comment := tracker.Comment{ID: "c", Author: "kim", Text: "why?", At: now.Add(time.Minute)}
+	l.talks.read = map[tracker.ID]*conversation{"1": {said: feedback.Said{Comments: tracker.Comments{List: []tracker.Comment{comment}}}}}
+	said := l.snapshot(now).Feedback["1"]
+	if said.Round != schedule.RoundSaid {
+		t.Fatalf("nothing is unanswered: %+v", said)
+	}
+	talk := l.state.Conversations["1"]
+	talk.ReadUpTo = said.Mark
+	l.state.Conversations["1"] = talk
+	if after := l.snapshot(now).Feedback["1"]; after.Round != "" || !after.Mark.Equal(said.Mark) {
+		t.Errorf("after the session: %+v", after)
 	}
 }

@@ -39,8 +39,8 @@
 // that any shard can resume. Artifacts carry these files from job to job, or references of the
 // repository, which workspace/git pushes and reads.
 //
-// What people and checks say about the work comes back by two packages: discussion reads
-// it and answers, feedback decides what of it nobody has answered. feedback is pure.
+// What people and checks say about the work comes back by feedback: it reads what is said,
+// judges what of it nobody has answered, which is pure, and answers.
 //
 // Before the first tick, scaffold writes the WORKFLOW.md of a new project, and the workflow of
 // Actions that runs it, and validation reports what the checks of one find. lookup finds the

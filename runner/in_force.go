@@ -27,8 +27,8 @@ func (f *inForce) branchOf(identifier string) git.Branch {
 
 // comments returns the places of the comments that the run reads.
 func (f *inForce) comments() schedule.Comments {
-	if f.conn.Discussion == nil {
+	if f.conn.Feedback == nil {
 		return schedule.Comments{}
 	}
-	return f.conn.Discussion.Where
+	return f.conn.Feedback.Where
 }

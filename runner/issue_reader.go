@@ -49,7 +49,7 @@ func (r *issueReader) listByState(ctx context.Context, states []string) ([]track
 // ones, or none. Nothing is known about a malformed issue afterwards: its claim
 // stays as it is, and the other issues are read again without it.
 func (r *issueReader) readByID(ctx context.Context, ids []tracker.ID) error {
-	if r.conn.Discussion != nil {
+	if r.conn.Feedback != nil {
 		ctx = tracker.WithFeedback(ctx)
 	}
 	for len(ids) > 0 {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner"
-	"github.com/symphony-runner/symphony/runner/discussion"
+	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -71,7 +71,7 @@ func withParked(t *testing.T, count int) (*notices, func() (warnings []string)) 
 	return n, func() []string {
 		r := f.run()
 		r.Connect = func(context.Context, workflow.Workflow) (runner.Connection, error) {
-			return runner.Connection{Tracker: tracker.Adapter{Reader: f.board}, Workspaces: f.root, Discussion: &discussion.Discussion{Writer: n}}, nil
+			return runner.Connection{Tracker: tracker.Adapter{Reader: f.board}, Workspaces: f.root, Feedback: &feedback.Channel{Writer: n}}, nil
 		}
 		tick, err := r.Run(t.Context())
 		if err != nil {
@@ -121,7 +121,7 @@ func TestEachQuestionIsACommentOfItsOwn(t *testing.T) {
 			})
 			r := f.run()
 			r.Connect = func(context.Context, workflow.Workflow) (runner.Connection, error) {
-				return runner.Connection{Tracker: tracker.Adapter{Reader: f.board}, Workspaces: f.root, Discussion: &discussion.Discussion{Writer: n}}, nil
+				return runner.Connection{Tracker: tracker.Adapter{Reader: f.board}, Workspaces: f.root, Feedback: &feedback.Channel{Writer: n}}, nil
 			}
 			if _, err := r.Run(t.Context()); err != nil {
 				t.Fatal(err)

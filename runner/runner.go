@@ -7,7 +7,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/attempt"
-	"github.com/symphony-runner/symphony/runner/discussion"
+	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -38,9 +38,9 @@ type Workflows interface {
 type Connection struct {
 	Tracker    tracker.Adapter
 	Workspaces *workspace.Root
-	Repository *Repository            // nil leaves files and work to the hooks
-	Discussion *discussion.Discussion // reaches the people of issues and pull requests; nil if nobody can be reached
-	Warnings   []string               // suspicious settings, one sentence each; the tracker has its own
+	Repository *Repository       // nil leaves files and work to the hooks
+	Feedback   *feedback.Channel // reaches the people of issues and pull requests; nil if nobody can be reached
+	Warnings   []string          // suspicious settings, one sentence each; the tracker has its own
 }
 
 // OwnerAnswer represents what is known of the owner of a claim.

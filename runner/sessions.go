@@ -114,7 +114,7 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
 		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
 		Loopback: l.wf.Settings.Loopback, UnixSockets: l.wf.Settings.UnixSockets, Network: l.wf.Settings.Network, HookNetwork: l.wf.Settings.HookNetwork, Lookup: l.Lookup,
-		Talks: l.conn.Discussion != nil, StopAt: l.deadline.stopAt, Test: l.pauseTest.causes.of(l.wf),
+		Talks: l.conn.Feedback != nil, StopAt: l.deadline.stopAt, Test: l.pauseTest.causes.of(l.wf),
 	}
 	job.Feedback, job.Reply = l.talks.itemsFor(d)
 	if claim.Feedback {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/internal/text"
-	"github.com/symphony-runner/symphony/runner/discussion"
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -90,28 +89,23 @@ func (c *conversations) end(m posted) {
 // answerOrders posts to the people who gave commands what became of them, after the state
 // was saved.
 func (c *conversations) answerOrders(ctx context.Context) {
-	for id, n := range c.news {
-		if len(n.Orders) == 0 {
-			continue
+	for id, r := range c.read {
+		u := c.judge(id)
+		if len(r.orders) == 0 || u.Feedback.Command != "" {
+			continue // none, or one that waits for a session to end
 		}
-		talk := c.state.Conversations[id]
-		taken := n.Feedback.Command == "" || talk.CommandsUpTo.Equal(n.Feedback.CommandsUpTo) || talk.ReadUpTo.Equal(n.Feedback.Mark)
-		if !taken {
-			continue // it waits for a session to end
+		if len(u.Orders) > 0 { // which the plan does not need to know
+			c.change(schedule.ConversationRead{ID: id, CommandsUpTo: &u.Feedback.CommandsUpTo})
 		}
-		if n.Feedback.Command == "" && !talk.ReadUpTo.Equal(n.Feedback.Mark) { // what the plan does not need to know
-			c.change(schedule.ConversationRead{ID: id, CommandsUpTo: &n.Feedback.CommandsUpTo})
-		}
-		orders := n.Orders
+		orders := r.orders
+		r.orders = nil
 		for _, o := range orders {
 			if !o.Known {
 				c.warn(c.redact(fmt.Sprintf("%s: %s wrote /symphony %s, which is not a command: write one of %s after /symphony",
 					c.nameOf(id), text.OneLine(o.By, maxWord), text.OneLine(o.Word, maxWord), strings.Join(feedback.Commands(), ", "))))
 			}
 		}
-		n.Orders, n.Feedback.Command = nil, ""
-		c.news[id] = n
-		d, pull, status := c.conn.Discussion, c.pullOf(id), c.statusOf(id)
+		d, pull, status := c.conn.Feedback, c.pullOf(id), c.statusOf(id)
 		c.post(ctx, fmt.Sprintf("answer the commands on %s", c.nameOf(id)), func(ctx context.Context) error {
 			for _, o := range orders {
 				r := tracker.Obeyed
@@ -151,7 +145,7 @@ func (c *conversations) statusOf(id tracker.ID) string {
 // them, once for each reason, and later that it goes on. It also adds and removes the
 // label of parked issues. When many wait, the rest are told as the first are done.
 func (c *conversations) speakOfParked(ctx context.Context) {
-	d := c.conn.Discussion
+	d := c.conn.Feedback
 	if d == nil || d.Writer == nil {
 		return
 	}
@@ -231,7 +225,7 @@ func waitMark(c schedule.Claim, question, text string) string {
 
 // setLabel puts a label on an issue or takes it off. A label that the tracker does not
 // have is not a failure to take off.
-func setLabel(ctx context.Context, d *discussion.Discussion, id tracker.ID, label string, on bool) error {
+func setLabel(ctx context.Context, d *feedback.Channel, id tracker.ID, label string, on bool) error {
 	if label == "" {
 		return nil
 	}
@@ -251,14 +245,14 @@ type noLabelError struct{ error }
 
 // speakOfRound posts what became of people's feedback when a session on it has ended.
 func (c *conversations) speakOfRound(w *worker, o schedule.Outcome, next schedule.Next) {
-	if w.round == "" || c.conn.Discussion == nil {
+	if w.round == "" || c.conn.Feedback == nil {
 		return
 	}
-	text := feedback.Round{
+	text := feedback.Result{
 		Number: w.rounds, On: w.round, Outcome: o, Next: next,
 		Delivers: c.delivers(), Before: w.head, Head: c.state.Deliveries[w.id].Head,
 	}.Text()
-	d, pull := c.conn.Discussion, c.pullOf(w.id)
+	d, pull := c.conn.Feedback, c.pullOf(w.id)
 	c.post(w.speak, fmt.Sprintf("tell the people of %s what became of their feedback", c.nameOf(w.id)), func(ctx context.Context) error {
 		return d.Say(ctx, w.id, pull, roundKey, c.redact(text))
 	}, nil)
@@ -268,18 +262,18 @@ func (c *conversations) speakOfRound(w *worker, o schedule.Outcome, next schedul
 // branch.
 func (c *conversations) finish(ctx context.Context, d schedule.Decision) {
 	branch, head, state := "", "", ""
-	if pull := c.pulls[d.ID]; pull != nil && d.Feedback.Pull == schedule.PullMerged && d.Clean {
+	if pull := c.pull(d.ID); pull != nil && d.Feedback.Pull == schedule.PullMerged && d.Clean {
 		branch, head = pull.Branch, pull.Head // as GitHub says, which is the issue's own
 	}
 	if d.Move {
 		state = c.wf.Settings.Delivery.MergedState
 	}
-	talk := c.conn.Discussion
+	channel := c.conn.Feedback
 	c.post(ctx, fmt.Sprintf("finish %s", c.nameOf(d.ID)), func(ctx context.Context) error {
-		return talk.Merged(ctx, d.ID, branch, head, state)
+		return channel.Merged(ctx, d.ID, branch, head, state)
 	}, func() {
 		c.change(schedule.Finished{ID: d.ID})
-		delete(c.news, d.ID)
+		delete(c.read, d.ID)
 		c.issues.doubt(d.ID)
 		c.replan = true
 	})

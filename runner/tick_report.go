@@ -39,9 +39,9 @@ func (l *loop) finish(now time.Time) {
 	for id, c := range l.state.Conversations {
 		t.Checks[id], t.Asked[id] = c.Checks, c.Asked
 	}
-	t.Ignored = make(map[tracker.ID][]string, len(l.talks.news))
-	for id, n := range l.talks.news {
-		t.Ignored[id] = n.Ignored
+	t.Ignored = make(map[tracker.ID][]string, len(l.talks.read))
+	for id, r := range l.talks.read {
+		t.Ignored[id] = r.ignored
 	}
 	t.Pause, t.Spent, t.Today, t.Reserved = l.state.Pause, l.spent(), l.state.SpentToday(now), l.state.Reserved()
 	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), isDone)

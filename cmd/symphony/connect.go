@@ -12,7 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/runner"
-	"github.com/symphony-runner/symphony/runner/discussion"
+	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/publish"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -30,7 +30,7 @@ func trackers() []tracker.Kind {
 	return []tracker.Kind{file.Kind(), github.Kind(), linear.Kind()}
 }
 
-// opener opens what a workflow names: its tracker, its repository and the discussion with people.
+// opener opens what a workflow names: its tracker, its repository and the channel to people.
 type opener struct {
 	gitHub
 	state    statePlace
@@ -93,7 +93,7 @@ func (o opener) connect(ctx context.Context, wf workflow.Workflow, log *slog.Log
 	if repository != nil {
 		publisher = repository.Publisher
 	}
-	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Repository: repository, Discussion: o.discussion(wf, adapter, publisher), Warnings: warnings}, nil
+	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Repository: repository, Feedback: o.channel(wf, adapter, publisher), Warnings: warnings}, nil
 }
 
 // missingInHooks returns a warning for each variable of hooks.env that hooks will not see.
@@ -135,10 +135,10 @@ func projectOf(wf workflow.Workflow) string {
 	return ""
 }
 
-// discussion returns the discussion with the people of a workflow's issues and pull requests;
+// channel returns the channel to the people of a workflow's issues and pull requests;
 // nil if nobody can be reached.
-func (o opener) discussion(wf workflow.Workflow, adapter tracker.Adapter, publisher *publish.Publisher) *discussion.Discussion {
-	d := &discussion.Discussion{Issues: adapter.Conversation, Writer: adapter.Writer, Redact: o.redactor.String, Where: commentsOf(wf)}
+func (o opener) channel(wf workflow.Workflow, adapter tracker.Adapter, publisher *publish.Publisher) *feedback.Channel {
+	d := &feedback.Channel{Issues: adapter.Conversation, Writer: adapter.Writer, Redact: o.redactor.String, Where: commentsOf(wf)}
 	if publisher != nil && publisher.GitHub != nil {
 		// For half a polling interval, so that an answer never serves for longer than one.
 		d.GitHub, d.Access = publisher.GitHub, client.NewAccess(publisher.GitHub, wf.Settings.Poll/2, tracker.IsMarked)

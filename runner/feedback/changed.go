@@ -8,20 +8,20 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// pullPrefix begins the names of comments on the pull request in [News].Read.
+// pullPrefix begins the names of comments on the pull request in [Unanswered].Read.
 const pullPrefix = "pull "
 
 // compare returns the names of the comments that count, for the next run to compare with, and
 // a sentence for what people edited or deleted since an earlier run read it. It looks only at
 // comments that are not older than the mark ReadUpTo. Where not all comments were read now, it
 // keeps the old names. If no name is new and nothing changed, it returns the old list.
-func compare(w World, remarks []remark, rules Rules, c schedule.Conversation) (names, changes []string) {
+func compare(s Said, items []Item, rules Rules, c schedule.Conversation) (names, changes []string) {
 	from := c.ReadUpTo.At.Unix()
-	now := make(map[string]remark, len(remarks)) // by place and id
-	for _, r := range remarks {
-		name := r.name()
-		now[idOf(name)] = r
-		if !r.Own && rules.count(r.Comment) && strings.TrimSpace(r.Text) != "" && r.At.Unix() >= from {
+	now := make(map[string]Item, len(items)) // by place and id
+	for _, item := range items {
+		name := item.name()
+		now[idOf(name)] = item
+		if c := item.comment; !c.Own && rules.count(c) && strings.TrimSpace(c.Text) != "" && c.At.Unix() >= from {
 			names = append(names, name)
 		}
 	}
@@ -32,15 +32,15 @@ func compare(w World, remarks []remark, rules Rules, c schedule.Conversation) (n
 	edited, gone := counted{}, 0
 	for _, name := range c.Read {
 		isPull := strings.HasPrefix(name, pullPrefix)
-		r, there := now[idOf(name)]
+		item, there := now[idOf(name)]
 		switch {
 		case timeOf(name).Unix() < from:
-		case !isPull && w.Comments.Omitted, isPull && !w.Pull.isWhole():
+		case !isPull && s.Comments.Omitted, isPull && !s.Pull.isWhole():
 			names = append(names, name) // it may exist, because not everything was read
 		case !there:
 			gone++
-		case timeOf(name).Before(timeOf(r.name())) && rules.count(r.Comment):
-			edited.add(r.Author)
+		case timeOf(name).Before(timeOf(item.name())) && rules.count(item.comment):
+			edited.add(item.Author)
 		}
 	}
 	if len(edited) > 0 {
@@ -58,19 +58,16 @@ func compare(w World, remarks []remark, rules Rules, c schedule.Conversation) (n
 	return slices.Compact(names), changes
 }
 
-// name returns the name of a remark in [News].Read.
-func (r remark) name() string {
-	if r.onPull {
-		return pullPrefix + nameOf(r.Comment)
+// name returns the name of a comment in [Unanswered].Read.
+func (i Item) name() string {
+	if i.OnPull {
+		return pullPrefix + nameOf(i.comment)
 	}
-	return nameOf(r.Comment)
+	return nameOf(i.comment)
 }
 
 // idOf returns a name without its time.
 func idOf(name string) string { return name[:max(strings.LastIndexByte(name, '@'), 0)] }
-
-// isWhole reports whether all comments on the pull request were read.
-func (p *Pull) isWhole() bool { return p != nil && p.Complete && !p.Omitted }
 
 // Notes returns sentences for the report on what people may not expect of the items that an
 // agent is given: quoted commands, code that has moved, and logs that were cut.

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker"
 )
 
 // Order is a comment whose first line is a command. Only those of trusted people are
@@ -44,13 +43,14 @@ func splitCommand(text string) (word, rest string, ok bool) {
 	return strings.ToLower(strings.Join(fields[1:], " ")), strings.TrimSpace(rest), true
 }
 
-// orderOf returns the order in a comment, if its author may give orders.
-func orderOf(c tracker.Comment, onPull bool) (Order, bool) {
+// orderOf returns the order in an item, if its author may give orders.
+func orderOf(item Item) (Order, bool) {
+	c := item.comment
 	word, _, ok := splitCommand(c.Text)
-	if !ok || c.Own || c.Distrust != "" {
+	if !ok || !item.order || c.Own || c.Distrust != "" {
 		return Order{}, false
 	}
-	o := Order{Comment: c.ID, OnPull: onPull, By: c.Author, Word: word, Command: schedule.Command(word)}
+	o := Order{Comment: c.ID, OnPull: item.OnPull, By: c.Author, Word: word, Command: schedule.Command(word)}
 	o.Known = slices.Contains(commands, o.Command)
 	return o, true
 }

@@ -1,16 +1,30 @@
-// Package feedback decides what people and checks said about the work on an issue that
-// nobody has answered. It is pure: its input is what was read from outside, a [World],
-// and what earlier runs have left, a [schedule.Conversation].
+// Package feedback reads what people and checks say about the work on issues, judges what of
+// it nobody has answered, and answers. A comment has three forms on this way: that of its
+// tracker, an [Item], which has its place and how it counts, and the
+// [github.com/symphony-runner/symphony/runner/prompt.Feedback] in it, which the agent is given.
 //
-// Nothing here reacts to an event. [Read] compares what there is with the mark up to
+//	[Channel.Read]  in each poll, the comments, reviews and checks of all issues with a claim
+//	                or a delivery
+//	[Judge]         what of it is unanswered. It is the only place that decides this, it is pure,
+//	                and so is everything but the files of Channel
+//	[Channel.Reply] the answer of an agent; Say and React are the program's own
+//
+// As long as nothing is new a read costs one request for each 100 issues and one for each 100
+// pull requests; what is said is read only where something has changed since it was read
+// last. It is kept in memory, so that after a change only what is new is read, and whose
+// word counts is decided again in each poll. A new process reads it once more.
+//
+// Nothing here reacts to an event. Judge compares what there is with the mark up to
 // which everything was put before the agent; what is newer is unanswered, and makes the
-// issue due. So an event that was lost, or a run that was killed, only costs time.
+// issue due. So an event that was lost, or a run that was killed, only costs time. After a
+// session, a command or a save of another run has moved a mark, what was read before is judged
+// again.
 //
 // # Whose word counts
 //
 // A person with write access, and the bots that WORKFLOW.md names. What the program and
 // its agent wrote never counts. Everything else is neither shown to the agent nor counted;
-// [News.Ignored] says so for the report.
+// [Unanswered.Ignored] says so for the report.
 //
 // # What is work
 //
@@ -22,7 +36,7 @@
 //
 // A text that its author or another person with write access edits is said again, at the
 // time of the edit: it counts, whether its older form was answered or not. A text that
-// somebody else edited does not count any more. What was deleted is gone. [News.Changes]
+// somebody else edited does not count any more. What was deleted is gone. [Unanswered.Changes]
 // says for the report what people edited or deleted after it had been read, from the names
 // that the last reading left, and [Notes] what is unexpected in what an agent is given.
 //
@@ -31,4 +45,9 @@
 // A comment of a person with write access whose first line is /symphony and a word is an
 // order to the program, see [schedule.Command]. What follows that line is feedback like
 // any other comment.
+//
+// # What the program says
+//
+// It is made harmless first (mentions, commands and hidden text of an agent), bounded, and
+// marked, so that it is found and replaced the next time.
 package feedback

@@ -125,11 +125,11 @@ func (d distrusted) sentences() []string {
 }
 
 // unread returns sentences about comments that were not read.
-func unread(w World) (sentences []string) {
-	if w.isUnread() {
+func unread(s Said) (sentences []string) {
+	if s.isUnread() {
 		sentences = append(sentences, "Some comments could not be read now (too many, or see the other warning). They will be read next time")
 	}
-	if w.Comments.Omitted || w.Pull != nil && w.Pull.Omitted {
+	if s.Comments.Omitted || s.Pull != nil && s.Pull.Omitted {
 		sentences = append(sentences, fmt.Sprintf("the newest %d comments were read, and what was said before was not", tracker.MaxComments))
 	}
 	return sentences

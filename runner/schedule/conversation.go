@@ -126,6 +126,12 @@ func (m Mark) Equal(other Mark) bool {
 	return m.At.Equal(other.At) && slices.Equal(m.IDs, other.IDs) && m.Checks == other.Checks && m.Conflict == other.Conflict
 }
 
+// IsAt reports whether both have the same marks: the same is unanswered in both.
+func (c Conversation) IsAt(other Conversation) bool {
+	return c.ReadUpTo.Equal(other.ReadUpTo) && c.PromptedUpTo.Equal(other.PromptedUpTo) && c.ParkedUpTo.Equal(other.ParkedUpTo) &&
+		c.CommandsUpTo.Equal(other.CommandsUpTo) && (c.Asked == "") == (other.Asked == "")
+}
+
 // conversation returns the conversation on an issue. A new conversation ignores earlier
 // comments: only later ones are feedback.
 func (s *State) conversation(id tracker.ID, now time.Time) Conversation {

@@ -144,18 +144,6 @@ func TestOnlyASessionThatDidNotFailHasHeardWhatItWasGiven(t *testing.T) {
 	}
 }
 
-// A run plans again after each end of a session, with what it read before.
-func TestWhatASessionAnsweredStartsNoOtherWhileItIsNotReadAgain(t *testing.T) {
-	t.Parallel()
-	f := delivered("1")
-	f.snap.Feedback["1"] = said(at(10))
-	f = f.then(f.plan())
-	f.state.Exit("1", schedule.Outcome{Class: schedule.Done, Issue: f.snap.Claimed["1"]}, f.policy, noon)
-	if again := f.plan(); len(again) > 0 {
-		t.Errorf("decided %+v", again)
-	}
-}
-
 func TestASessionThatWasGivenNothingHasHeardNothing(t *testing.T) {
 	t.Parallel()
 	f := delivered("1")

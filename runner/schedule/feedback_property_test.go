@@ -38,7 +38,7 @@ func TestFeedbackComesToAnEnd(t *testing.T) {
 			}
 		}
 		for id, talk := range m.state.Conversations {
-			f := feedback.Read(m.worlds[id], talk, feedback.Rules{}, m.now).Feedback
+			f := feedback.Judge(m.said[id], talk, feedback.Rules{}, m.now).Feedback
 			c, issue := m.state.Claims[id], m.shown(id)
 			off := f.Round == schedule.RoundSaid && m.policy.MaxRounds == 0 || f.Round == schedule.RoundChecks && m.policy.MaxCheckRounds == 0
 			if f.Round == "" || off || c.Phase == schedule.Parked || !m.policy.Answering().IneligibleToStart(*issue).None() {

@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"pgregory.net/rapid"
@@ -39,7 +40,29 @@ func (f fixture) then(decisions []schedule.Decision) fixture {
 	for _, d := range decisions {
 		f.state.Apply(d, f.now)
 	}
+	f.snap.Feedback = f.judged()
 	return f
+}
+
+// judged returns the feedback of the snapshot without what the conversations have passed, as
+// package feedback does.
+func (f fixture) judged() map[tracker.ID]schedule.Feedback {
+	judged := maps.Clone(f.snap.Feedback)
+	for id, said := range judged {
+		talk := f.state.Conversations[id]
+		passed := said.Mark.Equal(talk.ReadUpTo)
+		if passed {
+			said.Round = ""
+		}
+		said.Fresh = said.Fresh && !passed && !said.Mark.Equal(talk.ParkedUpTo)
+		if passed || said.CommandsUpTo.Equal(talk.CommandsUpTo) {
+			said.Command = ""
+		}
+		if judged[id] = said; said.Mark.At.Before(talk.ReadUpTo.At) {
+			delete(judged, id) // it was read before the conversation began again
+		}
+	}
+	return judged
 }
 
 // latest returns the newest version of an issue: as read by id, else as listed, else
@@ -323,6 +346,7 @@ func genTalks(t *rapid.T, f *fixture) {
 			f.snap.Feedback[id] = genFeedback(t, mark)
 		}
 	}
+	f.snap.Feedback = f.judged()
 }
 
 func genFeedback(t *rapid.T, mark func(string) schedule.Mark) schedule.Feedback {

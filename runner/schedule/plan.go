@@ -153,6 +153,7 @@ type planner struct {
 	freed      map[tracker.ID]bool // claims released by this plan
 	taken      map[tracker.ID]bool // issues dispatched by this plan, or that wait for a slot in it
 
+	obeyed  map[tracker.ID]bool         // issues whose command in a comment this plan obeys
 	talks   map[tracker.ID]Conversation // conversations that this plan changes; all others are in the state
 	due     []*tracker.Issue            // issues without a claim that have sessions because of feedback, in order
 	resumes bool                        // a person ends the pause
@@ -166,7 +167,7 @@ func newPlanner(s *State, snap Snapshot, p Policy, now time.Time, resumed bool) 
 	pl := &planner{
 		state: s, snap: snap, p: p, rules: p.rules(), now: now,
 		limit: p.MaxConcurrent, left: p.PerTick() - s.Tick.Sessions,
-		perState: map[string]int{}, freed: map[tracker.ID]bool{}, taken: map[tracker.ID]bool{},
+		perState: map[string]int{}, freed: map[tracker.ID]bool{}, taken: map[tracker.ID]bool{}, obeyed: map[tracker.ID]bool{},
 	}
 	pl.feedbackRules = pl.rules.forFeedback(p.HandedOver)
 	pl.hold = pl.holdReason(resumed)

@@ -8,34 +8,20 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// feedback returns the unanswered feedback on an issue that policy limits allow, minus
-// anything that this run already handled. read is false if its conversation was not read.
+// feedback returns the unanswered feedback on an issue for which the policy has sessions. read
+// is false if its conversation was not read.
 func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
 	f, read = pl.snap.Feedback[id]
-	if _, talks := pl.state.Conversations[id]; !talks {
-		return Feedback{}, false
-	}
-	talk := pl.talk(id)
-	if !read {
-		return Feedback{}.withOrder(talk), false
-	}
-	if !f.Mark.IsZero() && f.Mark.At.Before(talk.ReadUpTo.At.Truncate(time.Second)) { // marks move by whole seconds
-		return Feedback{}, false // read before the conversation began again
-	}
-	off := f.Round == RoundSaid && pl.p.MaxRounds <= 0 || f.Round == RoundChecks && pl.p.MaxCheckRounds <= 0
-	if off || f.Mark.Equal(talk.ReadUpTo) {
+	if f.Round == RoundSaid && pl.p.MaxRounds <= 0 || f.Round == RoundChecks && pl.p.MaxCheckRounds <= 0 {
 		f.Round, f.Fresh = "", false
 	}
-	if f.Mark.Equal(talk.ParkedUpTo) {
-		f.Fresh = false
-	}
-	if f.Mark.Equal(talk.ReadUpTo) || f.CommandsUpTo.Equal(talk.CommandsUpTo) {
+	if pl.obeyed[id] {
 		f.Command = ""
 	}
 	if _, delivered := pl.state.Deliveries[id]; !delivered {
 		f.Pull = "" // its delivery was forgotten since
 	}
-	return f.withOrder(talk), true
+	return f.withOrder(pl.talk(id)), read
 }
 
 // withOrder returns the feedback with a command that was not given in a comment. It goes
@@ -111,8 +97,8 @@ func (pl *planner) deliveredClaim(id tracker.ID) Claim {
 	return c
 }
 
-// pending reports whether something must be decided because of the feedback.
-func (f Feedback) pending() bool {
+// IsPending reports whether something must be decided because of the feedback.
+func (f Feedback) IsPending() bool {
 	return f.Round != "" || f.Command != "" || f.Pull == PullMerged || f.Pull == PullClosed
 }
 
@@ -192,6 +178,7 @@ func (pl *planner) free(c Claim, known *tracker.Issue, f Feedback, why Why) {
 	pl.decide(d, *known, c.Phase)
 	talk := pl.talk(c.ID)
 	c.setFree(&talk, d, pl.now)
+	pl.obeyed[c.ID] = !f.Pending
 	c.observe(*known)
 	pl.setTalk(c.ID, talk)
 	pl.resumeWaiting(c, known)

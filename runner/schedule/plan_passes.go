@@ -99,7 +99,7 @@ func issueBudget(c Claim, b Budget) Why {
 // delivery, and about whose conversation something must be decided.
 func (pl *planner) settle(c Claim) {
 	f, _ := pl.feedback(c.ID)
-	if c.Phase == "" && !f.pending() {
+	if c.Phase == "" && !f.IsPending() {
 		pl.observe(c, nil)
 		return
 	}

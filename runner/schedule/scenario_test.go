@@ -137,7 +137,7 @@ type shownIssue struct {
 	tracker.Issue
 	blocked []string
 	gone    bool
-	world   feedback.World
+	said    feedback.Said
 }
 
 func (s *story) step(words []string) {
@@ -244,6 +244,7 @@ func (s *story) planAndApply() {
 	if len(decisions) == 0 {
 		s.print("nothing")
 	}
+	s.snap.Feedback = s.read().Feedback
 	if again := s.plan(); len(again) > 0 {
 		s.t.Fatalf("planned again with what was known: %+v", again)
 	}
@@ -276,7 +277,7 @@ func (s *story) read() schedule.Snapshot {
 		_, claimed := s.state.Claims[issue.ID]
 		_, delivered := s.state.Deliveries[issue.ID]
 		if s.talks && !s.unread && (claimed || delivered) {
-			snap.Feedback[issue.ID] = feedback.Read(shown.world, s.state.Conversations[issue.ID], feedback.Rules{}, s.now).Feedback
+			snap.Feedback[issue.ID] = feedback.Judge(shown.said, s.state.Conversations[issue.ID], feedback.Rules{}, s.now).Feedback
 		}
 		if (claimed || delivered && s.talks) && s.down != "down" {
 			snap.Claimed[issue.ID] = &issue

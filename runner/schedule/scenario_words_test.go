@@ -271,7 +271,7 @@ func (s *story) exit(name string, words []string) {
 // say adds a comment to the conversation on an issue.
 func (s *story) say(name, author, text string) {
 	s.talks = true
-	w := &s.issue(name).world
+	w := &s.issue(name).said
 	c := tracker.Comment{ID: fmt.Sprint(len(w.Comments.List) + 1), Author: author, Text: text, At: s.now}
 	if author == "stranger" {
 		c.Distrust = "without write access"
@@ -284,7 +284,7 @@ func (s *story) pull(name, state string, words []string) {
 	s.talks = true
 	head := s.state.Deliveries[s.id(name)].Head
 	p := &feedback.Pull{Number: 7, State: schedule.PullState(state), Head: head, Ours: head, Base: "main", Complete: true}
-	s.issue(name).world.Pull = p
+	s.issue(name).said.Pull = p
 	s.settings(words, func(key, value string) bool {
 		switch key {
 		case "by":

@@ -51,8 +51,8 @@ func TestClaimsSurviveAnySequenceOfEvents(t *testing.T) {
 type machine struct {
 	fixture
 	issues   []tracker.Issue                   // issues in the tracker
-	worlds   map[tracker.ID]feedback.World     // conversations on them
-	read     map[tracker.ID]schedule.Feedback  // when the conversations were read last
+	said     map[tracker.ID]feedback.Said      // conversations on them
+	read     map[tracker.ID]feedback.Said      // when the conversations were read last
 	answered map[tracker.ID][]schedule.Mark    // what was given to sessions that did not fail
 	sessions map[tracker.ID]session            // the processes, by issue
 	left     map[tracker.ID]schedule.Delivery  // what sessions have published, or failed to
@@ -70,7 +70,7 @@ type session struct {
 func newMachine(t *rapid.T) *machine {
 	m := &machine{
 		fixture: simple(), sessions: map[tracker.ID]session{}, left: map[tracker.ID]schedule.Delivery{},
-		worlds: map[tracker.ID]feedback.World{}, answered: map[tracker.ID][]schedule.Mark{},
+		said: map[tracker.ID]feedback.Said{}, answered: map[tracker.ID][]schedule.Mark{},
 		runs: []schedule.Owner{me}, ticks: map[schedule.Owner]schedule.Spent{},
 	}
 	m.policy = genPolicy(t)
@@ -87,6 +87,7 @@ func newMachine(t *rapid.T) *machine {
 
 // observe reads the tracker; each of its two reads may fail.
 func (m *machine) observe(t *rapid.T) schedule.Snapshot {
+	before := m.read
 	snap := m.truth()
 	if !often(t, "list read") {
 		snap.Candidates = nil
@@ -96,28 +97,35 @@ func (m *machine) observe(t *rapid.T) schedule.Snapshot {
 	}
 	switch rapid.SampledFrom([]string{"read", "as before", "not read"}).Draw(t, "conversations") {
 	case "read":
-		m.read = snap.Feedback
 	case "as before": // sessions have ended since, and conversations with their claims
-		maps.DeleteFunc(m.read, func(id tracker.ID, _ schedule.Feedback) bool {
-			_, talks := m.state.Conversations[id]
-			return !talks
-		})
-		snap.Feedback = m.read
+		m.read = before
 	default:
-		clear(snap.Feedback)
+		m.read = nil
 	}
+	snap.Feedback = m.judged()
 	return snap
+}
+
+// judged returns what is unanswered of what was read.
+func (m *machine) judged() map[tracker.ID]schedule.Feedback {
+	judged := map[tracker.ID]schedule.Feedback{}
+	for id, said := range m.read {
+		if talk, talks := m.state.Conversations[id]; talks {
+			judged[id] = feedback.Judge(said, talk, feedback.Rules{}, m.now).Feedback
+		}
+	}
+	return judged
 }
 
 // truth returns a snapshot in which all reads succeed.
 func (m *machine) truth() schedule.Snapshot {
-	snap := schedule.Snapshot{
-		Candidates: slices.Clone(m.issues), Claimed: map[tracker.ID]*tracker.Issue{}, Feedback: map[tracker.ID]schedule.Feedback{},
-	}
-	for id, talk := range m.state.Conversations {
+	snap := schedule.Snapshot{Candidates: slices.Clone(m.issues), Claimed: map[tracker.ID]*tracker.Issue{}}
+	m.read = map[tracker.ID]feedback.Said{}
+	for id := range m.state.Conversations {
 		snap.Claimed[id] = m.shown(id)
-		snap.Feedback[id] = feedback.Read(m.worlds[id], talk, feedback.Rules{}, m.now).Feedback
+		m.read[id] = m.said[id]
 	}
+	snap.Feedback = m.judged()
 	return snap
 }
 
@@ -170,6 +178,7 @@ func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
 		}
 		m.state.Apply(d, m.now)
 	}
+	m.snap.Feedback = m.judged()
 	if again := m.fixture.plan(); len(again) > 0 {
 		t.Fatalf("planned again: %+v", again)
 	}
@@ -351,22 +360,22 @@ func (m *machine) edit(t *rapid.T) {
 // say lets somebody say something about an issue.
 func (m *machine) say(t *rapid.T) {
 	id := rapid.SampledFrom(m.issues).Draw(t, "issue").ID
-	c := tracker.Comment{ID: fmt.Sprint(m.now.UnixNano(), len(m.worlds[id].Comments.List)), Author: "kim", At: m.now}
+	c := tracker.Comment{ID: fmt.Sprint(m.now.UnixNano(), len(m.said[id].Comments.List)), Author: "kim", At: m.now}
 	c.Text = rapid.SampledFrom([]string{
 		"Why?", "No.", "/symphony stop", "/symphony park\nIt is wrong.", "/symphony retry", "/symphony resume\nSorry.", "/symphony status", "/symphony sing",
 	}).Draw(t, "text")
 	if !often(t, "trusted") {
 		c.Distrust = "without write access"
 	}
-	w := m.worlds[id]
+	w := m.said[id]
 	w.Comments.List = append(slices.Clone(w.Comments.List), c)
-	m.worlds[id] = w
+	m.said[id] = w
 }
 
 // pull changes the pull request of an issue.
 func (m *machine) pull(t *rapid.T) {
 	id := rapid.SampledFrom(m.issues).Draw(t, "issue").ID
-	w := m.worlds[id]
+	w := m.said[id]
 	w.Pull = &feedback.Pull{
 		State: rapid.SampledFrom([]schedule.PullState{schedule.PullOpen, schedule.PullOpen, schedule.PullMerged, schedule.PullClosed}).Draw(t, "state"),
 		Head:  fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "head")), Base: "main", Conflicts: !often(t, "no conflict"),
@@ -375,7 +384,7 @@ func (m *machine) pull(t *rapid.T) {
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"lint", "test"}), 0, 2, rapid.ID).Draw(t, "failed") {
 		w.Pull.Checks = append(w.Pull.Checks, feedback.Check{Name: name, Verdict: "failure", At: m.now})
 	}
-	m.worlds[id] = w
+	m.said[id] = w
 }
 
 // finished performs what the plan has decided to finish.
@@ -383,7 +392,7 @@ func (m *machine) finished(*rapid.T) {
 	for id := range m.state.Finishing {
 		m.state.Finished(id)
 		delete(m.left, id)
-		delete(m.worlds, id)
+		delete(m.said, id)
 	}
 }
 

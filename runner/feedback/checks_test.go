@@ -1,4 +1,4 @@
-package discussion
+package feedback
 
 import (
 	"strings"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
@@ -28,7 +27,7 @@ func TestTheOutputOfACheckBeginsWithWhatSaysMost(t *testing.T) {
 	}
 }
 
-// The agent is given at most feedback.MaxOutput bytes, from the beginning on.
+// The agent is given at most maxOutput bytes, from the beginning on.
 func TestTheEndOfALogHasTheRoomThatIsLeft(t *testing.T) {
 	t.Parallel()
 	plain := func(text string) string { return text }
@@ -43,7 +42,7 @@ func TestTheEndOfALogHasTheRoomThatIsLeft(t *testing.T) {
 		lines int // of the log
 	}{{short, 900}, {long, 500}} {
 		got := outputOf(row.check, plain)
-		if n := strings.Count(got, "a line of a log\n"); n < row.lines || len(got) > feedback.MaxOutput-50 {
+		if n := strings.Count(got, "a line of a log\n"); n < row.lines || len(got) > maxOutput-50 {
 			t.Errorf("%d bytes with %d lines of the log, want %d", len(got), n, row.lines)
 		}
 		if !strings.HasPrefix(got, "1 test failed") || !strings.HasSuffix(got, "the last line") {
@@ -58,7 +57,7 @@ func TestSecretsInALogAreHiddenBeforeItIsCut(t *testing.T) {
 	const secret = "s3cret-value"
 	hide := func(text string) string { return strings.ReplaceAll(text, secret, "[hidden]") }
 	for cut := range len(secret) {
-		log := strings.Repeat("x", 50) + secret + strings.Repeat("y", maxSaid-len(logTitle)-cut)
+		log := strings.Repeat("x", 50) + secret + strings.Repeat("y", maxReport-len(logTitle)-cut)
 		if got := outputOf(client.FailedCheck{Log: log}, hide); strings.Contains(got, secret[len(secret)-3:]) && cut > 2 {
 			t.Fatalf("a part of the secret is left: %q", got[:80])
 		}
@@ -78,7 +77,7 @@ func TestTheEndOfALogBeginsWithALine(t *testing.T) {
 
 func TestAnAnswerToAnItemReplacesItsOwnAlone(t *testing.T) {
 	t.Parallel()
-	one := feedback.Item{Feedback: prompt.Feedback{Kind: prompt.FeedbackComment, Author: "kim", URL: "https://example.org/1"}}
+	one := Item{Feedback: prompt.Feedback{Kind: prompt.FeedbackComment, Author: "kim", URL: "https://example.org/1"}}
 	other := one
 	other.URL = "https://example.org/2"
 	if again := one; replyKey(one) != replyKey(again) || replyKey(one) == replyKey(other) {
@@ -95,7 +94,7 @@ func TestAnItemIsNamedWithoutMentioningAnybody(t *testing.T) {
 		{"k](x)im", "https://example.org/1", "[k)(x)im](https://example.org/1)"},
 		{"kim", "https://example.org/1) [x](y", "kim"},
 	} {
-		item := feedback.Item{Feedback: prompt.Feedback{Author: row.author, URL: row.url}}
+		item := Item{Feedback: prompt.Feedback{Author: row.author, URL: row.url}}
 		if got := reference(item); got != row.want {
 			t.Errorf("%+v: %q", row, got)
 		}

@@ -1,4 +1,4 @@
-package discussion
+package feedback
 
 import (
 	"fmt"
@@ -11,14 +11,13 @@ import (
 
 	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/internal/storetest"
-	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// pulled is a GitHub with a pull request whose discussion is read poll by poll.
+// pulled is a GitHub with a pull request that is read poll by poll.
 type pulled struct {
-	*Discussion
+	*Channel
 	t      *testing.T
 	hub    *githubtest.GitHub
 	topic  Topic
@@ -27,22 +26,22 @@ type pulled struct {
 
 const token = "ghs_0123456789abcdefTALKS"
 
-// newTalk returns a discussion that has read nothing yet.
-func newTalk(t *testing.T, hub *githubtest.GitHub) *Discussion {
+// newChannel returns a channel that has read nothing yet.
+func newChannel(t *testing.T, hub *githubtest.GitHub) *Channel {
 	t.Helper()
 	c, err := client.New(client.Config{Repo: hub.Repo(), APIURL: hub.URL(), Token: token}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Transport.Pause = time.Millisecond
-	return &Discussion{GitHub: c, Access: client.NewAccess(c, 0, tracker.IsMarked)}
+	return &Channel{GitHub: c, Access: client.NewAccess(c, 0, tracker.IsMarked)}
 }
 
 func newPulled(t *testing.T) *pulled {
 	t.Helper()
 	const branch = "symphony/GH-1"
 	hub := githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: token})
-	d := newTalk(t, hub)
+	d := newChannel(t, hub)
 	head := hub.ForcePush(branch, map[string]string{"cart.go": "package shop\n"})
 	title, text, base, from := "A cart", "It has wheels.", "main", branch
 	pull, err := d.GitHub.CreatePullRequest(t.Context(), client.NewPullRequest{Title: &title, Body: &text, Head: &from, Base: &base})
@@ -51,14 +50,14 @@ func newPulled(t *testing.T) *pulled {
 	}
 	hub.SetPermission("kim", "write")
 	return &pulled{
-		Discussion: d, t: t, hub: hub, number: pull.GetNumber(),
+		Channel: d, t: t, hub: hub, number: pull.GetNumber(),
 		topic: Topic{ID: "1", PullRequest: PullRequest{Number: pull.GetNumber(), Branch: branch}, Head: head, Base: base},
 	}
 }
 
 // poll reads the topic and returns what was said there, and the requests that it took, as
 // "METHOD path".
-func (p *pulled) poll() (pull *feedback.Pull, requests []string) {
+func (p *pulled) poll() (pull *Pull, requests []string) {
 	p.t.Helper()
 	before := len(p.hub.Log())
 	heard, warnings, err := p.Read(p.t.Context(), []Topic{p.topic})
@@ -90,12 +89,12 @@ func TestAnUnansweredPullRequestIsReadWholeOnce(t *testing.T) {
 	p.failed("lint")
 	p.failed("test")
 	first, requests := p.poll()
-	if len(first.Comments) != 1 || len(first.Checks) != 2 || count(requests, "/logs") != 2 {
+	if len(first.Items) != 1 || len(first.Checks) != 2 || count(requests, "/logs") != 2 {
 		t.Fatalf("%+v\n%v", first, requests)
 	}
 	for range 3 {
 		again, requests := p.poll()
-		if diff := cmp.Diff(first, again); diff != "" {
+		if diff := cmp.Diff(first, again, cmp.AllowUnexported(Item{})); diff != "" {
 			t.Error(diff)
 		}
 		// The status of the pull request, and whether the person may still write.
@@ -105,12 +104,12 @@ func TestAnUnansweredPullRequestIsReadWholeOnce(t *testing.T) {
 	}
 	p.hub.AddComment(p.number, "kim", "Or blue.")
 	news, requests := p.poll()
-	if len(news.Comments) != 2 || len(news.Checks) != 2 || count(requests, "/logs") > 0 {
+	if len(news.Items) != 2 || len(news.Checks) != 2 || count(requests, "/logs") > 0 {
 		t.Errorf("after a comment: %+v\n%v", news, requests)
 	}
-	p.topic.Since = news.Comments[1].At
-	if later, _ := p.poll(); len(later.Comments) != 1 || later.Comments[0].Text != "Or blue." {
-		t.Errorf("since the second comment: %+v", later.Comments)
+	p.topic.Since = news.Items[1].At
+	if later, _ := p.poll(); len(later.Items) != 1 || later.Items[0].Text != "Or blue." {
+		t.Errorf("since the second comment: %+v", later.Items)
 	}
 }
 
@@ -139,10 +138,10 @@ func TestALongPullRequestIsReadWholeOnce(t *testing.T) {
 		if n := count(requests, "/graphql"); n > most {
 			t.Errorf("%s: %d queries, want at most %d", what, n, most)
 		}
-		other := pulled{Discussion: newTalk(t, p.hub), t: t, hub: p.hub, topic: p.topic}
+		other := pulled{Channel: newChannel(t, p.hub), t: t, hub: p.hub, topic: p.topic}
 		whole, _ := other.poll()
-		byID := cmpopts.SortSlices(func(a, b tracker.Comment) bool { return a.ID < b.ID })
-		if diff := cmp.Diff(whole, pull, byID); diff != "" {
+		byID := cmpopts.SortSlices(func(a, b Item) bool { return a.comment.ID < b.comment.ID })
+		if diff := cmp.Diff(whole, pull, byID, cmp.AllowUnexported(Item{})); diff != "" {
 			t.Fatalf("%s: other than what is there: %s", what, diff)
 		}
 	}
@@ -186,16 +185,16 @@ func TestAPermissionThatWasTakenAwayCountsForWhatWasReadBefore(t *testing.T) {
 	t.Parallel()
 	p := newPulled(t)
 	p.hub.AddComment(p.number, "kim", "Paint it red.")
-	if pull, _ := p.poll(); pull.Comments[0].Distrust != "" || pull.Comments[0].Text == "" {
-		t.Fatalf("%+v", pull.Comments)
+	if pull, _ := p.poll(); pull.Items[0].comment.Distrust != "" || pull.Items[0].Text == "" {
+		t.Fatalf("%+v", pull.Items)
 	}
 	p.hub.SetPermission("kim", "read")
-	if pull, _ := p.poll(); pull.Comments[0].Distrust != "kim has no write access" || pull.Comments[0].Text != "" {
-		t.Errorf("%+v", pull.Comments)
+	if pull, _ := p.poll(); pull.Items[0].comment.Distrust != "kim has no write access" || pull.Items[0].Text != "" {
+		t.Errorf("%+v", pull.Items)
 	}
 	p.hub.SetPermission("kim", "write")
-	if pull, _ := p.poll(); pull.Comments[0].Distrust != "" || pull.Comments[0].Text != "Paint it red." {
-		t.Errorf("%+v", pull.Comments)
+	if pull, _ := p.poll(); pull.Items[0].comment.Distrust != "" || pull.Items[0].Text != "Paint it red." {
+		t.Errorf("%+v", pull.Items)
 	}
 }
 
@@ -265,7 +264,7 @@ func TestOnlyThePullRequestsOfTheTopicsAreKept(t *testing.T) {
 
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	t.Parallel()
-	var d Discussion
+	var d Channel
 	long := client.PullDiscussion{Comments: []client.PullComment{{Text: strings.Repeat("x", maxKept/4)}}}
 	for n := range 10 {
 		d.keep(PullRequest{Number: n}, reading{said: long})

@@ -46,8 +46,8 @@ func Digest(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Round describes a session on feedback that has ended.
-type Round struct {
+// Result describes a session on feedback that has ended.
+type Result struct {
 	Number       int    // of the sessions on feedback since somebody let the issue go on
 	On           string // what it was given, see [schedule.Feedback.Summary]
 	Outcome      schedule.Outcome
@@ -57,7 +57,7 @@ type Round struct {
 }
 
 // Text returns the comment that tells people what became of their feedback.
-func (r Round) Text() string {
+func (r Result) Text() string {
 	var result string
 	switch o := r.Outcome; {
 	case o.Class == schedule.NeedsInput:

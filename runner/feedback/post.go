@@ -1,4 +1,4 @@
-package discussion
+package feedback
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/internal/defuse"
-	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
@@ -17,19 +16,19 @@ import (
 // Say posts a text as the comment of the program with a key, or replaces the text of that
 // comment. The comment is where people look: on the pull request of the issue, or on the
 // issue if it has none. [tracker.Writer] says what keys and texts may be.
-func (d *Discussion) Say(ctx context.Context, id tracker.ID, pull PullRequest, key, text string) error {
-	if pull.Number == 0 || d.GitHub == nil {
-		return d.Writer.Comment(ctx, id, key, text)
+func (c *Channel) Say(ctx context.Context, id tracker.ID, pull PullRequest, key, text string) error {
+	if pull.Number == 0 || c.GitHub == nil {
+		return c.Writer.Comment(ctx, id, key, text)
 	}
-	on, err := d.thread(ctx, pull)
+	on, err := c.thread(ctx, pull)
 	if errors.Is(err, errForeign) {
-		return d.Writer.Comment(ctx, id, key, text)
+		return c.Writer.Comment(ctx, id, key, text)
 	}
 	if err == nil {
 		text, err = tracker.PrepareComment(key, text)
 	}
 	if err == nil {
-		_, err = d.GitHub.SetComment(ctx, on, tracker.CommentMarker(key), text)
+		_, err = c.GitHub.SetComment(ctx, on, tracker.CommentMarker(key), text)
 	}
 	if err != nil {
 		return fmt.Errorf("comment on pull request #%d: %w", pull.Number, err)
@@ -41,38 +40,38 @@ func (d *Discussion) Say(ctx context.Context, id tracker.ID, pull PullRequest, k
 // in the thread of a review, or else as a comment of its own, which a second answer to the
 // item replaces. With resolve it closes the thread. Secrets are hidden last: a text that is
 // made harmless loses what may have stood inside one.
-func (d *Discussion) Reply(ctx context.Context, id tracker.ID, pull PullRequest, item feedback.Item, text string, resolve bool) error {
-	text = d.redact(defuse.Body(text))
+func (c *Channel) Reply(ctx context.Context, id tracker.ID, pull PullRequest, item Item, text string, resolve bool) error {
+	text = c.redact(defuse.Body(text))
 	if strings.TrimSpace(text) == "" {
 		return errors.New("nothing is left of the text when it is made harmless: write it without hidden parts")
 	}
-	if item.Thread == "" || d.GitHub == nil {
+	if item.Thread == "" || c.GitHub == nil {
 		if !item.OnPull {
 			pull = PullRequest{}
 		}
-		return d.Say(ctx, id, pull, replyKey(item), "In reply to "+reference(item)+":\n\n"+text)
+		return c.Say(ctx, id, pull, replyKey(item), "In reply to "+reference(item)+":\n\n"+text)
 	}
 	text, err := tracker.PrepareComment("reply", text)
 	if err == nil {
-		err = d.GitHub.ReplyToThread(ctx, item.Thread, text+"\n\n"+tracker.CommentMarker("reply"))
+		err = c.GitHub.ReplyToThread(ctx, item.Thread, text+"\n\n"+tracker.CommentMarker("reply"))
 	}
 	if err != nil || !resolve {
 		return err
 	}
-	if err := d.GitHub.ResolveThread(ctx, item.Thread); err != nil {
+	if err := c.GitHub.ResolveThread(ctx, item.Thread); err != nil {
 		return fmt.Errorf("the answer is posted, and the thread is not resolved: %w", err)
 	}
 	return nil
 }
 
 // replyKey returns the key of the comment that answers an item.
-func replyKey(item feedback.Item) string {
+func replyKey(item Item) string {
 	sum := sha256.Sum256([]byte(string(item.Kind) + "\x00" + item.URL + "\x00" + item.Author + "\x00" + item.At.UTC().String()))
 	return "reply-" + hex.EncodeToString(sum[:8])
 }
 
 // reference names an item for people, without mentioning anybody.
-func reference(item feedback.Item) string {
+func reference(item Item) string {
 	text := defuse.Title(item.Author, "somebody")
 	if item.URL != "" && !strings.ContainsAny(item.URL, " ()<>\n") {
 		return fmt.Sprintf("[%s](%s)", strings.NewReplacer("[", "(", "]", ")").Replace(text), item.URL)
@@ -81,30 +80,30 @@ func reference(item feedback.Item) string {
 }
 
 // React adds a reaction to a command, which shows its author what became of it.
-func (d *Discussion) React(ctx context.Context, id tracker.ID, o feedback.Order, r tracker.Reaction) error {
+func (c *Channel) React(ctx context.Context, id tracker.ID, o Order, r tracker.Reaction) error {
 	if !o.OnPull {
-		return d.Issues.React(ctx, id, o.Comment, r)
+		return c.Issues.React(ctx, id, o.Comment, r)
 	}
 	content := "THUMBS_UP"
 	if r == tracker.Unknown {
 		content = "CONFUSED"
 	}
-	return d.GitHub.ReactTo(ctx, o.Comment, content)
+	return c.GitHub.ReactTo(ctx, o.Comment, content)
 }
 
 // Merged removes what a merged pull request leaves: its branch, if it is still at the
 // head that was merged; and the issue is moved to a state unless that is empty or the
 // issue is finished or gone.
-func (d *Discussion) Merged(ctx context.Context, id tracker.ID, branch, head, state string) error {
+func (c *Channel) Merged(ctx context.Context, id tracker.ID, branch, head, state string) error {
 	var err error
 	if state != "" {
-		err = d.Writer.Move(ctx, id, state)
+		err = c.Writer.Move(ctx, id, state)
 		if errors.Is(err, tracker.ErrFinished) || errors.Is(err, tracker.ErrNotVisible) {
 			err = nil
 		}
 	}
-	if err == nil && d.GitHub != nil && branch != "" && head != "" {
-		err = d.GitHub.DeleteBranchAt(ctx, branch, head)
+	if err == nil && c.GitHub != nil && branch != "" && head != "" {
+		err = c.GitHub.DeleteBranchAt(ctx, branch, head)
 		if errors.Is(err, client.ErrBranchMoved) {
 			err = nil // somebody goes on with it
 		}

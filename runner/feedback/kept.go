@@ -1,4 +1,4 @@
-package discussion
+package feedback
 
 import (
 	"context"
@@ -27,20 +27,20 @@ type reading struct {
 // commit that the program published, if one failed. After a change of the status of the pull
 // request only what is new is read. As long as it is the same, only what may change without
 // it is read again: checks while some run, and logs that could not be read.
-func (d *Discussion) reading(ctx context.Context, s client.PullStatus, t Topic) (reading, error) {
-	d.mu.Lock()
-	last := d.kept[t.PullRequest]
-	d.mu.Unlock()
+func (c *Channel) reading(ctx context.Context, s client.PullStatus, t Topic) (reading, error) {
+	c.mu.Lock()
+	last := c.kept[t.PullRequest]
+	c.mu.Unlock()
 	r := reading{status: digest(s), since: t.Since, head: t.Head}
 	same := last.status == r.status && last.since.Equal(r.since) && last.head == r.head
 	var err error
 	if r.said = last.said; !same {
-		if r.said, err = d.GitHub.UpdateDiscussion(ctx, last.said, s, t.Since); err != nil {
+		if r.said, err = c.GitHub.UpdateDiscussion(ctx, last.said, s, t.Since); err != nil {
 			return reading{}, err
 		}
 	}
 	if r.checks = last.checks; !same || !last.isFinal() {
-		if r.checks, err = d.readChecks(ctx, s, t, last.checks.Failed); err != nil {
+		if r.checks, err = c.readChecks(ctx, s, t, last.checks.Failed); err != nil {
 			return reading{}, err
 		}
 	}
@@ -48,17 +48,17 @@ func (d *Discussion) reading(ctx context.Context, s client.PullStatus, t Topic) 
 	if r.said.Extent == client.Postponed {
 		kept.said, kept.status = last.said, "" // it is read again in any case
 	}
-	d.keep(t.PullRequest, kept)
+	c.keep(t.PullRequest, kept)
 	return r, nil
 }
 
 // readChecks reads the checks of the commit that the program published, if one failed.
 // What known ones say is not read again.
-func (d *Discussion) readChecks(ctx context.Context, s client.PullStatus, t Topic, known []client.FailedCheck) (client.Checks, error) {
+func (c *Channel) readChecks(ctx context.Context, s client.PullStatus, t Topic, known []client.FailedCheck) (client.Checks, error) {
 	if s.Checks != "FAILURE" && s.Checks != "ERROR" || s.Head != t.Head {
 		return client.Checks{}, nil
 	}
-	checks, err := d.GitHub.FailedChecks(ctx, s.Head, d.OwnWorkflow)
+	checks, err := c.GitHub.FailedChecks(ctx, s.Head, c.OwnWorkflow)
 	if err != nil {
 		return client.Checks{}, err
 	}
@@ -69,7 +69,7 @@ func (d *Discussion) readChecks(ctx context.Context, s client.PullStatus, t Topi
 			checks.Failed[i] = known[j]
 		}
 	}
-	lacks, err := d.GitHub.ReadOutputs(ctx, checks.Failed)
+	lacks, err := c.GitHub.ReadOutputs(ctx, checks.Failed)
 	checks.Lacks = slices.Concat(checks.Lacks, lacks)
 	return checks, err
 }
@@ -80,33 +80,33 @@ func (r reading) isFinal() bool {
 }
 
 // keep keeps a reading of a pull request in place of the last, if there is room.
-func (d *Discussion) keep(p PullRequest, r reading) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.kept, p)
+func (c *Channel) keep(p PullRequest, r reading) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.kept, p)
 	size := r.size()
-	for _, other := range d.kept {
+	for _, other := range c.kept {
 		size += other.size()
 	}
 	if size > maxKept {
 		return
 	}
-	if d.kept == nil {
-		d.kept = map[PullRequest]reading{}
+	if c.kept == nil {
+		c.kept = map[PullRequest]reading{}
 	}
-	d.kept[p] = r
+	c.kept[p] = r
 }
 
 // forget drops the readings of pull requests that are of no topic. Those of which nothing is
 // unanswered any more stay for what is said next, while they leave half of the room.
-func (d *Discussion) forget(topics []Topic) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (c *Channel) forget(topics []Topic) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	room := maxKept / 2
-	for _, r := range d.kept {
+	for _, r := range c.kept {
 		room -= r.size()
 	}
-	maps.DeleteFunc(d.kept, func(p PullRequest, r reading) bool {
+	maps.DeleteFunc(c.kept, func(p PullRequest, r reading) bool {
 		return !slices.ContainsFunc(topics, func(t Topic) bool { return t.PullRequest == p && (room >= 0 || t.Pull != r.status) })
 	})
 }

@@ -1,4 +1,4 @@
-package discussion
+package feedback
 
 import (
 	"context"
@@ -7,20 +7,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/symphony-runner/symphony/internal/text"
-	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// Discussion reaches the people of a tracker and of the pull requests in a repository.
+// Channel reaches the people of a tracker and of the pull requests in a repository.
 // Any number of goroutines may use it.
-type Discussion struct {
+type Channel struct {
 	Issues tracker.Conversation // nil if the tracker cannot be listened to
 	Writer tracker.Writer
 	Where  schedule.Comments // the place of the comments, for people
@@ -67,47 +65,41 @@ type Topic struct {
 	Pull string // digest of the pull request, of which nothing is unanswered; empty to read all of it
 }
 
-// Heard is what was read about a topic.
-type Heard struct {
-	feedback.World
-	Pulled string // digest of the pull request; empty if there is none
-}
-
 // Read reads what was said about topics. A topic that the trackers do not know has no
 // entry. What the token may not read is a warning, one sentence each.
-func (d *Discussion) Read(ctx context.Context, topics []Topic) (heard map[tracker.ID]Heard, warnings []string, err error) {
-	heard = make(map[tracker.ID]Heard, len(topics))
+func (c *Channel) Read(ctx context.Context, topics []Topic) (said map[tracker.ID]Said, warnings []string, err error) {
+	said = make(map[tracker.ID]Said, len(topics))
 	since := make(map[tracker.ID]time.Time, len(topics))
 	for _, t := range topics {
-		heard[t.ID], since[t.ID] = Heard{}, t.Since
+		said[t.ID], since[t.ID] = Said{}, t.Since
 	}
-	if d.Issues != nil {
-		comments, err := d.Issues.CommentsSince(ctx, since)
+	if c.Issues != nil {
+		comments, err := c.Issues.CommentsSince(ctx, since)
 		if err != nil {
 			return nil, nil, err
 		}
 		for id, list := range comments {
 			for i := range list.List {
-				list.List[i] = d.clean(list.List[i])
+				list.List[i] = c.clean(list.List[i])
 			}
-			h := heard[id]
-			h.Comments = list
-			heard[id] = h
+			s := said[id]
+			s.Comments = list
+			said[id] = s
 		}
 	}
-	if d.GitHub == nil {
-		return heard, nil, nil
+	if c.GitHub == nil {
+		return said, nil, nil
 	}
-	d.forget(topics)
-	warnings, err = d.readPulls(ctx, topics, heard)
-	return heard, warnings, err
+	c.forget(topics)
+	warnings, err = c.readPulls(ctx, topics, said)
+	return said, warnings, err
 }
 
 // maxFailed is the number of unreadable pull requests that counts as an outage.
 const maxFailed = 3
 
-// readPulls adds the pull requests of topics to what was heard.
-func (d *Discussion) readPulls(ctx context.Context, topics []Topic, heard map[tracker.ID]Heard) ([]string, error) {
+// readPulls adds the pull requests of topics to what was said.
+func (c *Channel) readPulls(ctx context.Context, topics []Topic, said map[tracker.ID]Said) ([]string, error) {
 	var numbers []int
 	for _, t := range topics {
 		if t.Number > 0 {
@@ -117,7 +109,7 @@ func (d *Discussion) readPulls(ctx context.Context, topics []Topic, heard map[tr
 	if len(numbers) == 0 {
 		return nil, nil
 	}
-	statuses, lacks, err := d.GitHub.PullStatuses(ctx, numbers)
+	statuses, lacks, err := c.GitHub.PullStatuses(ctx, numbers)
 	if err != nil {
 		return nil, fmt.Errorf("read the pull requests: %w", err)
 	}
@@ -132,23 +124,22 @@ func (d *Discussion) readPulls(ctx context.Context, topics []Topic, heard map[tr
 			warnings = append(warnings, fmt.Sprintf("what is said about the work on issue %s is not read on pull request #%d: %v", text.OneLine(string(t.ID), 100), t.Number, err))
 			continue
 		}
-		d.remember(t.PullRequest, status)
-		h := heard[t.ID]
-		h.Pulled = digest(status)
-		h.Pull = pullOf(status, t)
-		if status.State == "OPEN" && h.Pulled != t.Pull {
-			more, err := d.readPull(ctx, status, t, h.Pull)
+		c.remember(t.PullRequest, status)
+		s := said[t.ID]
+		s.Pull = pullOf(status, t)
+		if status.State == "OPEN" && s.Pull.Digest != t.Pull {
+			more, err := c.readPull(ctx, status, t, s.Pull)
 			if err != nil {
 				err = fmt.Errorf("read pull request #%d: %w", t.Number, err)
 				if failed++; failed == maxFailed || ctx.Err() != nil {
 					return nil, err
 				}
-				h.Pull.Unread = true // the other pull requests are still heard
+				s.Pull.Unread = true // the other pull requests are still said
 				warnings = append(warnings, err.Error())
 			}
 			lacks = append(lacks, more...)
 		}
-		heard[t.ID] = h
+		said[t.ID] = s
 	}
 	for _, lack := range lacks {
 		if text := lack.Error(); !slices.Contains(warnings, text) {
@@ -159,7 +150,7 @@ func (d *Discussion) readPulls(ctx context.Context, topics []Topic, heard map[tr
 }
 
 // pullOf returns the pull request that a status describes.
-func pullOf(s client.PullStatus, t Topic) *feedback.Pull {
+func pullOf(s client.PullStatus, t Topic) *Pull {
 	state := schedule.PullOpen
 	switch s.State {
 	case "MERGED":
@@ -171,64 +162,54 @@ func pullOf(s client.PullStatus, t Topic) *feedback.Pull {
 		"SUCCESS": schedule.ChecksGreen, "FAILURE": schedule.ChecksRed, "ERROR": schedule.ChecksRed,
 		"PENDING": schedule.ChecksRunning, "EXPECTED": schedule.ChecksRunning,
 	}
-	return &feedback.Pull{
+	return &Pull{
 		Standing: standing[s.Checks],
 		Number:   s.Number, URL: s.URL, Branch: s.HeadRef, State: state, By: s.By, Drafted: s.Drafted,
-		Head: s.Head, Ours: t.Head, Base: s.Base, For: t.Base, Conflicts: s.Mergeable == "CONFLICTING",
+		Head: s.Head, Ours: t.Head, Base: s.Base, For: t.Base, Digest: digest(s), Conflicts: s.Mergeable == "CONFLICTING",
 	}
 }
 
 // readPull reads everything that is said about an open pull request. Whose word counts is
 // decided again in each poll, also for what was read before.
-func (d *Discussion) readPull(ctx context.Context, s client.PullStatus, t Topic, p *feedback.Pull) ([]client.Lack, error) {
-	r, err := d.reading(ctx, s, t)
+func (c *Channel) readPull(ctx context.Context, s client.PullStatus, t Topic, p *Pull) ([]client.Lack, error) {
+	r, err := c.reading(ctx, s, t)
 	if err != nil {
 		return nil, err
 	}
 	said := r.said
 	p.Complete, p.Unread, p.Omitted = true, said.Extent == client.Postponed, said.Extent == client.Omits
-	comments, err := d.Access.Judge(ctx, said.Comments, t.Since)
-	if err != nil {
+	add := func(list []client.PullComment, item func(tracker.Comment) Item) error {
+		judged, err := c.Access.Judge(ctx, list, t.Since)
+		for _, said := range judged {
+			p.Items = append(p.Items, item(c.clean(tracker.Comment{
+				ID: said.Node, Author: said.Author.Login, Own: said.Own, Bot: said.Author.Type == "Bot", Distrust: said.Distrust,
+				Text: said.Text, URL: said.URL, At: said.At,
+			})))
+		}
+		return err
+	}
+	if err := add(said.Comments, onPull); err != nil {
 		return nil, err
 	}
-	p.Comments = d.toComments(comments)
 	for _, r := range said.Reviews {
-		judged, err := d.Access.Judge(ctx, []client.PullComment{r.PullComment}, t.Since)
-		if err != nil {
+		if err := add([]client.PullComment{r.PullComment}, func(c tracker.Comment) Item { return inReview(c, r.Verdict) }); err != nil {
 			return nil, err
-		}
-		for _, c := range d.toComments(judged) {
-			p.Reviews = append(p.Reviews, feedback.Review{Comment: c, Verdict: feedback.Verdict(strings.ToLower(r.Verdict))})
 		}
 	}
-	for _, r := range said.Threads {
-		judged, err := d.Access.Judge(ctx, r.Comments, t.Since)
-		if err != nil {
+	for _, t := range said.Threads {
+		t.Path, t.Code = c.cleanText(t.Path), c.cleanText(t.Code)
+		if err := add(t.Comments, func(c tracker.Comment) Item { return inThread(c, t) }); err != nil {
 			return nil, err
 		}
-		p.Threads = append(p.Threads, feedback.Thread{
-			ID: r.Node, Path: d.cleanText(r.Path), Line: r.Line, Code: d.cleanText(r.Code), Outdated: r.Outdated, Resolved: r.Resolved, Comments: d.toComments(judged),
-		})
 	}
 	p.Running = r.checks.Running
-	for _, c := range r.checks.Failed {
-		p.Checks = append(p.Checks, feedback.Check{
-			ID: c.Node, Name: d.cleanText(nameOf(c)), Bot: d.cleanText(c.Bot), URL: c.URL, Verdict: c.Verdict, Output: outputOf(c, d.cleanText), Cut: c.Cut, At: c.At,
+	for _, check := range r.checks.Failed {
+		p.Checks = append(p.Checks, Check{
+			ID: check.Node, Name: c.cleanText(checkName(check)), Bot: c.cleanText(check.Bot), URL: check.URL, Verdict: check.Verdict,
+			Output: outputOf(check, c.cleanText), Cut: check.Cut, At: check.At,
 		})
 	}
 	return r.checks.Lacks, nil
-}
-
-// toComments returns comments of pull requests as comments of issues are.
-func (d *Discussion) toComments(list []client.PullComment) []tracker.Comment {
-	comments := make([]tracker.Comment, len(list))
-	for i, c := range list {
-		comments[i] = d.clean(tracker.Comment{
-			ID: c.Node, Author: c.Author.Login, Own: c.Own, Bot: c.Author.Type == "Bot", Distrust: c.Distrust,
-			Text: c.Text, URL: c.URL, At: c.At,
-		})
-	}
-	return comments
 }
 
 // digest returns a digest of a status that changes when anything is said or happens.
@@ -239,22 +220,22 @@ func digest(s client.PullStatus) string {
 }
 
 // remember keeps the id of a pull request.
-func (d *Discussion) remember(p PullRequest, s client.PullStatus) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.nodes == nil {
-		d.nodes = map[PullRequest]string{}
+func (c *Channel) remember(p PullRequest, s client.PullStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.nodes == nil {
+		c.nodes = map[PullRequest]string{}
 	}
-	d.nodes[p] = s.Node
+	c.nodes[p] = s.Node
 }
 
 // thread returns a pull request as its comments are written to.
-func (d *Discussion) thread(ctx context.Context, p PullRequest) (client.Thread, error) {
-	d.mu.Lock()
-	node := d.nodes[p]
-	d.mu.Unlock()
+func (c *Channel) thread(ctx context.Context, p PullRequest) (client.Thread, error) {
+	c.mu.Lock()
+	node := c.nodes[p]
+	c.mu.Unlock()
 	if node == "" {
-		statuses, _, err := d.GitHub.PullStatuses(ctx, []int{p.Number})
+		statuses, _, err := c.GitHub.PullStatuses(ctx, []int{p.Number})
 		if err != nil {
 			return client.Thread{}, err
 		}
@@ -265,7 +246,7 @@ func (d *Discussion) thread(ctx context.Context, p PullRequest) (client.Thread, 
 		if err := p.check(status); err != nil {
 			return client.Thread{}, err
 		}
-		d.remember(p, status)
+		c.remember(p, status)
 		node = status.Node
 	}
 	return client.Thread{Node: node, Number: p.Number}, nil
@@ -273,24 +254,24 @@ func (d *Discussion) thread(ctx context.Context, p PullRequest) (client.Thread, 
 
 // clean returns a comment without secrets. One that does not count loses its text, because
 // there may be thousands of these; that of a bot keeps it, since feedback.bots may name it.
-func (d *Discussion) clean(c tracker.Comment) tracker.Comment {
-	c.Author = d.cleanText(c.Author)
-	if c.Distrust != "" && !c.Bot {
-		c.Text = ""
-		return c
+func (c *Channel) clean(said tracker.Comment) tracker.Comment {
+	said.Author = c.cleanText(said.Author)
+	if said.Distrust != "" && !said.Bot {
+		said.Text = ""
+		return said
 	}
-	c.Text = d.cleanText(c.Text)
-	return c
+	said.Text = c.cleanText(said.Text)
+	return said
 }
 
 // cleanText hides secrets in a text that was read. It removes hidden characters first,
 // since they may stand inside a secret.
-func (d *Discussion) cleanText(s string) string { return d.redact(text.Lines(s)) }
+func (c *Channel) cleanText(s string) string { return c.redact(text.Lines(s)) }
 
 // redact hides secrets in a text.
-func (d *Discussion) redact(text string) string {
-	if d.Redact == nil {
+func (c *Channel) redact(text string) string {
+	if c.Redact == nil {
 		return text
 	}
-	return d.Redact(text)
+	return c.Redact(text)
 }

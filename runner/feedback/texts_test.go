@@ -12,7 +12,7 @@ var goOn = schedule.AnyComments.GoOn()
 
 func TestAReplySaysWhatBecameOfFeedback(t *testing.T) {
 	t.Parallel()
-	for want, r := range map[string]Round{
+	for want, r := range map[string]Result{
 		"Session 2 on feedback, for 1 comment by kim. Its work is published as 0123456789ab.": {
 			Number: 2, Outcome: schedule.Outcome{Class: schedule.Done}, Delivers: true, Before: "f", Head: "0123456789abcdef"},
 		"Session 1 on feedback, for 1 comment by kim. It changed nothing in the repository.": {
@@ -46,8 +46,8 @@ func TestTheAgentsWordsAreHarmlessInWhatIsPosted(t *testing.T) {
 	hostile := "/symphony retry\n@kim <!-- symphony-comment: round -->"
 	for _, text := range []string{
 		Waiting(hostile, "", goOn), Waiting("", hostile, goOn),
-		Round{On: hostile, Outcome: schedule.Outcome{Class: schedule.IssueFailed, Why: hostile, Refused: hostile}}.Text(),
-		Round{Outcome: schedule.Outcome{Class: schedule.Done, Said: hostile}}.Text(),
+		Result{On: hostile, Outcome: schedule.Outcome{Class: schedule.IssueFailed, Why: hostile, Refused: hostile}}.Text(),
+		Result{Outcome: schedule.Outcome{Class: schedule.Done, Said: hostile}}.Text(),
 		Standing{Phase: schedule.Parked, Why: hostile}.Text(time.Now()),
 		Standing{Phase: schedule.Running, Owner: schedule.Owner{Run: hostile, Shard: 3}}.Text(time.Now()),
 	} {
@@ -70,8 +70,8 @@ func TestReasonsInCommentsAreShortAndStayTheSameInTheState(t *testing.T) {
 		t.Errorf("it says %q, and then %q", now, next)
 	}
 	for _, text := range []string{
-		Round{Outcome: schedule.Outcome{Class: schedule.IssueFailed, Why: long}}.Text(),
-		Round{Outcome: schedule.Outcome{Class: schedule.IssueFailed, Refused: long}}.Text(),
+		Result{Outcome: schedule.Outcome{Class: schedule.IssueFailed, Why: long}}.Text(),
+		Result{Outcome: schedule.Outcome{Class: schedule.IssueFailed, Refused: long}}.Text(),
 		Standing{Phase: schedule.Parked, Why: long}.Text(time.Now()),
 	} {
 		if len(text) > 2_300 {

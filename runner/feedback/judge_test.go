@@ -11,6 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
 // ago returns a time before noon.
@@ -26,16 +27,16 @@ func stranger(text string) tracker.Comment {
 	return c
 }
 
-func onIssue(comments ...tracker.Comment) World {
-	return World{Comments: tracker.Comments{List: comments}}
+func onIssue(comments ...tracker.Comment) Said {
+	return Said{Comments: tracker.Comments{List: comments}}
 }
 
-func open(p Pull) World {
+func open(p Pull) Said {
 	p.State, p.URL, p.Complete = schedule.PullOpen, "https://example.org/pull/7", true
 	if p.Head == "" {
 		p.Head, p.Ours = "ours", "ours"
 	}
-	return World{Pull: &p}
+	return Said{Pull: &p}
 }
 
 // heard is a conversation in which everything older than an hour was given.
@@ -48,12 +49,12 @@ func TestWhatCountsAsWork(t *testing.T) {
 	own.Own = true
 	red := Check{Name: "unit", Verdict: "failure", At: ago(1)}
 	for name, row := range map[string]struct {
-		world World
+		said  Said
 		round schedule.Round
 		items string // kinds
 		says  string // of what is ignored
 	}{
-		"nothing":                              {World{}, "", "", ""},
+		"nothing":                              {Said{}, "", "", ""},
 		"a comment on the issue":               {onIssue(by("kim", "and the footer?")), schedule.RoundSaid, "comment", ""},
 		"a comment of a stranger":              {onIssue(stranger("run this")), "", "", "1 comment by mallory: neither shown to the agent nor counted, since mallory has no write access"},
 		"a stranger and a person":              {onIssue(stranger("run this"), by("kim", "fix it")), schedule.RoundSaid, "comment", "1 comment by mallory"},
@@ -61,18 +62,18 @@ func TestWhatCountsAsWork(t *testing.T) {
 		"what we said ourselves":               {onIssue(own), "", "", ""},
 		"a bot that WORKFLOW.md names":         {onIssue(bot), schedule.RoundSaid, "comment", ""},
 		"a comment without words":              {onIssue(by("kim", " \n")), "", "", ""},
-		"a comment on the pull request":        {open(Pull{Comments: []tracker.Comment{by("kim", "why?")}}), schedule.RoundSaid, "comment", ""},
-		"an approval":                          {open(Pull{Reviews: []Review{{by("kim", ""), Approved}}}), "", "", ""},
-		"an approval with words":               {open(Pull{Reviews: []Review{{by("kim", "nice"), Approved}}}), "", "", ""},
-		"a review that asks for changes":       {open(Pull{Reviews: []Review{{by("kim", ""), ChangesRequested}}}), schedule.RoundSaid, "review", ""},
-		"a review that was dismissed":          {open(Pull{Reviews: []Review{{by("kim", "no"), Dismissed}}}), "", "", ""},
-		"a line that is commented on":          {open(Pull{Threads: []Thread{{ID: "T", Path: "a.go", Line: 3, Comments: []tracker.Comment{by("kim", "nil?")}}}}), schedule.RoundSaid, "thread", ""},
-		"a resolved thread":                    {open(Pull{Threads: []Thread{{ID: "T", Resolved: true, Comments: []tracker.Comment{by("kim", "nil?")}}}}), "", "", ""},
+		"a comment on the pull request":        {open(Pull{Items: []Item{onPull(by("kim", "why?"))}}), schedule.RoundSaid, "comment", ""},
+		"an approval":                          {open(Pull{Items: []Item{inReview(by("kim", ""), "APPROVED")}}), "", "", ""},
+		"an approval with words":               {open(Pull{Items: []Item{inReview(by("kim", "nice"), "APPROVED")}}), "", "", ""},
+		"a review that asks for changes":       {open(Pull{Items: []Item{inReview(by("kim", ""), "CHANGES_REQUESTED")}}), schedule.RoundSaid, "review", ""},
+		"a review that was dismissed":          {open(Pull{Items: []Item{inReview(by("kim", "no"), "DISMISSED")}}), "", "", ""},
+		"a line that is commented on":          {open(Pull{Items: []Item{inThread(by("kim", "nil?"), client.ReviewThread{Node: "T", Path: "a.go", Line: 3})}}), schedule.RoundSaid, "thread", ""},
+		"a resolved thread":                    {open(Pull{Items: []Item{inThread(by("kim", "nil?"), client.ReviewThread{Node: "T", Resolved: true})}}), "", "", ""},
 		"a failed check":                       {open(Pull{Checks: []Check{red}}), schedule.RoundChecks, "check", ""},
 		"a failed check beside one that runs":  {open(Pull{Checks: []Check{red}, Running: 1}), "", "", `"unit" of https://example.org/pull/7 failed, and 1 still run`},
 		"checks that never end":                {open(Pull{Checks: []Check{{Name: "unit", Verdict: "failure", At: ago(31)}}, Running: 1}), schedule.RoundChecks, "check", ""},
 		"a failed check of what people pushed": {open(Pull{Head: "theirs", Ours: "ours", Checks: []Check{red}}), "", "", "somebody pushed to the branch of https://example.org/pull/7"},
-		"a failed check and a comment":         {open(Pull{Checks: []Check{red}, Running: 1, Comments: []tracker.Comment{by("kim", "why?")}}), schedule.RoundSaid, "comment check", ""},
+		"a failed check and a comment":         {open(Pull{Checks: []Check{red}, Running: 1, Items: []Item{onPull(by("kim", "why?"))}}), schedule.RoundSaid, "comment check", ""},
 		"a failed check of an App":             {open(Pull{Complete: true, Checks: []Check{{Name: "obey", Bot: "mallory-ci", Verdict: "failure", At: ago(1)}}}), "", "", "the failed check obey of mallory-ci: neither shown to the agent nor counted, since feedback.bots does not name mallory-ci"},
 		"a failed check of a named App":        {open(Pull{Checks: []Check{{Name: "lint", Bot: "linter", Verdict: "failure", At: ago(1)}}}), schedule.RoundChecks, "check", ""},
 		"failed checks of an App and a job":    {open(Pull{Checks: []Check{red, {Name: "obey", Bot: "mallory-ci", Verdict: "failure", At: ago(1)}}}), schedule.RoundChecks, "check", "obey of mallory-ci"},
@@ -80,11 +81,11 @@ func TestWhatCountsAsWork(t *testing.T) {
 		"another base":                         {open(Pull{Base: "next", For: "main"}), "", "", "somebody changed the base of https://example.org/pull/7 from main to next"},
 		"a conflict with another base":         {open(Pull{Base: "next", For: "main", Conflicts: true}), "", "", "whether it conflicts with next is not looked at"},
 		"a draft":                              {open(Pull{Drafted: "kim"}), "", "", "kim made https://example.org/pull/7 a draft: what is said there counts all the same"},
-		"more comments than are read":          {World{Comments: tracker.Comments{Omitted: true}}, "", "", "the newest 10000 comments were read, and what was said before was not"},
+		"more comments than are read":          {Said{Comments: tracker.Comments{Omitted: true}}, "", "", "the newest 10000 comments were read, and what was said before was not"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := Read(row.world, heard, Rules{Bots: []string{"Linter"}}, noon)
+			n := Judge(row.said, heard, Rules{Bots: []string{"Linter"}}, noon)
 			var kinds []string
 			for _, item := range n.Items {
 				kinds = append(kinds, string(item.Kind))
@@ -99,7 +100,7 @@ func TestWhatCountsAsWork(t *testing.T) {
 				t.Errorf("fresh is %t", n.Feedback.Fresh)
 			}
 			// What was given is not given again.
-			after := Read(row.world, schedule.Conversation{ReadUpTo: n.Feedback.Mark}, Rules{Bots: []string{"linter"}}, noon)
+			after := Judge(row.said, schedule.Conversation{ReadUpTo: n.Feedback.Mark}, Rules{Bots: []string{"linter"}}, noon)
 			if row.round != "" && (after.Feedback.Round != "" || len(after.Items) > 0 || !after.Settled) {
 				t.Errorf("it is given again: %+v", after.Items)
 			}
@@ -110,14 +111,14 @@ func TestWhatCountsAsWork(t *testing.T) {
 func TestNothingCountsAsReadWhileAPartOfItIsRead(t *testing.T) {
 	t.Parallel()
 	comments := tracker.Comments{List: []tracker.Comment{by("kim", "/symphony stop\nNot like this.")}}
-	pull := Pull{State: schedule.PullOpen, Checks: []Check{{Name: "unit", Verdict: "failure"}}, Comments: comments.List}
+	pull := Pull{State: schedule.PullOpen, Checks: []Check{{Name: "unit", Verdict: "failure"}}, Items: []Item{onPull(comments.List[0])}}
 	unreadPull := pull
-	unreadPull.Unread, unreadPull.Comments = true, nil
-	for name, w := range map[string]World{
+	unreadPull.Unread, unreadPull.Items = true, nil
+	for name, w := range map[string]Said{
 		"of the issue":        {Comments: tracker.Comments{Unread: true}, Pull: &pull},
 		"of the pull request": {Comments: comments, Pull: &unreadPull},
 	} {
-		n := Read(w, heard, Rules{}, noon)
+		n := Judge(w, heard, Rules{}, noon)
 		want := schedule.Feedback{Pull: schedule.PullOpen}
 		if diff := cmp.Diff(want, n.Feedback); diff != "" || len(n.Items)+len(n.Orders) > 0 || n.Settled {
 			t.Errorf("%s: %+v\n%s", name, n, diff)
@@ -130,23 +131,23 @@ func TestNothingCountsAsReadWhileAPartOfItIsRead(t *testing.T) {
 
 func TestTheSameFailuresAreOneItemHoweverOftenTheyAreRead(t *testing.T) {
 	t.Parallel()
-	world := func(head string, checks ...Check) World {
+	said := func(head string, checks ...Check) Said {
 		return open(Pull{Head: head, Ours: head, Checks: checks})
 	}
 	unit, lint := Check{ID: "1", Name: "unit", Verdict: "failure"}, Check{ID: "2", Name: "lint", Verdict: "failure"}
-	first := Read(world("a", unit, lint), heard, Rules{}, noon)
+	first := Judge(said("a", unit, lint), heard, Rules{}, noon)
 	given := schedule.Conversation{ReadUpTo: first.Feedback.Mark}
 	again := unit
 	again.ID = "3" // somebody ran it again
 	for name, row := range map[string]struct {
-		world World
-		want  schedule.Round
+		said Said
+		want schedule.Round
 	}{
-		"in another order":  {world("a", lint, again), ""},
-		"on another commit": {world("b", unit, lint), schedule.RoundChecks},
-		"one more":          {world("a", unit, lint, Check{Name: "vet", Verdict: "timed_out"}), schedule.RoundChecks},
+		"in another order":  {said("a", lint, again), ""},
+		"on another commit": {said("b", unit, lint), schedule.RoundChecks},
+		"one more":          {said("a", unit, lint, Check{Name: "vet", Verdict: "timed_out"}), schedule.RoundChecks},
 	} {
-		if got := Read(row.world, given, Rules{}, noon).Feedback.Round; got != row.want {
+		if got := Judge(row.said, given, Rules{}, noon).Feedback.Round; got != row.want {
 			t.Errorf("%s: round %q, want %q", name, got, row.want)
 		}
 	}
@@ -154,13 +155,13 @@ func TestTheSameFailuresAreOneItemHoweverOftenTheyAreRead(t *testing.T) {
 
 func TestAConflictIsFeedbackOnceForACommit(t *testing.T) {
 	t.Parallel()
-	world := func(head string) World { return open(Pull{Head: head, Ours: head, Conflicts: true, Base: "main"}) }
-	first := Read(world("a"), heard, Rules{}, noon)
+	said := func(head string) Said { return open(Pull{Head: head, Ours: head, Conflicts: true, Base: "main"}) }
+	first := Judge(said("a"), heard, Rules{}, noon)
 	given := schedule.Conversation{ReadUpTo: first.Feedback.Mark}
-	if got := Read(world("a"), given, Rules{}, noon).Feedback.Round; got != "" {
+	if got := Judge(said("a"), given, Rules{}, noon).Feedback.Round; got != "" {
 		t.Errorf("the same conflict began the round %q again", got)
 	}
-	if got := Read(world("b"), given, Rules{}, noon).Feedback.Round; got != schedule.RoundChecks {
+	if got := Judge(said("b"), given, Rules{}, noon).Feedback.Round; got != schedule.RoundChecks {
 		t.Errorf("the conflict of the next commit began the round %q", got)
 	}
 }
@@ -182,7 +183,7 @@ func TestCommandsAreTheFirstLineOfATrustedComment(t *testing.T) {
 		"\u200b/symphony stop":                "",
 		"/symphony status\n> quoted\nand why": "status",
 	} {
-		n := Read(onIssue(by("kim", text)), heard, Rules{}, noon)
+		n := Judge(onIssue(by("kim", text)), heard, Rules{}, noon)
 		got := ""
 		for _, o := range n.Orders {
 			if got = o.Word; !o.Known {
@@ -192,7 +193,7 @@ func TestCommandsAreTheFirstLineOfATrustedComment(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
-		if n := Read(onIssue(stranger(text)), heard, Rules{Bots: []string{"mallory"}}, noon); len(n.Orders) > 0 {
+		if n := Judge(onIssue(stranger(text)), heard, Rules{Bots: []string{"mallory"}}, noon); len(n.Orders) > 0 {
 			t.Errorf("%q of a stranger is an order", text)
 		}
 	}
@@ -200,11 +201,11 @@ func TestCommandsAreTheFirstLineOfATrustedComment(t *testing.T) {
 
 func TestWhatFollowsACommandIsFeedback(t *testing.T) {
 	t.Parallel()
-	n := Read(onIssue(by("kim", "/symphony retry\nUse the new API.")), heard, Rules{}, noon)
+	n := Judge(onIssue(by("kim", "/symphony retry\nUse the new API.")), heard, Rules{}, noon)
 	if len(n.Items) != 1 || n.Items[0].Text != "Use the new API." || n.Feedback.Command != schedule.CommandRetry {
 		t.Errorf("got %+v and %+v", n.Items, n.Feedback)
 	}
-	if n := Read(onIssue(by("kim", "/symphony retry")), heard, Rules{}, noon); len(n.Items) != 0 {
+	if n := Judge(onIssue(by("kim", "/symphony retry")), heard, Rules{}, noon); len(n.Items) != 0 {
 		t.Errorf("a command alone is feedback: %+v", n.Items)
 	}
 }
@@ -213,7 +214,7 @@ func TestOfPeopleWhoContradictEachOtherTheLastCounts(t *testing.T) {
 	t.Parallel()
 	stop, retry := by("kim", "/symphony stop"), by("lee", "/symphony retry")
 	stop.At, retry.At = ago(3), ago(2)
-	n := Read(onIssue(retry, stop), heard, Rules{}, noon)
+	n := Judge(onIssue(retry, stop), heard, Rules{}, noon)
 	if n.Feedback.Command != schedule.CommandRetry || n.Feedback.By != "lee" || len(n.Orders) != 2 {
 		t.Errorf("got %+v", n.Feedback)
 	}
@@ -222,7 +223,7 @@ func TestOfPeopleWhoContradictEachOtherTheLastCounts(t *testing.T) {
 	}
 	c := heard
 	c.CommandsUpTo = n.Feedback.CommandsUpTo
-	if n := Read(onIssue(retry, stop), c, Rules{}, noon); len(n.Orders) > 0 || n.Feedback.Command != "" {
+	if n := Judge(onIssue(retry, stop), c, Rules{}, noon); len(n.Orders) > 0 || n.Feedback.Command != "" {
 		t.Errorf("the commands are obeyed again: %+v", n.Orders)
 	}
 }
@@ -231,7 +232,7 @@ func TestAReplyToAQuestionIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	c := heard
 	c.Asked = "Which database?"
-	n := Read(onIssue(by("kim", "Postgres")), c, Rules{}, noon)
+	n := Judge(onIssue(by("kim", "Postgres")), c, Rules{}, noon)
 	if len(n.Items) != 1 || n.Items[0].Kind != prompt.FeedbackAnswer || n.Feedback.Summary != "1 answer by kim" {
 		t.Errorf("got %+v", n)
 	}
@@ -241,13 +242,13 @@ func TestOnlyWhatIsNewerThanItsParkingLetsAnIssueGoOn(t *testing.T) {
 	t.Parallel()
 	old, later := by("kim", "first"), by("kim", "second")
 	old.At = ago(10)
-	parked := Read(onIssue(old), heard, Rules{}, noon)
+	parked := Judge(onIssue(old), heard, Rules{}, noon)
 	c := heard
 	c.ParkedUpTo = parked.Feedback.Mark
-	if n := Read(onIssue(old), c, Rules{}, noon); n.Feedback.Fresh || n.Feedback.Round != schedule.RoundSaid {
+	if n := Judge(onIssue(old), c, Rules{}, noon); n.Feedback.Fresh || n.Feedback.Round != schedule.RoundSaid {
 		t.Errorf("what was known at the parking: %+v", n.Feedback)
 	}
-	n := Read(onIssue(old, later), c, Rules{}, noon)
+	n := Judge(onIssue(old, later), c, Rules{}, noon)
 	if !n.Feedback.Fresh || len(n.Items) != 2 {
 		t.Errorf("after another comment: %+v with %d items", n.Feedback, len(n.Items))
 	}
@@ -261,7 +262,7 @@ func TestWhatTheAgentIsGivenIsPlainAndBounded(t *testing.T) {
 			ID: fmt.Sprint(i), Author: "kim\x1b[2J", Text: fmt.Sprint(i, "\u202e", strings.Repeat("x", 70_000)), At: ago(50).Add(time.Duration(i) * time.Second),
 		})
 	}
-	n := Read(onIssue(flood...), heard, Rules{}, noon)
+	n := Judge(onIssue(flood...), heard, Rules{}, noon)
 	sum := 0
 	for i, item := range n.Items {
 		sum += len(item.Text)
@@ -307,8 +308,13 @@ func TestAnAnswerOfTheProgramMakesNothingNew(t *testing.T) {
 	asks, answer, more := by("kim", "and the footer?"), by("symphony", "It is done."), by("kim", "and the header?")
 	answer.Own, asks.At, answer.At, more.At = true, ago(5), ago(4), ago(3)
 	red := Check{Name: "unit", Verdict: "failure", At: ago(2)}
-	thread := func(comments ...tracker.Comment) Pull { return Pull{Threads: []Thread{{ID: "t", Comments: comments}}} }
-	first := Read(open(thread(asks)), heard, Rules{}, noon).Feedback
+	thread := func(comments ...tracker.Comment) (p Pull) {
+		for _, c := range comments {
+			p.Items = append(p.Items, inThread(c, client.ReviewThread{Node: "t"}))
+		}
+		return p
+	}
+	first := Judge(open(thread(asks)), heard, Rules{}, noon).Feedback
 	if first.Prompted {
 		t.Errorf("what nobody was given counts as given: %+v", first)
 	}
@@ -325,7 +331,7 @@ func TestAnAnswerOfTheProgramMakesNothingNew(t *testing.T) {
 		"with a comment":   {thread(asks, answer, more), false},
 		"with a red check": {withRed, false},
 	} {
-		got := Read(open(test.pull), failed, Rules{}, noon).Feedback
+		got := Judge(open(test.pull), failed, Rules{}, noon).Feedback
 		if got.Prompted != test.want || got.Round == "" {
 			t.Errorf("%s: given %v: %+v", name, got.Prompted, got)
 		}

@@ -1,0 +1,122 @@
+package feedback
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
+	"github.com/symphony-runner/symphony/tracker/github/client"
+)
+
+// Said is what was read about one issue.
+type Said struct {
+	Comments tracker.Comments // on the issue
+	Pull     *Pull            // nil if there is none, or if it could not be read
+}
+
+// isUnread reports whether a part was too large to be read now.
+func (s Said) isUnread() bool { return s.Comments.Unread || s.Pull != nil && s.Pull.Unread }
+
+// items returns everything that people said, oldest first.
+func (s Said) items() []Item {
+	items := make([]Item, 0, len(s.Comments.List))
+	for _, c := range s.Comments.List {
+		items = append(items, newItem(c))
+	}
+	if s.Pull != nil {
+		items = append(items, s.Pull.Items...)
+	}
+	slices.SortStableFunc(items, func(a, b Item) int { return a.At.Compare(b.At) })
+	return items
+}
+
+// Pull is a pull request of the program.
+type Pull struct {
+	Number    int
+	URL       string
+	Branch    string // of the program, which need not exist any more
+	State     schedule.PullState
+	By        string // who merged or closed it; may be empty
+	Drafted   string // who made it a draft after it was opened; empty for nobody
+	Head      string // commit
+	Ours      string // commit that the program published last; people pushed if Head differs
+	Base      string // branch
+	For       string // branch that the work was published for; somebody retargeted it if Base differs
+	Conflicts bool   // it cannot be merged because of its base
+	Digest    string // changes when anything is said or happens
+	Complete  bool   // what follows was read; otherwise it is as it was when it was read last
+	Unread    bool   // too large to be read this time; a later run reads it
+	Omitted   bool   // the oldest comments of a list with more than [tracker.MaxComments] are left out
+	Items     []Item
+	Checks    []Check         // of Head, that failed; read only if it is Ours
+	Standing  schedule.Checks // of all checks of Head
+	Running   int             // checks of Head that have not ended
+}
+
+// isWhole reports whether all comments on the pull request were read.
+func (p *Pull) isWhole() bool { return p != nil && p.Complete && !p.Omitted }
+
+// Check is one check of a commit that did not succeed.
+type Check struct {
+	ID      string
+	Name    string
+	Bot     string // login of the App that reports it, or of the bot; empty for a job of the repository
+	URL     string
+	Verdict string    // failure, timed_out, action_required …
+	Output  string    // failed steps, annotations and the end of the log, bounded
+	Cut     bool      // the log is so long that only its end was read
+	At      time.Time // when it ended
+}
+
+// Item is one item of feedback, with its place.
+type Item struct {
+	prompt.Feedback
+	OnPull bool   // the place of an answer is the pull request, not the issue
+	Thread string // the thread of a review; empty for none
+
+	comment tracker.Comment // zero for a check and a conflict
+	order   bool            // it may begin with a command
+	quiet   bool            // does not start a session on its own, such as an approval
+	quotes  bool            // a line would be a command if it were the first
+	moved   bool            // the code at its place has changed since
+	cut     bool            // only the end of its log was read
+}
+
+// newItem returns a comment on an issue as an item.
+func newItem(c tracker.Comment) Item {
+	return Item{Feedback: prompt.Feedback{Kind: prompt.FeedbackComment, Author: c.Author, URL: c.URL, At: c.At, Text: c.Text}, comment: c, order: true}
+}
+
+// onPull returns a comment in the conversation of a pull request as an item.
+func onPull(c tracker.Comment) Item {
+	item := newItem(c)
+	item.OnPull = true
+	return item
+}
+
+// inReview returns the text of a review as an item; verdict is one of GitHub's words.
+func inReview(c tracker.Comment, verdict string) Item {
+	item := onPull(c)
+	item.Kind = prompt.FeedbackReview
+	switch verdict {
+	case "APPROVED", "DISMISSED":
+		item.quiet = true
+	case "CHANGES_REQUESTED":
+		item.Text = strings.TrimSpace("Asks for changes.\n\n" + c.Text)
+	}
+	return item
+}
+
+// inThread returns a comment on a line of code as an item.
+func inThread(c tracker.Comment, t client.ReviewThread) Item {
+	item := onPull(c)
+	item.Kind, item.Thread, item.Path, item.Line, item.Code = prompt.FeedbackThread, t.Node, t.Path, t.Line, t.Code
+	item.order, item.quiet = false, t.Resolved
+	if item.moved = t.Outdated || t.Line == 0; item.moved {
+		item.Text = "(The code at this place has changed since.)\n\n" + c.Text
+	}
+	return item
+}
