@@ -103,7 +103,7 @@ func (l *loop) view(now time.Time) progress.Progress {
 	for _, w := range slices.SortedFunc(maps.Values(l.running.owned), l.compareWorkers) {
 		p.Sessions = append(p.Sessions, progress.Session{
 			Claim: l.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started,
-			Event: w.last.Event, Summary: w.last.Summary, Doing: w.last.Doing, Log: w.eventLog, Events: w.events,
+			Event: w.last.Event, Summary: w.last.Summary, Doing: w.last.Doing, Log: w.eventLog, Live: w.live, Events: w.events,
 		})
 	}
 	for id, c := range l.state.Claims {

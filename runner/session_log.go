@@ -6,6 +6,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -16,9 +17,10 @@ type OnSession func(SessionStart) (onEnd func(SessionLog))
 // SessionStart describes a session that begins.
 type SessionStart struct {
 	Claim     schedule.Claim
-	Branch    string // that it works on; empty where the repository is left to the hooks
-	Workspace string // path of its folder
-	File      string // path of the event log, which is made a moment later; empty for none
+	Branch    string           // that it works on; empty where the repository is left to the hooks
+	Workspace string           // path of its folder
+	File      string           // path of the event log, which is made a moment later; empty for none
+	Live      *transcript.Live // what that log gets; nil for none
 }
 
 // startSession calls OnSession for a session that begins.
@@ -26,7 +28,7 @@ func (l *loop) startSession(w *worker, claim schedule.Claim, job attempt.Job) {
 	if l.OnSession == nil {
 		return
 	}
-	s := SessionStart{Claim: claim, Workspace: filepath.Join(l.conn.Workspaces.Path(), workspace.Key(claim.Identifier)), File: w.eventLog}
+	s := SessionStart{Claim: claim, Workspace: filepath.Join(l.conn.Workspaces.Path(), workspace.Key(claim.Identifier)), File: w.eventLog, Live: w.live}
 	if job.Repository != nil {
 		s.Branch = job.Repository.Checkout.Branch.String()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
@@ -32,8 +33,9 @@ type worker struct {
 
 	own attempt.OwnChange // what the session did to its issue
 
-	eventLog string          // path of its event log; empty for none
-	events   progress.Events // its latest, for the display
+	eventLog string           // path of its event log; empty for none
+	live     *transcript.Live // what the log gets, for displays; nil without a display or a log
+	events   progress.Events  // its latest, for the display
 
 	onEnd func(SessionLog) // of Runner.OnSession; nil for none
 }
@@ -98,6 +100,10 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	logs := l.logs.options(first, log)
 	if logs.Folder != "" {
 		w.eventLog = filepath.Join(logs.Folder, logs.Name)
+		if l.display.show != nil || l.OnSession != nil {
+			w.live = transcript.NewLive(l.Redact)
+			logs.Live = w.live
+		}
 	}
 	log.Info(d.Action.Happened(), "state", issue.State, "attempt", claim.Attempt, "session", claim.Sessions)
 	l.startSession(w, claim, job)

@@ -42,6 +42,7 @@ type LogOptions struct {
 	Session transcript.Session
 	Whole   bool                // also when pieces of texts and outputs arrive, and what a reader learns elsewhere
 	Foreign bool                // the folder may come with a repository: a link in its place is refused
+	Live    *transcript.Live    // is given each line too; nil for none
 	Redact  func(string) string // hides secrets; nil hides none
 	Log     *slog.Logger
 }
@@ -260,8 +261,12 @@ func (l *EventLog) append(e transcript.Line) {
 	e.Millis = max(time.Since(l.Session.Began), 0).Milliseconds()
 	line, err := encode(e)
 	if err == nil {
+		line = l.Redact(line)
+		if l.Live != nil {
+			l.Live.Line([]byte(line))
+		}
 		n := 0
-		n, err = l.out.WriteString(l.Redact(line))
+		n, err = l.out.WriteString(line)
 		l.written += n
 	}
 	if err != nil {

@@ -185,6 +185,21 @@ func TestWhoFollowsAnEventLogReadsItsLinesATenthOfASecondLate(t *testing.T) {
 	})
 }
 
+func TestADisplayOfTheSameProcessGetsALineAtOnceAndWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	live := transcript.NewLive(nil)
+	l := OpenEventLog(LogOptions{
+		Folder: filepath.Join(t.TempDir(), "logs"), Name: transcript.Name("A-1", time.Now(), 1), Live: live, Log: slog.New(slog.DiscardHandler),
+		Redact: func(text string) string { return strings.ReplaceAll(text, "secret", "***") },
+	})
+	l.event(codex.Event{Kind: codex.Warning, Summary: "a secret"})
+	entries, _, _ := live.Since(0)
+	if len(entries) != 2 || entries[1].Title != "a ***" {
+		t.Errorf("%+v", entries)
+	}
+	l.End(schedule.Outcome{})
+}
+
 // The folder may come with a repository of somebody else.
 func TestAnEventLogIsNotWrittenBehindALink(t *testing.T) {
 	t.Parallel()

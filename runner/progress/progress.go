@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -157,11 +158,12 @@ type Session struct {
 	PID     int    // process id of the agent; 0 before it was started
 	Status  schedule.AttemptStatus
 	Started time.Time
-	Event   string // its last event
-	Summary string // its last event in words
-	Doing   string // its latest message, command, tool or file in words; empty before the first
-	Log     string // path of its event log; empty for none
-	Events  Events // its latest, the oldest first
+	Event   string           // its last event
+	Summary string           // its last event in words
+	Doing   string           // its latest message, command, tool or file in words; empty before the first
+	Log     string           // path of its event log; empty for none
+	Live    *transcript.Live // what that log gets; nil for none
+	Events  Events           // its latest, the oldest first
 }
 
 // PhaseWords returns the phase of the attempt (SPEC §7.2) in words: a StreamingTurn is

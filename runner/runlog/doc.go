@@ -5,8 +5,8 @@
 // may write.
 //
 // [Sessions] shows in a plain log what sessions do while they do it, as a shard of a fleet
-// does, where nobody has a display. It follows the event logs of the sessions, and shows what
-// package transcript makes of them.
+// does, where nobody has a display. It is given what their event logs get, and shows what
+// package transcript makes of it.
 //
 // # Invariants
 //

@@ -2,12 +2,8 @@ package runlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -30,9 +26,6 @@ const (
 	maxPrefix, maxText = 40, 500
 )
 
-// readEvery is the time between two reads of an event log that is being written.
-const readEvery = 200 * time.Millisecond
-
 // Options says how a log shows sessions.
 type Options struct {
 	Texts  bool                // also what agents read and think
@@ -40,8 +33,8 @@ type Options struct {
 }
 
 // Sessions shows in a log that people read what sessions do while they do it. Each line
-// begins with the issue. It reads the event logs as "symphony log -f" does, in goroutines
-// of its own, so no session waits for somebody who reads the log slowly.
+// begins with the issue. It reads a [transcript.Live] of each in a goroutine of its own, so no
+// session waits for somebody who reads the log slowly.
 type Sessions struct {
 	Options
 	backlog *backlog // takes the lines of the run at once, and those of sessions when it has room
@@ -53,12 +46,12 @@ type Sessions struct {
 
 // Session is a session that begins.
 type Session struct {
-	Identifier, Title string // of the issue
-	Number, Attempt   int    // from 1
-	Branch            string // that it works on; empty for none
-	Workspace         string // path of its folder
-	File              string // path of the event log, which is made a moment later; empty for none
-	Rest              string // where all that it does can be read, for people
+	Identifier, Title string           // of the issue
+	Number, Attempt   int              // from 1
+	Branch            string           // that it works on; empty for none
+	Workspace         string           // path of its folder
+	Live              *transcript.Live // what its event log gets; nil for nothing
+	Rest              string           // where all that it does can be read, for people
 }
 
 // NewSessions returns a log of sessions in front of w. What else is written to w has to be
@@ -104,17 +97,19 @@ type session struct {
 	result  string          // how it ended, set before over is done; empty if the run did not see its end
 	details []string
 
-	reader       transcript.Reader
-	lines, bytes int       // shown of the event log
-	lastShown    time.Time // when the latest line was shown
-	doingShown   bool      // the latest line says what the agent is doing
-	err          error     // of the log
+	reader       transcript.Reader // makes lines of other texts
+	lines, bytes int               // shown of the event log
+	lastShown    time.Time         // when the latest line was shown
+	doingShown   bool              // the latest line says what the agent is doing
+	err          error             // of the log
 }
 
 // showAll shows the session from its beginning to its end.
 func (s *session) showAll() {
 	s.print(s.beginning())
-	s.follow()
+	if s.start.Live != nil {
+		s.follow()
+	}
 	<-s.over.Done()
 	if s.result != "" {
 		s.print(s.ending()...)
@@ -145,52 +140,33 @@ func (s *session) ending() []string {
 // clean returns a text that does not come from the event log as one line without secrets.
 func (s *session) clean(text string) string { return s.reader.OneLine(text, maxText) }
 
-// follow shows what the event log has and what is added to it, until the session is over,
-// too much was shown, or the log cannot be read or written.
+// follow shows what the session does, until it is over, too much was shown, or the log cannot
+// be written.
 func (s *session) follow() {
-	log, err := s.open()
-	if err != nil {
-		return // the session warns of a log that could not be made
-	}
-	defer log.Close()
-	chunk := make([]byte, 64<<10)
-	for {
+	for seen := 0; ; {
 		over := s.over.Err() != nil // asked before the read, which then has all that the session wrote
-		n, err := log.Read(chunk)
-		for _, e := range s.reader.Feed(chunk[:n]) {
+		entries, lost, changed := s.start.Live.Since(seen)
+		seen += lost + len(entries)
+		if lost > 0 && !s.show([]string{fmt.Sprintf("[… %d parts of the session are lost, because nobody read the log in time …]", lost)}) {
+			return
+		}
+		for _, e := range entries {
 			if !s.show(transcript.LogLines(e, s.Texts)) {
 				return
 			}
 		}
-		switch {
-		case n > 0 && err == nil:
-		case !errors.Is(err, io.EOF), over, !s.showDoing():
+		if over || !s.showDoing() {
 			return
-		default:
-			s.wait()
 		}
-	}
-}
-
-// open opens the event log. It waits until the session has made the file.
-func (s *session) open() (*os.File, error) {
-	issue, name := filepath.Split(s.start.File)
-	folder, key := filepath.Split(filepath.Clean(issue))
-	for {
-		over := s.over.Err() != nil
-		log, err := transcript.Open(folder, filepath.Join(key, name))
-		if !errors.Is(err, fs.ErrNotExist) || over {
-			return log, err
+		var quiet <-chan time.Time
+		if wait := quietTime - time.Since(s.lastShown); wait > 0 {
+			quiet = time.After(wait)
 		}
-		s.wait()
-	}
-}
-
-// wait waits for more of the event log.
-func (s *session) wait() {
-	select {
-	case <-s.over.Done():
-	case <-time.After(readEvery):
+		select {
+		case <-changed:
+		case <-quiet:
+		case <-s.over.Done():
+		}
 	}
 }
 
@@ -200,7 +176,7 @@ func (s *session) showDoing() bool {
 	if s.doingShown || time.Since(s.lastShown) < quietTime {
 		return true
 	}
-	doing := s.reader.Doing()
+	doing := s.start.Live.Doing()
 	if doing == "" {
 		return true
 	}

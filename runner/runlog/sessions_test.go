@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +23,7 @@ type liveTest struct {
 	live  *Sessions
 	start Session
 	end   func(result string, details []string)
-	log   *os.File // the event log
+	log   *transcript.Live
 }
 
 // shownLog is a log that a test reads while it is written.
@@ -51,35 +49,24 @@ func (l *shownLog) take() string {
 // newLiveTest returns a session on an issue that has not begun. It is called in a bubble.
 func newLiveTest(t *testing.T, w io.Writer) *liveTest {
 	t.Helper()
-	folder := filepath.Join(t.TempDir(), "logs")
-	name := transcript.Name("A-1", time.Now(), 3)
-	s := &liveTest{t: t, live: NewSessions(w, Options{Texts: true, Redact: redact.New().String})}
-	s.start = Session{Identifier: "A-1", Title: "Say hello", Number: 3, Attempt: 2, Branch: "symphony/A-1", File: filepath.Join(folder, name), Rest: "symphony log A-1"}
+	s := &liveTest{log: transcript.NewLive(nil), t: t, live: NewSessions(w, Options{Texts: true, Redact: redact.New().String})}
+	s.start = Session{Identifier: "A-1", Title: "Say hello", Number: 3, Attempt: 2, Branch: "symphony/A-1", Live: s.log, Rest: "symphony log A-1"}
 	return s
 }
 
-// begin begins the session, and makes its event log.
+// begin begins the session.
 func (s *liveTest) begin() *liveTest {
-	s.t.Helper()
 	s.end = s.live.Begin(s.start)
-	synctest.Wait() // there is no event log yet
-	folder, key := filepath.Split(filepath.Dir(s.start.File))
-	log, err := transcript.Create(folder, filepath.Join(key, filepath.Base(s.start.File)))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { log.Close() })
-	s.log = log
+	synctest.Wait()
 	return s
 }
 
 // write writes lines of the event log, and lets them be shown.
 func (s *liveTest) write(lines ...string) {
-	s.t.Helper()
-	if _, err := s.log.WriteString(strings.Join(lines, "\n") + "\n"); err != nil {
-		s.t.Fatal(err)
+	for line := range strings.Lines(strings.Join(lines, "\n")) {
+		s.log.Line([]byte(line))
 	}
-	s.pass(readEvery)
+	synctest.Wait()
 }
 
 // pass lets time pass.
@@ -126,9 +113,8 @@ func TestALogShowsWhatASessionDoesWhileItDoesIt(t *testing.T) {
 		shows("A-1 | … running `make`")
 		s.write(itemLine("completed", `"type":"commandExecution","command":"make","aggregatedOutput":"built\n","exitCode":0,"durationMs":2000`))
 		shows("A-1 | $ make  (exit status 0, 2s)", "A-1 |   built")
-		if _, err := s.log.WriteString(messageLine("Done.") + "\n" + `{"t_ms":9,"outcome":{"class":"done"}}` + "\n"); err != nil {
-			t.Fatal(err)
-		}
+		s.log.Line([]byte(messageLine("Done.")))
+		s.log.Line([]byte(`{"t_ms":9,"outcome":{"class":"done"}}`))
 		s.close()
 		shows("A-1 | message: Done.", "A-1 | session ended: completed · turns: 1", "A-1 |   the hook failed")
 	})
@@ -138,7 +124,7 @@ func TestASessionWithoutAnEventLogIsShownByItsBeginningAndItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out shownLog
 		s := newLiveTest(t, &out)
-		s.start.Branch, s.start.Workspace = "", "/workspaces/A-1"
+		s.start.Branch, s.start.Workspace, s.start.Live = "", "/workspaces/A-1", nil
 		s.end = s.live.Begin(s.start)
 		s.pass(time.Minute)
 		s.close()

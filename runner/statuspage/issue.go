@@ -100,7 +100,7 @@ func (s *Server) serveIssue(w http.ResponseWriter, r *http.Request, snap *snapsh
 	p := issuePageOf(v, i, session)
 	log := follower{redactor: s.redactor, folder: v.raw.Logs}
 	defer log.close()
-	if more := log.read(v.logOf(i, session)); more != nil {
+	if more := log.read(v.logOf(i, session), i.live()); more != nil {
 		p.Transcript, p.Omitted = more.Entries, more.Omitted
 	}
 	writePage(w, http.StatusOK, render("issue-page", p))
@@ -157,7 +157,7 @@ func (s *Server) serveIssueEvents(w http.ResponseWriter, r *http.Request) {
 		if i.session != nil || name == "" {
 			name = v.logOf(i, session)
 		}
-		return sent.of(p.Title, p.Sections, log.read(name))
+		return sent.of(p.Title, p.Sections, log.read(name, i.live()))
 	})
 }
 
@@ -203,11 +203,7 @@ func (v *view) logOf(i *issue, wanted string) string {
 		}
 	}
 	if i.session != nil && v.raw.Logs != "" {
-		name, err := filepath.Rel(v.raw.Logs, i.session.Log)
-		if err != nil || i.session.Log == "" {
-			return ""
-		}
-		return filepath.ToSlash(name)
+		return i.sessionLog()
 	}
 	if len(logs) == 0 {
 		return ""
@@ -215,20 +211,56 @@ func (v *view) logOf(i *issue, wanted string) string {
 	return logs[0].Name
 }
 
+// sessionLog returns the name of the log of the issue's session below the folder of logs; empty
+// for none.
+func (i *issue) sessionLog() string {
+	if i.inProgress().Log == "" {
+		return ""
+	}
+	name, err := filepath.Rel(i.view.raw.Logs, i.session.Log)
+	if err != nil {
+		return ""
+	}
+	return filepath.ToSlash(name)
+}
+
+// live returns the entries of the session of the issue, with the name of its log; nil for none.
+func (i *issue) live() *liveLog {
+	name := i.sessionLog()
+	if name == "" || i.session.Live == nil {
+		return nil
+	}
+	return &liveLog{name, i.session.Live}
+}
+
+// liveLog is a log that a session of this process writes.
+type liveLog struct {
+	name string // below the folder of logs
+	*transcript.Live
+}
+
 // follower reads the event log of an issue's sessions as it grows. A log that ends is
-// read to its end; another one takes its place.
+// read to its end; another one takes its place. Of a session of this process it gets what
+// is written, and of all others it reads the file.
 type follower struct {
 	redactor *redact.Redactor
 	folder   string // of the logs
 	name     string // of the log that is read; empty before the first
+	live     *transcript.Live
+	seen     int // entries of live
 	file     *os.File
 	reader   transcript.Reader
 }
 
 // read returns the new entries of the log of a name since the last call, nil for nothing.
-func (f *follower) read(name string) *newEntries {
+func (f *follower) read(name string, live *liveLog) *newEntries {
 	var more newEntries
-	if name != "" && name != f.name {
+	switch {
+	case name == "" || name == f.name:
+	case live != nil && live.name == name:
+		f.close()
+		f.name, f.live, f.seen, more.Restart = name, live.Live, 0, true
+	default:
 		file, omitted, err := openLog(f.folder, name)
 		if err != nil {
 			return nil // it is not there yet
@@ -240,11 +272,7 @@ func (f *follower) read(name string) *newEntries {
 			f.skipLine()
 		}
 	}
-	if f.file == nil {
-		return nil
-	}
-	part, _ := io.ReadAll(io.LimitReader(f.file, maxRead)) // what cannot be read now is read later
-	for _, e := range f.reader.Feed(part) {
+	for _, e := range f.next(&more) {
 		if e.Kind != transcript.KindSession { // the page says it above
 			more.Entries = append(more.Entries, transcript.HTML(e))
 		}
@@ -257,6 +285,21 @@ func (f *follower) read(name string) *newEntries {
 		return nil
 	}
 	return &more
+}
+
+// next returns the entries since the last call. If some are lost, the page begins again.
+func (f *follower) next(more *newEntries) []transcript.Entry {
+	switch {
+	case f.live != nil:
+		entries, lost, _ := f.live.Since(f.seen)
+		f.seen += lost + len(entries)
+		more.Restart, more.Omitted = more.Restart || lost > 0, lost > 0
+		return entries
+	case f.file != nil:
+		part, _ := io.ReadAll(io.LimitReader(f.file, maxRead)) // what cannot be read now is read later
+		return f.reader.Feed(part)
+	}
+	return nil
 }
 
 // openLog opens a log for reading. Of one that is too long it skips the beginning.
@@ -294,5 +337,5 @@ func (f *follower) close() {
 	if f.file != nil {
 		f.file.Close()
 	}
-	f.file, f.name = nil, ""
+	f.file, f.live, f.name = nil, nil, ""
 }

@@ -262,6 +262,49 @@ func TestAnOpenPageOfAnIssueIsSentItsTranscriptAsItGrows(t *testing.T) {
 	check("the last words of a session that has ended", false, "four")
 }
 
+func TestAnOpenPageOfASessionOfThisProcessNeedsNoFile(t *testing.T) {
+	t.Parallel()
+	p := sample()
+	p.Logs = t.TempDir()
+	live := transcript.NewLive(nil)
+	p.Sessions[0].Log, p.Sessions[0].Live = filepath.Join(p.Logs, "GH-1", "1.jsonl"), live
+	say := func(text string) {
+		live.Line([]byte(`{"t_ms":1,"dir":"<","msg":{"method":"item/completed","params":{"item":{"type":"agentMessage","id":"m","text":"` + text + `"}}}}`))
+	}
+	f := follower{folder: p.Logs}
+	read := func() (shown []string, restart, omitted bool) {
+		v := viewOf(p, redact.New())
+		i := v.findPage("GH-1")
+		more := f.read(v.logOf(i, ""), i.live())
+		if more == nil {
+			return nil, false, false
+		}
+		for _, e := range more.Entries {
+			shown = append(shown, string(e))
+		}
+		return shown, more.Restart, more.Omitted
+	}
+	say("one")
+	if shown, restart, omitted := read(); len(shown) != 1 || !strings.Contains(shown[0], "one") || !restart || omitted {
+		t.Errorf("%q, restart %v, omitted %v", shown, restart, omitted)
+	}
+	if shown, restart, _ := read(); len(shown) > 0 || restart {
+		t.Errorf("without news: %q", shown)
+	}
+	for range 2000 {
+		say("more")
+	}
+	if shown, restart, omitted := read(); len(shown) != maxEntries || !restart || !omitted {
+		t.Errorf("after a flood: %d entries, restart %v, omitted %v", len(shown), restart, omitted)
+	}
+	say("the last words")
+	p.Sessions = nil
+	p.Waiting = append(p.Waiting, schedule.Claim{ID: "11", Identifier: "GH-1", Phase: schedule.Waiting})
+	if more := f.read(f.name, nil); more == nil || len(more.Entries) != 1 || more.Restart {
+		t.Errorf("after the session: %+v", more)
+	}
+}
+
 func TestThePageOfAnIssueThatDoesNotRunShowsItsLastSession(t *testing.T) {
 	t.Parallel()
 	p := sample()

@@ -6,7 +6,8 @@
 // A [Line] is one line of the log, which package attempt writes: a message of the
 // app-server protocol, an event of the session, or one of the program's own records. A
 // [Reader] turns lines into entries as they come, so the same code shows a finished
-// file, follows one that grows, and feeds the status page. [Text] and [HTML] show an
+// file, follows one that grows, and feeds a [Live], from which the process that runs a session
+// shows it. [Text] and [HTML] show an
 // entry, [LogLines] an entry in a log that several sessions share, [WritePage] a whole
 // session as a page that stands alone.
 //
