@@ -17,11 +17,11 @@ import (
 // cleaner removes workspaces, and the files of sessions that nothing needs.
 type cleaner struct {
 	*core
-	issues     *issueReader
-	talks      *conversations
-	logs       *eventLogs
-	sessionDir string // as in [Runner].SessionDir
-	once       bool
+	issues        *issueReader
+	conversations *conversations
+	logs          *eventLogs
+	sessionDir    string // as in [Runner].SessionDir
+	once          bool
 
 	cleaned  bool                                   // startup cleanup has begun, or is not ours
 	removing map[tracker.ID]context.CancelCauseFunc // the removals in progress
@@ -47,7 +47,7 @@ func (c *cleaner) cleanUp(ctx context.Context, unavailable func() map[tracker.ID
 	left := make(map[tracker.ID]workspace.Issue, len(known))
 	for _, issue := range known {
 		id := tracker.ID(issue.ID)
-		pull := c.talks.pull(id)
+		pull := c.conversations.pull(id)
 		if _, claimed := c.state.Claims[id]; !claimed && (pull == nil || pull.State != schedule.PullOpen) {
 			left[id] = issue
 		}

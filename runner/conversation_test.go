@@ -25,7 +25,7 @@ func TestWhatWasHeardEndsWithItsConversation(t *testing.T) {
 	}
 	claim("ends")
 	claim("lasts")
-	l.talks.read = map[tracker.ID]*conversation{"ends": {}, "lasts": {}}
+	l.conversations.read = map[tracker.ID]*conversation{"ends": {}, "lasts": {}}
 	heard := func() []tracker.ID { return slices.Sorted(maps.Keys(l.snapshot(now).Feedback)) }
 	if diff := cmp.Diff([]tracker.ID{"ends", "lasts"}, heard()); diff != "" {
 		t.Errorf("before the end: %s", diff)
@@ -51,7 +51,7 @@ func TestWhatASessionAnsweredIsNotUnansweredAnyMoreBeforeItIsReadAgain(t *testin
 	l.state.Claims["1"] = schedule.Claim{ID: "1"}
 	l.state.StartConversations(now)
 	comment := tracker.Comment{ID: "c", Author: "kim", Text: "why?", At: now.Add(time.Minute)}
-	l.talks.read = map[tracker.ID]*conversation{"1": {said: feedback.Said{Comments: tracker.Comments{List: []tracker.Comment{comment}}}}}
+	l.conversations.read = map[tracker.ID]*conversation{"1": {said: feedback.Said{Comments: tracker.Comments{List: []tracker.Comment{comment}}}}}
 	said := l.snapshot(now).Feedback["1"]
 	if said.Round != schedule.RoundSaid {
 		t.Fatalf("nothing is unanswered: %+v", said)

@@ -76,7 +76,7 @@
 //	settings       settings.go      reads WORKFLOW.md again, and connects what it names
 //	setupDigest    setup_digest.go  what sessions work with, so that a pause ends when it changes
 //	issueReader    issue_reader.go  reads the tracker, bounded by its rate limit (rate_limit.go)
-//	conversations  conversation.go  reads what people and checks say, and answers (speak.go)
+//	conversations  conversation.go  reads what people and checks say, and answers (conversation_posts.go)
 //	orders         order.go         commands of people that are no comments
 //	owners         adopt.go         which other owners of claims are alive
 //	files          repository.go    the repository, fetched once a tick; deliver.go publishes from it

@@ -33,7 +33,7 @@ func TestAShardReadsWhatPeopleSayAtTheNextPollAfterItsIssueChanged(t *testing.T)
 		if step.changed {
 			l.issues.issues["1"].UpdatedAt = now
 		}
-		if got := l.talks.readsNow(now, l.Shards); got != step.reads {
+		if got := l.conversations.readsNow(now, l.Shards); got != step.reads {
 			t.Errorf("at %s, issue changed %t: it reads %t", now.Format("15:04"), step.changed, got)
 		}
 	}
@@ -50,7 +50,7 @@ func TestTheShardsOfAFleetReadWhatPeopleSayWithHalfOfTheQueriesOfAnHour(t *testi
 			if busy {
 				l.issues.issues["1"].UpdatedAt = now
 			}
-			if l.talks.readsNow(now, l.Shards) {
+			if l.conversations.readsNow(now, l.Shards) {
 				reads++
 			}
 			l.nextPoll = now.Add(l.fleet.pollEvery())

@@ -45,20 +45,20 @@ type loop struct {
 	account
 
 	// The parts. They know what is given to them, and not the loop.
-	settings  settings
-	setup     setupDigest
-	issues    issueReader
-	talks     conversations
-	orders    orders
-	owners    owners
-	files     files
-	cleaner   cleaner
-	pauseTest pauseTest
-	collector collector
-	fleet     fleetPart
-	running   *sessions
-	logs      *eventLogs
-	display   display
+	settings      settings
+	setup         setupDigest
+	issues        issueReader
+	conversations conversations
+	orders        orders
+	owners        owners
+	files         files
+	cleaner       cleaner
+	pauseTest     pauseTest
+	collector     collector
+	fleet         fleetPart
+	running       *sessions
+	logs          *eventLogs
+	display       display
 
 	preflight *attempt.PreflightOnce // lets one session of a tick check for all
 
@@ -105,14 +105,14 @@ func newLoop(r *Runner) *loop {
 	l.setup = setupDigest{core: &l.core, login: r.Login, renews: r.Once && r.Shards == 0, started: func() time.Time { return l.tick.Started }}
 	l.settings = settings{core: &l.core, issues: &l.issues, setup: &l.setup, workflows: r.Workflows, open: r.Connect, watched: r.Refresh != nil}
 	l.owners = newOwners(&l.core, r.OwnerStatuses)
-	l.talks = conversations{core: &l.core, issues: &l.issues, secrets: r.Redact}
+	l.conversations = conversations{core: &l.core, issues: &l.issues, secrets: r.Redact}
 	l.account = account{core: &l.core, partial: r.Shards > 0}
 	l.orders = orders{core: &l.core, issues: &l.issues, first: r.Order}
 	l.collector = collector{core: &l.core, account: &l.account, owners: &l.owners, left: r.LeftResults}
 	l.fleet = fleetPart{core: &l.core, setup: &l.setup, plan: r.Fleet, shards: r.Shards}
 	l.files = files{core: &l.core, sessions: l.running, logs: r.Logs, repeats: !r.Once}
 	l.cleaner = cleaner{
-		core: &l.core, issues: &l.issues, talks: &l.talks, logs: l.logs, sessionDir: r.SessionDir, once: r.Once, cleaned: r.Shards > 0, removing: map[tracker.ID]context.CancelCauseFunc{},
+		core: &l.core, issues: &l.issues, conversations: &l.conversations, logs: l.logs, sessionDir: r.SessionDir, once: r.Once, cleaned: r.Shards > 0, removing: map[tracker.ID]context.CancelCauseFunc{},
 	}
 	l.pauseTest = pauseTest{core: &l.core, causes: newCauseTests(r.Test)}
 	l.tick.Started = time.Now()
@@ -300,7 +300,7 @@ func (l *loop) ended(ctx context.Context) error {
 // stopAll stops every session for a reason, gracefully and in bounded time, and
 // saves their claims.
 func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) error {
-	l.tick.Stopped, l.talks.stopped = string(reason), true
+	l.tick.Stopped, l.conversations.stopped = string(reason), true
 	if err != nil && !errors.Is(err, schedule.ErrInterrupted) {
 		l.tick.Stopped = "failed"
 	}
@@ -332,7 +332,7 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 
 // waitsForMessages reports whether something is in progress whose end will be a message.
 func (l *loop) waitsForMessages() bool {
-	return l.running.count() > 0 || len(l.cleaner.removing) > 0 || len(l.talks.posting) > 0 || l.files.cancel != nil || l.pauseTest.cancel != nil
+	return l.running.count() > 0 || len(l.cleaner.removing) > 0 || len(l.conversations.posting) > 0 || l.files.cancel != nil || l.pauseTest.cancel != nil
 }
 
 // awaitMessages applies messages until nothing is in progress, for stopTime at most. A killed
@@ -349,7 +349,7 @@ func (l *loop) awaitMessages() {
 		case <-enough:
 			l.abandoned = true
 			text := fmt.Sprintf("what was stopped did not end (sessions: %d, other tasks: %d): the next run takes over its issues",
-				l.running.count(), len(l.cleaner.removing)+len(l.talks.posting))
+				l.running.count(), len(l.cleaner.removing)+len(l.conversations.posting))
 			l.warn(text)
 			l.Log.Error(text)
 			return
@@ -412,7 +412,7 @@ func (l *loop) currentPolicy() schedule.Policy {
 func (l *loop) snapshot(now time.Time) schedule.Snapshot {
 	snap := l.issues.snapshot(l.state, l.unavailable(), l.hold(now))
 	unavailable := l.unavailable()
-	l.talks.addFeedback(&snap, unavailable)
+	l.conversations.addFeedback(&snap, unavailable)
 	l.orders.addIssues(&snap, unavailable)
 	snap.Own = l.running.ownChanges()
 	return snap

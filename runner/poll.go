@@ -36,8 +36,8 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 		l.issues.unasking("refresh claimed issues", err)
 	}
 	l.orders.readIssues(ctx)
-	if l.talks.readsNow(now, l.Shards) {
-		l.talks.listen(ctx)
+	if l.conversations.readsNow(now, l.Shards) {
+		l.conversations.listen(ctx)
 	}
 	l.cleaner.cleanUp(ctx, l.unavailable) // which knows by then which pull requests are open
 	if !l.fleet.isShard() && (!l.issues.listed() || l.room(now)) {

@@ -37,8 +37,8 @@ func (l *loop) reconcile(ctx context.Context) error {
 				l.fleet.saved, l.partial = true, true
 			}
 			l.perform(ctx, decisions)
-			l.talks.answerOrders(ctx)
-			l.talks.speakOfParked(ctx)
+			l.conversations.answerOrders(ctx)
+			l.conversations.tellOfParked(ctx)
 			l.noteBudget(time.Now())
 			l.noteRound(time.Now())
 			l.progress()

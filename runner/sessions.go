@@ -69,7 +69,7 @@ func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 			if d.Clean {
 				l.cleaner.remove(workspace.Issue{ID: string(d.ID), Identifier: l.nameOf(d.ID)})
 			}
-			l.talks.finish(ctx, d)
+			l.conversations.finish(ctx, d)
 		case schedule.Park:
 			l.tick.Parked = append(l.tick.Parked, d.ID)
 			l.Log.Warn(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
@@ -120,9 +120,9 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
 		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
 		Loopback: l.wf.Settings.Loopback, UnixSockets: l.wf.Settings.UnixSockets, Network: l.wf.Settings.Network, HookNetwork: l.wf.Settings.HookNetwork, Lookup: l.Lookup,
-		Talks: l.conn.Feedback != nil, StopAt: l.deadline.stopAt, Test: l.pauseTest.causes.of(l.wf),
+		CanAsk: l.conn.Feedback != nil, StopAt: l.deadline.stopAt, Test: l.pauseTest.causes.of(l.wf),
 	}
-	job.Feedback, job.Reply = l.talks.itemsFor(d)
+	job.Feedback, job.Reply = l.conversations.itemsFor(d)
 	if claim.Feedback {
 		job.Policy = job.Policy.Answering()
 	}
@@ -206,7 +206,7 @@ func (m exited) applyTo(l *loop) {
 	}
 	next := l.recordExit(m.id, m.outcome, now)
 	l.record(m, claim, next, now)
-	l.talks.speakOfRound(m.worker, m.outcome, next)
+	l.conversations.tellOfRound(m.worker, m.outcome, next)
 	l.logSession(m, claim, next, now)
 	if next.Phase == schedule.Parked {
 		l.tick.Parked = append(l.tick.Parked, m.id)

@@ -21,7 +21,7 @@ func (l *loop) finish(now time.Time) {
 		l.resolve(progress.Agent)
 	}
 	t.Errors, t.Warnings, t.Notices = l.errors(), l.warnings, l.notices
-	t.Ended, t.Noted = now, l.talks.noted
+	t.Ended, t.Noted = now, l.conversations.noted
 	t.Workflow, t.Tracker = l.wf.Path, l.wf.Settings.Tracker.Kind
 	t.Delivers, t.Budget = l.delivers(), l.wf.Settings.Policy.Budget
 	t.Listed = l.issues.listed() || l.fleet.isShard() // which need not list
@@ -39,8 +39,8 @@ func (l *loop) finish(now time.Time) {
 	for id, c := range l.state.Conversations {
 		t.Checks[id], t.Asked[id] = c.Checks, c.Asked
 	}
-	t.Ignored = make(map[tracker.ID][]string, len(l.talks.read))
-	for id, r := range l.talks.read {
+	t.Ignored = make(map[tracker.ID][]string, len(l.conversations.read))
+	for id, r := range l.conversations.read {
 		t.Ignored[id] = r.ignored
 	}
 	t.Pause, t.Spent, t.Today, t.Reserved = l.state.Pause, l.spent(), l.state.SpentToday(now), l.state.Reserved()

@@ -60,7 +60,7 @@ func newAttempt(job Job, report func(Update)) *attempt {
 	}
 	job.stoppedTime = cmp.Or(job.stoppedTime, stoppedTime)
 	a := &attempt{Job: job, report: report, stopped: sync.OnceValue(time.Now), own: cmp.Or(job.Own, new(OwnChange))}
-	a.talk.job = &a.Job
+	a.conversation.job = &a.Job
 	return a
 }
 
@@ -88,17 +88,17 @@ type attempt struct {
 	preparing    bool // whether this attempt runs setup.run on the base, and nothing else
 	visiting     bool // whether a person works in the workspace, and no agent
 
-	issue     *tracker.Issue // as read after the latest turn; nil when it could not be read
-	gone      bool           // whether that read found that the issue is no longer visible
-	changed   bool           // whether the session changed the workspace; if its work is taken, whether it published any
-	said      string         // the latest message of the agent
-	questions []string       // that the agent asked
-	talk      talk           // with people, by the tools reply and ask
-	resumed   bool           // whether the session continues Thread
-	acted     bool           // whether it did more than speak in the latest turn
-	warnings  []string       // failures that do not change the outcome
-	blocked   blockedHosts   // that commands of the agent were refused
-	own       *OwnChange     // Job.Own; never nil
+	issue        *tracker.Issue // as read after the latest turn; nil when it could not be read
+	gone         bool           // whether that read found that the issue is no longer visible
+	changed      bool           // whether the session changed the workspace; if its work is taken, whether it published any
+	said         string         // the latest message of the agent
+	questions    []string       // that the agent asked
+	conversation conversation   // with people, by the tools reply and ask
+	resumed      bool           // whether the session continues Thread
+	acted        bool           // whether it did more than speak in the latest turn
+	warnings     []string       // failures that do not change the outcome
+	blocked      blockedHosts   // that commands of the agent were refused
+	own          *OwnChange     // Job.Own; never nil
 }
 
 // run makes the attempt, from the workspace to after_run.
@@ -264,7 +264,7 @@ func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err 
 	run := prompt.Run{
 		Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), LeftOut: a.Redact(cmp.Or(a.work.lost, a.LeftOut)), Delivers: a.delivers(),
 		Blocked: a.Redact(a.Blocked), Hosts: a.Network.Hosts, Prepared: a.setup() != nil,
-		Replies: a.Talks && a.Reply != nil, Asks: a.Talks,
+		Replies: a.CanAsk && a.Reply != nil, Asks: a.CanAsk,
 		Loopback: a.Loopback && a.Codex.UsesProfile(), UnixSockets: a.opensSockets(),
 	}
 	for _, f := range a.Feedback {
@@ -385,7 +385,7 @@ func (a *attempt) runTurn(ctx context.Context, session *codex.Session, text stri
 		a.lastSession = session.ThreadID() + "-" + turn.ID
 	}
 	a.questions = append(a.questions, turn.Questions...)
-	a.questions = append(a.questions, a.talk.take()...)
+	a.questions = append(a.questions, a.conversation.take()...)
 	return err
 }
 

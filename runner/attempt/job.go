@@ -44,9 +44,9 @@ type Job struct {
 	// finds none.
 	Lookup     func(name string) (value string, ok bool)
 	Repository *Repository // where the work comes from and goes to; nil leaves both to the hooks
-	// Talks says that the agent can reach people: there are the tools reply and ask, and the
+	// CanAsk says that the agent can reach people: there are the tools reply and ask, and the
 	// runner brings its questions to people.
-	Talks bool
+	CanAsk bool
 	// StopAt is when the run stops its sessions; the zero time for never.
 	StopAt time.Time
 	// Reply answers an item of Feedback for the agent, by its ID, and closes its thread if

@@ -53,7 +53,7 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 		o.Blocked = a.brief(a.blocked.text())
 	}
 	o.Delivered, o.Refused = a.work.delivered, a.reasons(a.work.refused)
-	if !a.talk.replied {
+	if !a.conversation.replied {
 		o.Said = a.Redact(a.said)
 	}
 	switch o.Class {

@@ -39,8 +39,8 @@ func (a *attempt) tools() []codex.Tool {
 	if a.setup() != nil {
 		tools = append(tools, a.setupTool())
 	}
-	if a.Talks { // both from the first session on: a thread keeps the tools that it began with
-		tools = append(tools, a.talk.replyTool(), a.talk.askTool())
+	if a.CanAsk { // both from the first session on: a thread keeps the tools that it began with
+		tools = append(tools, a.conversation.replyTool(), a.conversation.askTool())
 	}
 	return tools
 }

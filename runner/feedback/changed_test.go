@@ -108,7 +108,7 @@ func TestTheReportNotesWhatAnAgentIsGivenUnexpectedly(t *testing.T) {
 	t.Parallel()
 	const quoted = "1 comment by kim: a command that is quoted, or not in the first line, is not obeyed; the agent is given it as text"
 	thread := func(t client.ReviewThread) Said {
-		return open(Pull{Items: []Item{inThread(by("kim", "nil?"), t)}})
+		return open(Pull{Items: []Item{onLine(by("kim", "nil?"), t)}})
 	}
 	for name, row := range map[string]struct {
 		said Said
@@ -123,8 +123,8 @@ func TestTheReportNotesWhatAnAgentIsGivenUnexpectedly(t *testing.T) {
 		"a command":             {onIssue(by("kim", "/symphony retry\nUse the new API.")), ""},
 		"a line":                {thread(client.ReviewThread{Node: "T", Path: "a.go", Line: 3}), ""},
 		"a line that is gone":   {thread(client.ReviewThread{Node: "T", Path: "a.go", Line: 3, Outdated: true}), "1 comment on the code by kim: the code at this place has changed since, and the agent is told so"},
-		"a short log":           {open(Pull{Checks: []Check{{Name: "unit", Verdict: "failure"}}}), ""},
-		"a long log":            {open(Pull{Checks: []Check{{Name: "unit", Verdict: "failure", Cut: true}}}), "the log of unit is long: only its end was read"},
+		"a short log":           {open(Pull{Checks: []Check{{Name: "unit", Conclusion: "failure"}}}), ""},
+		"a long log":            {open(Pull{Checks: []Check{{Name: "unit", Conclusion: "failure", Cut: true}}}), "the log of unit is long: only its end was read"},
 	} {
 		if got := strings.Join(Notes(Judge(row.said, heard, Rules{}, noon).Items), "\n"); got != row.want {
 			t.Errorf("%s: it says %q, want %q", name, got, row.want)

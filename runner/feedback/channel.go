@@ -198,14 +198,14 @@ func (c *Channel) readPull(ctx context.Context, s client.PullStatus, t Topic, p 
 	}
 	for _, t := range said.Threads {
 		t.Path, t.Code = c.cleanText(t.Path), c.cleanText(t.Code)
-		if err := add(t.Comments, func(c tracker.Comment) Item { return inThread(c, t) }); err != nil {
+		if err := add(t.Comments, func(c tracker.Comment) Item { return onLine(c, t) }); err != nil {
 			return nil, err
 		}
 	}
 	p.Running = r.checks.Running
 	for _, check := range r.checks.Failed {
 		p.Checks = append(p.Checks, Check{
-			ID: check.Node, Name: c.cleanText(checkName(check)), Bot: c.cleanText(check.Bot), URL: check.URL, Verdict: check.Verdict,
+			ID: check.Node, Name: c.cleanText(checkName(check)), Bot: c.cleanText(check.Bot), URL: check.URL, Conclusion: check.Verdict,
 			Output: outputOf(check, c.cleanText), Cut: check.Cut, At: check.At,
 		})
 	}
@@ -229,8 +229,8 @@ func (c *Channel) remember(p PullRequest, s client.PullStatus) {
 	c.nodes[p] = s.Node
 }
 
-// thread returns a pull request as its comments are written to.
-func (c *Channel) thread(ctx context.Context, p PullRequest) (client.Thread, error) {
+// place returns a pull request as its comments are written to.
+func (c *Channel) place(ctx context.Context, p PullRequest) (client.Thread, error) {
 	c.mu.Lock()
 	node := c.nodes[p]
 	c.mu.Unlock()

@@ -45,12 +45,12 @@ func failuresOf(p *Pull, rules Rules, now time.Time) failures {
 		return failures{ended: true, unheard: f.unheard}
 	}
 	slices.SortStableFunc(f.checks, func(a, b Check) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Verdict, b.Verdict), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Conclusion, b.Conclusion), cmp.Compare(a.ID, b.ID))
 	})
 	sum := sha256.New()
 	fmt.Fprintln(sum, p.Head)
 	for _, c := range f.checks {
-		fmt.Fprintf(sum, "%q %q\n", c.Name, c.Verdict)
+		fmt.Fprintf(sum, "%q %q\n", c.Name, c.Conclusion)
 		if !c.At.IsZero() && now.Sub(c.At) > patience {
 			f.ended = true
 		}
@@ -65,7 +65,7 @@ func (f failures) items() []Item {
 	for _, c := range f.checks {
 		items = append(items, Item{Feedback: prompt.Feedback{
 			Kind: prompt.FeedbackCheck, Author: c.Name, URL: c.URL, At: c.At,
-			Text: strings.TrimSpace(c.Verdict + "\n\n" + c.Output),
+			Text: strings.TrimSpace(c.Conclusion + "\n\n" + c.Output),
 		}, cut: c.Cut})
 	}
 	return items
@@ -101,7 +101,7 @@ func checkName(c client.FailedCheck) string {
 	return c.Name
 }
 
-// The bounds of what a check says. The verdict goes before it.
+// The bounds of what a check says. The conclusion goes before it.
 const (
 	maxReport  = maxOutput - 100 // bytes of all
 	maxRemarks = 6_000           // bytes of what stands before a log

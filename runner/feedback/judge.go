@@ -17,7 +17,7 @@ import (
 const (
 	maxItems   = 50
 	maxText    = 4_000  // bytes of a comment, and of the code it is about
-	maxOutput  = 16_000 // bytes of the verdict and the output of a check
+	maxOutput  = 16_000 // bytes of the conclusion and the output of a check
 	maxAllText = 60_000 // bytes of all items
 )
 

@@ -47,7 +47,7 @@ func TestWhatCountsAsWork(t *testing.T) {
 	bot := tracker.Comment{ID: "b", Author: "linter[bot]", Bot: true, Distrust: "linter is no person", Text: "tabs, please", At: ago(1)}
 	own := by("symphony", "Round 1: done")
 	own.Own = true
-	red := Check{Name: "unit", Verdict: "failure", At: ago(1)}
+	red := Check{Name: "unit", Conclusion: "failure", At: ago(1)}
 	for name, row := range map[string]struct {
 		said  Said
 		round schedule.Round
@@ -67,16 +67,16 @@ func TestWhatCountsAsWork(t *testing.T) {
 		"an approval with words":               {open(Pull{Items: []Item{inReview(by("kim", "nice"), "APPROVED")}}), "", "", ""},
 		"a review that asks for changes":       {open(Pull{Items: []Item{inReview(by("kim", ""), "CHANGES_REQUESTED")}}), schedule.RoundSaid, "review", ""},
 		"a review that was dismissed":          {open(Pull{Items: []Item{inReview(by("kim", "no"), "DISMISSED")}}), "", "", ""},
-		"a line that is commented on":          {open(Pull{Items: []Item{inThread(by("kim", "nil?"), client.ReviewThread{Node: "T", Path: "a.go", Line: 3})}}), schedule.RoundSaid, "thread", ""},
-		"a resolved thread":                    {open(Pull{Items: []Item{inThread(by("kim", "nil?"), client.ReviewThread{Node: "T", Resolved: true})}}), "", "", ""},
+		"a line that is commented on":          {open(Pull{Items: []Item{onLine(by("kim", "nil?"), client.ReviewThread{Node: "T", Path: "a.go", Line: 3})}}), schedule.RoundSaid, "thread", ""},
+		"a resolved thread":                    {open(Pull{Items: []Item{onLine(by("kim", "nil?"), client.ReviewThread{Node: "T", Resolved: true})}}), "", "", ""},
 		"a failed check":                       {open(Pull{Checks: []Check{red}}), schedule.RoundChecks, "check", ""},
 		"a failed check beside one that runs":  {open(Pull{Checks: []Check{red}, Running: 1}), "", "", `"unit" of https://example.org/pull/7 failed, and 1 still run`},
-		"checks that never end":                {open(Pull{Checks: []Check{{Name: "unit", Verdict: "failure", At: ago(31)}}, Running: 1}), schedule.RoundChecks, "check", ""},
+		"checks that never end":                {open(Pull{Checks: []Check{{Name: "unit", Conclusion: "failure", At: ago(31)}}, Running: 1}), schedule.RoundChecks, "check", ""},
 		"a failed check of what people pushed": {open(Pull{Head: "theirs", Ours: "ours", Checks: []Check{red}}), "", "", "somebody pushed to the branch of https://example.org/pull/7"},
 		"a failed check and a comment":         {open(Pull{Checks: []Check{red}, Running: 1, Items: []Item{onPull(by("kim", "why?"))}}), schedule.RoundSaid, "comment check", ""},
-		"a failed check of an App":             {open(Pull{Complete: true, Checks: []Check{{Name: "obey", Bot: "mallory-ci", Verdict: "failure", At: ago(1)}}}), "", "", "the failed check obey of mallory-ci: neither shown to the agent nor counted, since feedback.bots does not name mallory-ci"},
-		"a failed check of a named App":        {open(Pull{Checks: []Check{{Name: "lint", Bot: "linter", Verdict: "failure", At: ago(1)}}}), schedule.RoundChecks, "check", ""},
-		"failed checks of an App and a job":    {open(Pull{Checks: []Check{red, {Name: "obey", Bot: "mallory-ci", Verdict: "failure", At: ago(1)}}}), schedule.RoundChecks, "check", "obey of mallory-ci"},
+		"a failed check of an App":             {open(Pull{Complete: true, Checks: []Check{{Name: "obey", Bot: "mallory-ci", Conclusion: "failure", At: ago(1)}}}), "", "", "the failed check obey of mallory-ci: neither shown to the agent nor counted, since feedback.bots does not name mallory-ci"},
+		"a failed check of a named App":        {open(Pull{Checks: []Check{{Name: "lint", Bot: "linter", Conclusion: "failure", At: ago(1)}}}), schedule.RoundChecks, "check", ""},
+		"failed checks of an App and a job":    {open(Pull{Checks: []Check{red, {Name: "obey", Bot: "mallory-ci", Conclusion: "failure", At: ago(1)}}}), schedule.RoundChecks, "check", "obey of mallory-ci"},
 		"a conflict":                           {open(Pull{Conflicts: true, Base: "main"}), schedule.RoundChecks, "conflict", ""},
 		"another base":                         {open(Pull{Base: "next", For: "main"}), "", "", "somebody changed the base of https://example.org/pull/7 from main to next"},
 		"a conflict with another base":         {open(Pull{Base: "next", For: "main", Conflicts: true}), "", "", "whether it conflicts with next is not looked at"},
@@ -111,7 +111,7 @@ func TestWhatCountsAsWork(t *testing.T) {
 func TestNothingCountsAsReadWhileAPartOfItIsRead(t *testing.T) {
 	t.Parallel()
 	comments := tracker.Comments{List: []tracker.Comment{by("kim", "/symphony stop\nNot like this.")}}
-	pull := Pull{State: schedule.PullOpen, Checks: []Check{{Name: "unit", Verdict: "failure"}}, Items: []Item{onPull(comments.List[0])}}
+	pull := Pull{State: schedule.PullOpen, Checks: []Check{{Name: "unit", Conclusion: "failure"}}, Items: []Item{onPull(comments.List[0])}}
 	unreadPull := pull
 	unreadPull.Unread, unreadPull.Items = true, nil
 	for name, w := range map[string]Said{
@@ -134,7 +134,7 @@ func TestTheSameFailuresAreOneItemHoweverOftenTheyAreRead(t *testing.T) {
 	said := func(head string, checks ...Check) Said {
 		return open(Pull{Head: head, Ours: head, Checks: checks})
 	}
-	unit, lint := Check{ID: "1", Name: "unit", Verdict: "failure"}, Check{ID: "2", Name: "lint", Verdict: "failure"}
+	unit, lint := Check{ID: "1", Name: "unit", Conclusion: "failure"}, Check{ID: "2", Name: "lint", Conclusion: "failure"}
 	first := Judge(said("a", unit, lint), heard, Rules{}, noon)
 	given := schedule.Conversation{ReadUpTo: first.Feedback.Mark}
 	again := unit
@@ -145,7 +145,7 @@ func TestTheSameFailuresAreOneItemHoweverOftenTheyAreRead(t *testing.T) {
 	}{
 		"in another order":  {said("a", lint, again), ""},
 		"on another commit": {said("b", unit, lint), schedule.RoundChecks},
-		"one more":          {said("a", unit, lint, Check{Name: "vet", Verdict: "timed_out"}), schedule.RoundChecks},
+		"one more":          {said("a", unit, lint, Check{Name: "vet", Conclusion: "timed_out"}), schedule.RoundChecks},
 	} {
 		if got := Judge(row.said, given, Rules{}, noon).Feedback.Round; got != row.want {
 			t.Errorf("%s: round %q, want %q", name, got, row.want)
@@ -307,10 +307,10 @@ func TestAnAnswerOfTheProgramMakesNothingNew(t *testing.T) {
 	t.Parallel()
 	asks, answer, more := by("kim", "and the footer?"), by("symphony", "It is done."), by("kim", "and the header?")
 	answer.Own, asks.At, answer.At, more.At = true, ago(5), ago(4), ago(3)
-	red := Check{Name: "unit", Verdict: "failure", At: ago(2)}
+	red := Check{Name: "unit", Conclusion: "failure", At: ago(2)}
 	thread := func(comments ...tracker.Comment) (p Pull) {
 		for _, c := range comments {
-			p.Items = append(p.Items, inThread(c, client.ReviewThread{Node: "t"}))
+			p.Items = append(p.Items, onLine(c, client.ReviewThread{Node: "t"}))
 		}
 		return p
 	}

@@ -20,7 +20,7 @@ func (c *Channel) Say(ctx context.Context, id tracker.ID, pull PullRequest, key,
 	if pull.Number == 0 || c.GitHub == nil {
 		return c.Writer.Comment(ctx, id, key, text)
 	}
-	on, err := c.thread(ctx, pull)
+	on, err := c.place(ctx, pull)
 	if errors.Is(err, errForeign) {
 		return c.Writer.Comment(ctx, id, key, text)
 	}
@@ -45,7 +45,7 @@ func (c *Channel) Reply(ctx context.Context, id tracker.ID, pull PullRequest, it
 	if strings.TrimSpace(text) == "" {
 		return errors.New("nothing is left of the text when it is made harmless: write it without hidden parts")
 	}
-	if item.Thread == "" || c.GitHub == nil {
+	if item.ReviewThread == "" || c.GitHub == nil {
 		if !item.OnPull {
 			pull = PullRequest{}
 		}
@@ -53,12 +53,12 @@ func (c *Channel) Reply(ctx context.Context, id tracker.ID, pull PullRequest, it
 	}
 	text, err := tracker.PrepareComment("reply", text)
 	if err == nil {
-		err = c.GitHub.ReplyToThread(ctx, item.Thread, text+"\n\n"+tracker.CommentMarker("reply"))
+		err = c.GitHub.ReplyToThread(ctx, item.ReviewThread, text+"\n\n"+tracker.CommentMarker("reply"))
 	}
 	if err != nil || !resolve {
 		return err
 	}
-	if err := c.GitHub.ResolveThread(ctx, item.Thread); err != nil {
+	if err := c.GitHub.ResolveThread(ctx, item.ReviewThread); err != nil {
 		return fmt.Errorf("the answer is posted, and the thread is not resolved: %w", err)
 	}
 	return nil

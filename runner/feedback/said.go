@@ -61,21 +61,21 @@ func (p *Pull) isWhole() bool { return p != nil && p.Complete && !p.Omitted }
 
 // Check is one check of a commit that did not succeed.
 type Check struct {
-	ID      string
-	Name    string
-	Bot     string // login of the App that reports it, or of the bot; empty for a job of the repository
-	URL     string
-	Verdict string    // failure, timed_out, action_required …
-	Output  string    // failed steps, annotations and the end of the log, bounded
-	Cut     bool      // the log is so long that only its end was read
-	At      time.Time // when it ended
+	ID         string
+	Name       string
+	Bot        string // login of the App that reports it, or of the bot; empty for a job of the repository
+	URL        string
+	Conclusion string    // failure, timed_out, action_required …
+	Output     string    // failed steps, annotations and the end of the log, bounded
+	Cut        bool      // the log is so long that only its end was read
+	At         time.Time // when it ended
 }
 
 // Item is one item of feedback, with its place.
 type Item struct {
 	prompt.Feedback
-	OnPull bool   // the place of an answer is the pull request, not the issue
-	Thread string // the thread of a review; empty for none
+	OnPull       bool   // the place of an answer is the pull request, not the issue
+	ReviewThread string // empty for none
 
 	comment tracker.Comment // zero for a check and a conflict
 	order   bool            // it may begin with a command
@@ -110,10 +110,10 @@ func inReview(c tracker.Comment, verdict string) Item {
 	return item
 }
 
-// inThread returns a comment on a line of code as an item.
-func inThread(c tracker.Comment, t client.ReviewThread) Item {
+// onLine returns a comment on a line of code as an item.
+func onLine(c tracker.Comment, t client.ReviewThread) Item {
 	item := onPull(c)
-	item.Kind, item.Thread, item.Path, item.Line, item.Code = prompt.FeedbackThread, t.Node, t.Path, t.Line, t.Code
+	item.Kind, item.ReviewThread, item.Path, item.Line, item.Code = prompt.FeedbackThread, t.Node, t.Path, t.Line, t.Code
 	item.order, item.quiet = false, t.Resolved
 	if item.moved = t.Outdated || t.Line == 0; item.moved {
 		item.Text = "(The code at this place has changed since.)\n\n" + c.Text

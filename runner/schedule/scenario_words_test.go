@@ -291,7 +291,7 @@ func (s *story) pull(name, state string, words []string) {
 			p.By = value
 		case "fails":
 			for _, check := range list(value) {
-				p.Checks = append(p.Checks, feedback.Check{ID: check, Name: check, Verdict: "failure", At: s.now})
+				p.Checks = append(p.Checks, feedback.Check{ID: check, Name: check, Conclusion: "failure", At: s.now})
 			}
 		case "conflicts":
 			p.Conflicts = true

@@ -382,7 +382,7 @@ func (m *machine) pull(t *rapid.T) {
 	}
 	w.Pull.Ours = w.Pull.Head
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"lint", "test"}), 0, 2, rapid.ID).Draw(t, "failed") {
-		w.Pull.Checks = append(w.Pull.Checks, feedback.Check{Name: name, Verdict: "failure", At: m.now})
+		w.Pull.Checks = append(w.Pull.Checks, feedback.Check{Name: name, Conclusion: "failure", At: m.now})
 	}
 	m.said[id] = w
 }

@@ -41,7 +41,7 @@ func TestTheAgentAnswersTheFeedbackThatItWasGiven(t *testing.T) {
 			f := newFixture(t, callOf("reply", test.arguments))
 			var posted []string
 			f.job.Feedback = []prompt.Feedback{{ID: "1", Kind: prompt.FeedbackComment, Author: "kim", Text: "Why?"}, {ID: "2", Kind: prompt.FeedbackThread}, {Kind: prompt.FeedbackCheck}}
-			f.job.Talks = true
+			f.job.CanAsk = true
 			f.job.Reply = func(_ context.Context, id, text string, resolve bool) error {
 				if text == "fail" {
 					return errors.New("the thread is gone")
@@ -65,7 +65,7 @@ func TestTheAnswersOfASessionAreBounded(t *testing.T) {
 	f := newFixture(t, strings.Repeat(callOf("reply", `{"to":"1","text":"Hello"}`), maxReplies+2))
 	f.job.Feedback = []prompt.Feedback{{ID: "1", Kind: prompt.FeedbackComment}}
 	posted := 0
-	f.job.Talks = true
+	f.job.CanAsk = true
 	f.job.Reply = func(context.Context, string, string, bool) error { posted++; return nil }
 	f.run(t.Context())
 	if posted != maxReplies {
@@ -76,7 +76,7 @@ func TestTheAnswersOfASessionAreBounded(t *testing.T) {
 func TestAQuestionEndsTheSessionAndWaitsForAPerson(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, callOf("ask", `{"question":"Which database?","choices":["Postgres","SQLite"]}`)+"\n## Next turn\n\n- [ ] Create `x` containing `y`\n")
-	f.job.Talks, f.job.MaxTurns = true, 3
+	f.job.CanAsk, f.job.MaxTurns = true, 3
 	got := f.run(t.Context())
 	if got.Class != schedule.NeedsInput || got.Turns != 1 || !strings.Contains(got.Why, "the agent asks: Which database? - Postgres - SQLite") ||
 		got.Question != "Which database?\n- Postgres\n- SQLite" {
@@ -94,7 +94,7 @@ func TestWhatIsNoQuestionIsRefused(t *testing.T) {
 		`{"text":"a"}`: "call it with",
 	} {
 		f := newFixture(t, callOf("ask", arguments))
-		f.job.Talks = true
+		f.job.CanAsk = true
 		if got := f.run(t.Context()); got.Class != schedule.Done {
 			t.Errorf("%.60s: %+v", arguments, got)
 		}
@@ -135,7 +135,7 @@ func TestSecretsAreHiddenInTheFeedback(t *testing.T) {
 func TestASessionWithoutFeedbackHasNothingToAnswer(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, callOf("reply", `{"to":"1","text":"Hello"}`))
-	f.job.Talks = true
+	f.job.CanAsk = true
 	f.run(t.Context())
 	if log := f.readLog(); !strings.Contains(log, "there is no feedback to answer in this session") {
 		t.Errorf("the agent was not told so:\n%s", log)
@@ -146,7 +146,7 @@ func TestASessionWithoutFeedbackHasNothingToAnswer(t *testing.T) {
 func TestAnswersArePostedOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	job := Job{Feedback: []prompt.Feedback{{ID: "1"}}}
-	with := &talk{job: &job}
+	with := &conversation{job: &job}
 	calls := 0
 	job.Reply = func(context.Context, string, string, bool) error {
 		if calls++; with.posting.TryLock() {

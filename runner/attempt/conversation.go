@@ -23,9 +23,9 @@ const (
 	replyTime    = time.Minute
 )
 
-// talk is what the agent says to people during a session. The calls of a turn may run at the same
+// conversation holds what the agent says to people during a session. The calls of a turn may run at the same
 // time.
-type talk struct {
+type conversation struct {
 	job     *Job
 	replied bool // whether the agent has answered an item of the feedback; guarded by posting
 
@@ -37,7 +37,7 @@ type talk struct {
 }
 
 // replyTool returns the tool with which the agent answers the feedback that it was given.
-func (t *talk) replyTool() codex.Tool {
+func (c *conversation) replyTool() codex.Tool {
 	return codex.Tool{
 		Name: "reply",
 		Description: "Answer one item of the feedback on this issue, where its author will read it. " +
@@ -48,14 +48,14 @@ func (t *talk) replyTool() codex.Tool {
 			`"required":["to","text"],"additionalProperties":false}`),
 		Timeout: replyTime,
 		Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
-			text, ok := t.callReply(ctx, arguments)
-			return t.job.Redact(text), ok
+			text, ok := c.callReply(ctx, arguments)
+			return c.job.Redact(text), ok
 		},
 	}
 }
 
 // callReply answers a call of the tool reply.
-func (t *talk) callReply(ctx context.Context, arguments json.RawMessage) (answer string, ok bool) {
+func (c *conversation) callReply(ctx context.Context, arguments json.RawMessage) (answer string, ok bool) {
 	var input struct {
 		To, Text string
 		Resolve  bool
@@ -65,7 +65,7 @@ func (t *talk) callReply(ctx context.Context, arguments json.RawMessage) (answer
 		return err.Error(), false
 	}
 	var ids []string
-	for _, f := range t.job.Feedback {
+	for _, f := range c.job.Feedback {
 		if f.ID != "" {
 			ids = append(ids, f.ID)
 		}
@@ -78,12 +78,12 @@ func (t *talk) callReply(ctx context.Context, arguments json.RawMessage) (answer
 		case len(input.Text) > maxReply:
 			return fmt.Sprintf("the text has %d bytes: shorten it to %d", len(input.Text), maxReply), false
 		}
-		if err := t.reserve(); err != nil {
+		if err := c.reserve(); err != nil {
 			return err.Error(), false
 		}
-		if err := t.inTurn(func() error {
-			err := t.job.Reply(ctx, f.ID, input.Text, input.Resolve)
-			t.replied = t.replied || err == nil
+		if err := c.inTurn(func() error {
+			err := c.job.Reply(ctx, f.ID, input.Text, input.Resolve)
+			c.replied = c.replied || err == nil
 			return err
 		}); err != nil {
 			return "The answer was not posted: " + err.Error(), false
@@ -97,7 +97,7 @@ func (t *talk) callReply(ctx context.Context, arguments json.RawMessage) (answer
 }
 
 // askTool returns the tool with which the agent asks a person.
-func (t *talk) askTool() codex.Tool {
+func (c *conversation) askTool() codex.Tool {
 	return codex.Tool{
 		Name: "ask",
 		Description: "Ask the people of this issue for a decision that you cannot make and cannot go on without. " +
@@ -105,12 +105,12 @@ func (t *talk) askTool() codex.Tool {
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"question":{"type":"string","description":"what you need to know, and why"},` +
 			`"choices":{"type":"array","items":{"type":"string"},"description":"the answers that you see"}},` +
 			`"required":["question"],"additionalProperties":false}`),
-		Call: func(_ context.Context, arguments json.RawMessage) (string, bool) { return t.callAsk(arguments) },
+		Call: func(_ context.Context, arguments json.RawMessage) (string, bool) { return c.callAsk(arguments) },
 	}
 }
 
 // callAsk answers a call of the tool ask.
-func (t *talk) callAsk(arguments json.RawMessage) (answer string, ok bool) {
+func (c *conversation) callAsk(arguments json.RawMessage) (answer string, ok bool) {
 	var input struct {
 		Question string
 		Choices  []string
@@ -132,46 +132,46 @@ func (t *talk) callAsk(arguments json.RawMessage) (answer string, ok bool) {
 	if len(s) > maxQuestion {
 		return fmt.Sprintf("the question has %d bytes with its choices: shorten it to %d", len(s), maxQuestion), false
 	}
-	if !t.add(s) {
+	if !c.add(s) {
 		return fmt.Sprintf("there are %d questions already: end your turn", maxQuestions), false
 	}
 	return "The question goes to the people of this issue. End your turn now: the answer comes in a later session.", true
 }
 
 // inTurn runs post when no other one runs.
-func (t *talk) inTurn(post func() error) error {
-	t.posting.Lock()
-	defer t.posting.Unlock()
+func (c *conversation) inTurn(post func() error) error {
+	c.posting.Lock()
+	defer c.posting.Unlock()
 	return post()
 }
 
 // add adds a question, and reports whether there was room for it.
-func (t *talk) add(question string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.asked) == maxQuestions {
+func (c *conversation) add(question string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.asked) == maxQuestions {
 		return false
 	}
-	t.asked = append(t.asked, question)
+	c.asked = append(c.asked, question)
 	return true
 }
 
 // take returns the questions of the turn that has ended.
-func (t *talk) take() []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	asked := t.asked
-	t.asked = nil
+func (c *conversation) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	asked := c.asked
+	c.asked = nil
 	return asked
 }
 
 // reserve counts a reply, and fails if there were too many.
-func (t *talk) reserve() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.replies == maxReplies {
+func (c *conversation) reserve() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.replies == maxReplies {
 		return fmt.Errorf("this session has posted %d answers: no more are posted", maxReplies)
 	}
-	t.replies++
+	c.replies++
 	return nil
 }

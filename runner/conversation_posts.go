@@ -13,9 +13,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// speakTime bounds everything that is posted about one issue at once. It is shorter than
+// postTime bounds everything that is posted about one issue at once. It is shorter than
 // what is reserved before a deadline.
-const speakTime = 8 * time.Second
+const postTime = 8 * time.Second
 
 // maxPosts bounds what is posted at once when many issues are parked, and the failures after
 // which no more of them are told before the next poll: without a permission each would fail.
@@ -46,7 +46,7 @@ func (c *conversations) post(ctx context.Context, what string, work func(context
 	}
 	c.posting[what] = true
 	c.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, speakTime)
+		ctx, cancel := context.WithTimeout(ctx, postTime)
 		defer cancel()
 		err := work(ctx)
 		if errors.Is(err, tracker.ErrInDoubt) { // a repeated post changes nothing
@@ -63,7 +63,7 @@ type posted struct {
 	done func()
 }
 
-func (m posted) applyTo(l *loop) { l.talks.end(m) }
+func (m posted) applyTo(l *loop) { l.conversations.end(m) }
 
 // end notes that a post has ended.
 func (c *conversations) end(m posted) {
@@ -141,10 +141,10 @@ func (c *conversations) statusOf(id tracker.ID) string {
 	return c.redact(s.Text(time.Now()))
 }
 
-// speakOfParked posts, where the people of an issue look, that a parked issue waits for
+// tellOfParked posts, where the people of an issue look, that a parked issue waits for
 // them, once for each reason, and later that it goes on. It also adds and removes the
 // label of parked issues. When many wait, the rest are told as the first are done.
-func (c *conversations) speakOfParked(ctx context.Context) {
+func (c *conversations) tellOfParked(ctx context.Context) {
 	d := c.conn.Feedback
 	if d == nil || d.Writer == nil {
 		return
@@ -189,7 +189,7 @@ func (c *conversations) speakOfParked(ctx context.Context) {
 	c.tellNext()
 }
 
-// tellNext tells the people of issues what speakOfParked has noted, a few at once. It makes no
+// tellNext tells the people of issues what tellOfParked has noted, a few at once. It makes no
 // round, and so no save, for each few.
 func (c *conversations) tellNext() {
 	for len(c.untold) > 0 && len(c.posting) < maxPosts {
@@ -243,8 +243,8 @@ func setLabel(ctx context.Context, d *feedback.Channel, id tracker.ID, label str
 // of another try, and all else was posted.
 type noLabelError struct{ error }
 
-// speakOfRound posts what became of people's feedback when a session on it has ended.
-func (c *conversations) speakOfRound(w *worker, o schedule.Outcome, next schedule.Next) {
+// tellOfRound posts what became of people's feedback when a session on it has ended.
+func (c *conversations) tellOfRound(w *worker, o schedule.Outcome, next schedule.Next) {
 	if w.round == "" || c.conn.Feedback == nil {
 		return
 	}
