@@ -24,7 +24,7 @@ func TestAnAppDeliversSignedCommits(t *testing.T) {
 	g.Handle("GET /api/v3/repos/acme/shop/installation", answer(map[string]any{"id": 42, "permissions": map[string]string{"contents": "write", "pull_requests": "write"}}))
 	g.Handle("POST /api/v3/app/installations/42/access_tokens", answer(map[string]any{"token": issuedToken, "expires_at": time.Now().Add(time.Hour)}))
 	g.Handle("DELETE /api/v3/installation/token", answer(nil))
-	p := newProject(t, strings.Replace(scripted(t, t.TempDir()), "scripted-agent --home", "scripted-agent app-server --home", 1), map[string]string{"A-1": task("Create `cart.go` containing `package cart`")})
+	p := newProject(t, scripted(t, t.TempDir()), map[string]string{"A-1": task("Create `cart.go` containing `package cart`")})
 	p.replace("codex:\n", "repository: {url: "+g.CloneURL()+"}\ndelivery:\n  commits: verified\n  hand_over: {state: Review}\ncodex:\n")
 	p.env = append(p.env, "GITHUB_SERVER_URL="+g.ServerURL(), "GITHUB_API_URL="+g.URL(), "GITHUB_TOKEN=", "GITHUB_REPOSITORY=",
 		"SYMPHONY_APP_ID=7", "SYMPHONY_APP_PRIVATE_KEY="+appKeyFile())

@@ -95,17 +95,18 @@ var levels = map[string]int{
 	"internal/shell": 0,
 
 	// Test equipment.
-	"internal/githubtest":  4,
-	"internal/trackertest": 3,
-	"internal/texttest":    1,
-	"internal/storetest":   2,
-	"internal/codextest":   2,
-	"internal/lfstest":     1,
-	"internal/browsertest": 1,
+	"internal/githubtest":    4,
+	"internal/trackertest":   3,
+	"internal/texttest":      1,
+	"internal/storetest":     2,
+	"internal/codextest":     2,
+	"internal/scriptedagent": 3,
+	"internal/lfstest":       1,
+	"internal/browsertest":   1,
 }
 
 // equipment is the packages that only tests and other test equipment may import.
-var equipment = []string{"internal/texttest", "internal/codextest", "internal/lfstest", "internal/trackertest", "internal/githubtest", "internal/storetest", "internal/browsertest"}
+var equipment = []string{"internal/texttest", "internal/codextest", "internal/scriptedagent", "internal/lfstest", "internal/trackertest", "internal/githubtest", "internal/storetest", "internal/browsertest"}
 
 // owners says which packages may import a third-party library.
 var owners = map[string][]string{
@@ -145,7 +146,7 @@ var capabilities = []struct {
 	owners    []string // packages and files
 }{
 	// workspace runs what belongs to an agent; workspace/git runs git, and only in the host's own repositories.
-	{"os/exec", "", []string{"workspace", "workspace/git", "codex/scriptedagent", "internal/codextest", "internal/trackertest", "internal/storetest", "internal/browsertest"}},
+	{"os/exec", "", []string{"workspace", "workspace/git", "codex/scriptedagent", "internal/scriptedagent", "internal/codextest", "internal/trackertest", "internal/storetest", "internal/browsertest"}},
 	{"os", "Getenv", append([]string{"internal/codextest", "internal/trackertest", "internal/browsertest"}, mainFile...)},
 	{"os", "Environ", mainFile},
 	{"os", "LookupEnv", nil},

@@ -141,13 +141,12 @@ func (d *demoCommand) createShop(ctx context.Context, folder string) error {
 	return demo.CreateShop(ctx, host, filepath.Join(folder, "shop"), who)
 }
 
-// scriptedAgentCommand is the small app-server that works in the demo: it does what
-// the task list in its prompt says.
+// scriptedAgentCommand is the small app-server that works in the demo and in the trial: it
+// does what the task list in its prompt says.
 type scriptedAgentCommand struct {
 	*app
-	home    string
-	config  []string
-	unknown []string
+	home   string
+	config []string
 }
 
 func (s *scriptedAgentCommand) command() *cobra.Command {
@@ -160,21 +159,15 @@ func (s *scriptedAgentCommand) command() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context()) },
 	}
 	cmd.Flags().StringArrayVarP(&s.config, "config", "c", nil, "key=value, a setting as of Codex")
-	cmd.Flags().StringArrayVar(&s.unknown, "unknown", nil, "a method that it does not know, as an older Codex")
 	cmd.Flags().StringVar(&s.home, "home", "", "folder in which its threads are remembered, unless CODEX_HOME was made for the session")
 	return cmd
 }
 
-// Run serves one client on the standard streams. An exit that the script asks for is
-// an error that only sets the exit status.
+// Run serves one client on the standard streams.
 func (s *scriptedAgentCommand) Run(ctx context.Context) error {
 	home := s.home
 	if own, _ := s.getenv("CODEX_HOME"); attempt.IsSessionHome(own) {
 		home = own
 	}
-	err := scriptedagent.Serve(ctx, s.stdin, s.stdout, scriptedagent.Options{Home: home, Config: s.config, Unknown: s.unknown})
-	if _, ok := errors.AsType[*scriptedagent.ExitError](err); ok {
-		s.reported = true
-	}
-	return err
+	return scriptedagent.Serve(ctx, s.stdin, s.stdout, scriptedagent.Options{Home: home, Config: s.config})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/symphony-runner/symphony/codex/scriptedagent"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -38,9 +37,6 @@ func exitStatus(err error) int {
 			}
 		}
 		return false
-	}
-	if exit, ok := errors.AsType[*scriptedagent.ExitError](err); ok {
-		return exit.Code
 	}
 	if visit, ok := errors.AsType[*visitError](err); ok {
 		return visit.code

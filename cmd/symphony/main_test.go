@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -16,18 +17,21 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/pflag"
 
+	"github.com/symphony-runner/symphony/internal/scriptedagent"
 	"github.com/symphony-runner/symphony/internal/shell"
+	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
 // TestMain makes this test binary the program itself when it is called by that
-// name: main is tested in a process of its own. The program does not see the
+// name: main is tested in a process of its own. The same goes for the scripted agent. The program does not see the
 // workflow run that may be running the tests.
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) != "symphony" {
+	if name := filepath.Base(os.Args[0]); name != "symphony" && name != "scripted-agent" {
 		for _, entry := range os.Environ() {
 			name, _, _ := strings.Cut(entry, "=")
 			if strings.HasPrefix(name, "GITHUB_") || strings.HasPrefix(name, "RUNNER_") || strings.HasPrefix(name, "ACTIONS_") {
@@ -36,7 +40,23 @@ func TestMain(m *testing.M) {
 		}
 		os.Setenv("GORACE", raceOptions)
 	}
-	testscript.Main(tests{m}, map[string]func(){"symphony": main})
+	testscript.Main(tests{m}, map[string]func(){"symphony": main, "scripted-agent": runAgent})
+}
+
+// runAgent is the scripted agent with all steps, whose command [scripted] returns.
+func runAgent() {
+	flags := pflag.NewFlagSet("scripted-agent", pflag.ContinueOnError)
+	home := flags.String("home", "", "")
+	config := flags.StringArrayP("config", "c", nil, "")
+	unknown := flags.StringArray("unknown", nil, "")
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(exitUsage)
+	}
+	if own := os.Getenv("CODEX_HOME"); attempt.IsSessionHome(own) {
+		*home = own
+	}
+	os.Exit(scriptedagent.Main(os.Stdin, os.Stdout, os.Stderr, scriptedagent.Options{Home: *home, Config: *config, Unknown: *unknown}))
 }
 
 // tests are the tests of this package.
@@ -94,10 +114,10 @@ You are working on {{ issue.identifier }}: {{ issue.title }}.
 	return p
 }
 
-// scripted returns the command of the agent that is part of the program.
+// scripted returns the command of the scripted agent, which has more steps than the program's.
 func scripted(t testing.TB, home string) string {
 	t.Helper()
-	return "exec -a symphony " + shellQuote(program(t)) + " scripted-agent app-server --home " + shellQuote(home)
+	return "exec -a scripted-agent " + shellQuote(program(t)) + " app-server --home " + shellQuote(home)
 }
 
 func (p *project) write(name, text string) {

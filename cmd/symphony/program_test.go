@@ -13,8 +13,8 @@ import (
 
 // program returns the path of the program for tests that start it many times and look at
 // what it leaves outside: files, requests and processes. It is also the agent of most
-// tests. If the tests are built with the race detector, it is the program built without,
-// since a process with it takes ten times as long to start; else it is this test binary.
+// tests. It is this test binary, or the same built without the race detector, since a
+// process with it takes ten times as long to start.
 // The scripts, and all projects that do not ask for it, run with the detector.
 func program(t testing.TB) string {
 	t.Helper()
@@ -39,7 +39,7 @@ var buildProgram = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(programFolder, "symphony")
-	if out, err := exec.Command("go", "build", "-race=false", "-o", path, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "test", "-c", "-race=false", "-o", path, ".").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot build the program: %w\n%s", err, out)
 	}
 	return path, nil

@@ -4,258 +4,237 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
-// memory is the part of a thread that its rollout begins with.
-type memory struct {
-	ID       string          `json:"id"`
-	Created  int64           `json:"createdAt"` // in Unix seconds
-	Cwd      string          `json:"cwd"`
-	Model    string          `json:"model"`
-	Approval json.RawMessage `json:"approvalPolicy"`
-	Tools    []dynamicTool   `json:"dynamicTools"`
-	Prompt   string          `json:"prompt"` // of the first turn: the script
-}
-
-// thread is a conversation. Its running turn may change the fields below the mutex.
-// Those above do not change while a turn runs, except for the first prompt.
+// thread is a conversation. Its exported fields are what a later process needs of it.
 type thread struct {
-	memory
-	home    string // the folder of its rollout; empty if it has none
-	sandbox object
-	profile any  // the permission profile of its start, or nil
-	proxied bool // whether its settings switch the feature network_proxy on
+	ID       string
+	Created  int64 // in Unix seconds
+	Cwd      string
+	Model    string
+	Approval json.RawMessage
+	Tools    []tool
 
-	commands sync.Map // those that run, as *exec.Cmd; its turns add and remove them
+	path    string // its file; empty if it has none
+	profile any    // the permission profile of its start, or nil
+	proxied bool   // whether its settings switch the feature network_proxy on
 
-	mu      sync.Mutex
-	name    string
-	active  *turn
-	turns   []object // that have begun, as on the wire
-	parts   int      // of the script that are done
-	tokens  tokenUsage
-	rollout *rollout // nil before the first turn
+	commands sync.Map // those that run, as *exec.Cmd, with the channel that is closed at their end
+
+	mu     sync.Mutex // of what follows
+	Name   string
+	Prompt string   // of the first turn: the script
+	Turns  []Object // that have begun, as on the wire
+	Parts  int      // of the script that are done
+	Total  tokens   // of the thread's whole life
+	active *Turn
 }
 
-// threadParams holds what a thread may be given at its start and when it is resumed.
-type threadParams struct {
-	Cwd            string
-	Sandbox        string
-	ApprovalPolicy json.RawMessage
-	Config         settings
+// tool is a tool that the client offers.
+type tool struct {
+	Name string `json:"name"`
 }
 
-func (a *agent) startThread(ctx context.Context, params json.RawMessage) (object, func(), *wireError) {
-	var p struct {
-		threadParams
-		Model        string
-		Ephemeral    bool
-		DynamicTools []dynamicTool
+func (s *server) startThread(r request) {
+	here, _ := os.Getwd() // if that fails, so do the steps of a turn
+	t := &thread{ID: newID(), Created: time.Now().Unix(), Cwd: here, Model: cmp.Or(r.Model, "scripted"), Tools: r.DynamicTools, Approval: json.RawMessage(`"on-request"`)}
+	t.configure(r)
+	if s.Home != "" && !r.Ephemeral { // where Codex would store it
+		now := time.Now()
+		t.path = filepath.Join(s.Home, "sessions", now.Format("2006/01/02"), "rollout-"+now.Format("2006-01-02T15-04-05")+"-"+t.ID+".jsonl")
 	}
-	if err := decode(params, &p); err != nil {
-		return nil, nil, err
-	}
-	policy, err := sandbox(p.Sandbox)
-	if err := cmp.Or(err, a.checkApproval(p.ApprovalPolicy), a.checkTools(p.DynamicTools)); err != nil {
-		return nil, nil, err
-	}
-	if p.Cwd == "" {
-		p.Cwd, _ = os.Getwd() // if that fails, so do the steps of a turn
-	}
-	t := &thread{sandbox: policy, profile: p.Config.profile(p.Sandbox), proxied: p.Config.NetworkProxy, memory: memory{
-		ID: newID(), Created: time.Now().Unix(), Cwd: p.Cwd, Model: cmp.Or(p.Model, "scripted"),
-		Approval: p.ApprovalPolicy, Tools: p.DynamicTools,
-	}}
-	if t.Approval == nil {
-		t.Approval = json.RawMessage(`"on-request"`)
-	}
-	if !p.Ephemeral {
-		t.home = a.home
-	}
-	a.threads[t.ID] = t
-	opened := t.opened(a.client, nil)
-	return opened, func() {
-		a.wire.notify(ctx, "thread/started", object{"thread": opened["thread"]})
-	}, nil
+	s.threads[t.ID] = t
+	opened := t.opened(s.client, true)
+	r.reply(opened)
+	s.notify("thread/started", Object{"thread": opened["thread"]})
 }
 
 // resumeThread continues a thread of this process or of an earlier one. It keeps the
 // tools and the script that it was started with.
-func (a *agent) resumeThread(ctx context.Context, params json.RawMessage) (object, func(), *wireError) {
-	var p struct {
-		threadParams
-		ThreadID     string
-		ExcludeTurns bool
-	}
-	if err := decode(params, &p); err != nil {
-		return nil, nil, err
-	}
-	policy, err := sandbox(p.Sandbox)
-	if err := cmp.Or(err, a.checkApproval(p.ApprovalPolicy)); err != nil {
-		return nil, nil, err
-	}
-	t, ok := a.threads[p.ThreadID]
-	if !ok {
-		var err error
-		if t, err = openRollout(a.home, p.ThreadID); err != nil {
-			return nil, nil, rolloutError(err, p.ThreadID)
+func (s *server) resumeThread(r request) *Error {
+	t := s.threads[r.ThreadID]
+	if t == nil {
+		if t = loadThread(s.Home, r.ThreadID); t == nil {
+			return Invalid("no rollout found for thread id %s", r.ThreadID)
 		}
-		a.threads[t.ID] = t
+		s.threads[t.ID] = t
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.active == nil {
-		t.sandbox, t.profile, t.proxied = policy, p.Config.profile(p.Sandbox), p.Config.NetworkProxy
-		t.Cwd = cmp.Or(p.Cwd, t.Cwd)
-		if p.ApprovalPolicy != nil {
-			t.Approval = p.ApprovalPolicy
-		}
+		t.configure(r)
 	}
-	turns := t.turns
-	if p.ExcludeTurns {
-		turns = nil
-	} else {
-		a.wire.notify(ctx, "deprecationNotice", object{"summary": "Use `excludeTurns: true`.", "details": nil})
-	}
-	result := t.opened(a.client, turns)
+	result := t.opened(s.client, r.ExcludeTurns)
 	result["initialTurnsPage"], result["turnsBackwardsCursor"], result["itemsBackwardsCursor"] = nil, nil, nil
-	result["collaborationMode"] = object{"mode": "default", "settings": object{
+	result["collaborationMode"] = Object{"mode": "default", "settings": Object{
 		"model": t.Model, "reasoning_effort": nil, "developer_instructions": nil}}
-	return result, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if len(t.turns) > 0 {
-			t.notifyUsage(ctx, a.wire, t.turns[len(t.turns)-1]["id"])
-		}
-	}, nil
+	r.reply(result)
+	if n := len(t.Turns); n > 0 {
+		s.notify("thread/tokenUsage/updated", t.usage(t.Turns[n-1]["id"], tokens{}))
+	}
+	return nil
 }
 
-func rolloutError(err error, id string) *wireError {
-	switch {
-	case errors.Is(err, errNoRollout):
-		return invalid("no rollout found for thread id %s", id)
-	case errors.Is(err, errActiveWriter):
-		return invalid("thread %s already has an active writer", id)
+// configure gives the thread what its client asks for.
+func (t *thread) configure(r request) {
+	t.Cwd = cmp.Or(r.Cwd, t.Cwd)
+	if r.ApprovalPolicy != nil {
+		t.Approval = r.ApprovalPolicy
 	}
-	return invalid("failed to resume thread %s: %v", id, err)
+	t.proxied = r.Config.NetworkProxy
+	if t.profile = nil; r.Config.Profile != "" && r.Sandbox == "" {
+		t.profile = Object{"id": r.Config.Profile, "extends": nil}
+	}
 }
 
-func (a *agent) nameThread(ctx context.Context, params json.RawMessage) (object, func(), *wireError) {
-	var p struct{ ThreadID, Name string }
-	if err := decode(params, &p); err != nil {
-		return nil, nil, err
-	}
-	if strings.TrimSpace(p.Name) == "" {
-		return nil, nil, invalid("thread name must not be empty")
-	}
-	t, ok := a.threads[p.ThreadID]
-	if !ok {
-		return nil, nil, rolloutError(errNoRollout, p.ThreadID)
-	}
+// handle answers a request about the thread, or returns its refusal.
+func (t *thread) handle(ctx context.Context, method string, r request) *Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.name = p.Name
-	if err := t.rollout.add(record{Name: p.Name}); err != nil {
-		return nil, nil, invalid("failed to set thread name: %v", err)
+	switch method {
+	case "thread/name/set":
+		t.Name = r.Name
+		if err := t.save(); err != nil {
+			return Invalid("failed to set thread name: %v", err)
+		}
+		r.reply(Object{})
+		r.s.notify("thread/name/updated", Object{"threadId": t.ID, "threadName": t.Name})
+	case "thread/backgroundTerminals/clean": // these are the commands that outlived their turns
+		t.killCommands()
+		r.reply(Object{})
+	case "experimentalFeature/list": // the one that the client looks for
+		r.reply(Object{"data": []Object{{"name": "network_proxy", "stage": "experimental", "enabled": t.proxied, "defaultEnabled": false}}, "nextCursor": nil})
+	case "turn/start":
+		t.startTurn(ctx, r)
+	case "turn/interrupt":
+		switch {
+		case t.active == nil:
+			return Invalid("no active turn to interrupt")
+		case t.active.ID != r.TurnID:
+			return Invalid("expected active turn id %s but found %s", r.TurnID, t.active.ID)
+		}
+		r.reply(Object{})
+		t.active.interrupt(ErrInterrupted)
 	}
-	return object{}, func() {
-		a.wire.notify(ctx, "thread/name/updated", object{"threadId": t.ID, "threadName": p.Name})
-	}, nil
+	return nil
+}
+
+func (t *thread) killCommands() {
+	t.commands.Range(func(cmd, ended any) bool {
+		_ = syscall.Kill(-cmd.(*exec.Cmd).Process.Pid, syscall.SIGKILL) // it may have ended
+		<-ended.(chan struct{})
+		return true
+	})
+}
+
+// save stores the thread once it has a turn. A thread that is read again has its last turn
+// as it was then, so a killed turn counts. t.mu must be held.
+func (t *thread) save() error {
+	if t.path == "" || len(t.Turns) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(t)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(t.path), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(t.path+".new", append(text, '\n'), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(t.path+".new", t.path)
+	}
+	return err
+}
+
+// loadThread returns a thread of an earlier process, or nil. It searches all of sessions,
+// because the file may have been copied from another home.
+func loadThread(home, id string) *thread {
+	t := new(thread)
+	if home == "" || id == "" {
+		return nil
+	}
+	_ = filepath.WalkDir(filepath.Join(home, "sessions"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, "-"+id+".jsonl") {
+			t.path = path
+			return filepath.SkipAll
+		}
+		return err
+	})
+	text, err := os.ReadFile(t.path)
+	if err != nil || json.Unmarshal(text, t) != nil || t.ID != id || len(t.Turns) == 0 {
+		return nil
+	}
+	if last := t.Turns[len(t.Turns)-1]; last["status"] == "inProgress" {
+		last["status"] = "interrupted"
+	}
+	return t
 }
 
 // opened returns the reply to thread/start and thread/resume.
-func (t *thread) opened(client string, turns []object) object {
-	return object{
-		"thread": t.object(client, turns),
-		"model":  t.Model, "modelProvider": "scripted", "serviceTier": nil, "disabledPluginIds": []string{},
-		"cwd": t.Cwd, "runtimeWorkspaceRoots": []string{t.Cwd}, "instructionSources": []string{},
+func (t *thread) opened(client string, excludeTurns bool) Object {
+	turns, status := []Object{}, Object{"type": "idle"}
+	if !excludeTurns {
+		turns = append(turns, t.Turns...)
+	}
+	if t.active != nil {
+		status = Object{"type": "active", "activeFlags": []string{}}
+	}
+	roots := []string{t.Cwd}
+	return Object{
+		"thread": Object{
+			"id": t.ID, "sessionId": t.ID, "name": orNil(t.Name), "preview": t.Prompt, "status": status,
+			"cwd": t.Cwd, "path": orNil(t.path), "ephemeral": t.path == "",
+			"environments": []Object{{"environmentId": "local", "cwd": t.Cwd, "runtimeWorkspaceRoots": roots}},
+			"model":        t.Model, "modelProvider": "scripted", "reasoningEffort": nil,
+			"createdAt": t.Created, "updatedAt": t.Created, "recencyAt": t.Created,
+			"cliVersion": version, "originator": client, "source": "vscode", "historyMode": "paginated",
+			"turns": turns, "canAcceptDirectInput": true,
+			"extra": nil, "forkedFromId": nil, "attachedToThreadId": nil, "parentThreadId": nil, "section": nil,
+			"sectionEnteredAt": nil, "projectId": nil, "threadSource": nil, "agentNickname": nil, "agentRole": nil,
+			"gitInfo": nil, "daybreakEnabled": nil,
+		},
+		"model": t.Model, "modelProvider": "scripted", "serviceTier": nil, "disabledPluginIds": []string{},
+		"cwd": t.Cwd, "runtimeWorkspaceRoots": roots, "instructionSources": []string{},
 		"approvalPolicy": t.Approval, "approvalsReviewer": "user",
-		"sandbox": t.sandbox, "activePermissionProfile": t.profile,
+		"sandbox": Object{"type": "readOnly", "networkAccess": false}, "activePermissionProfile": t.profile,
 		"reasoningEffort": nil, "multiAgentMode": "explicitRequestOnly",
 	}
 }
 
-func (t *thread) object(client string, turns []object) object {
-	var name, path any
-	if t.name != "" {
-		name = t.name
+func orNil(s string) any {
+	if s == "" {
+		return nil
 	}
-	if t.home != "" {
-		path = rolloutPath(t.home, t.memory)
-	}
-	status := object{"type": "idle"}
-	if t.active != nil {
-		status = object{"type": "active", "activeFlags": []string{}}
-	}
-	return object{
-		"id": t.ID, "sessionId": t.ID, "name": name, "preview": t.Prompt, "status": status,
-		"cwd": t.Cwd, "path": path, "ephemeral": t.home == "",
-		"environments": []object{{"environmentId": "local", "cwd": t.Cwd, "runtimeWorkspaceRoots": []string{t.Cwd}}},
-		"model":        t.Model, "modelProvider": "scripted", "reasoningEffort": nil,
-		"createdAt": t.Created, "updatedAt": t.Created, "recencyAt": t.Created,
-		"cliVersion": version, "originator": client, "source": "vscode", "historyMode": "paginated",
-		"turns": append([]object{}, turns...), "canAcceptDirectInput": true,
-		"extra": nil, "forkedFromId": nil, "attachedToThreadId": nil, "parentThreadId": nil, "section": nil,
-		"sectionEnteredAt": nil, "projectId": nil, "threadSource": nil, "agentNickname": nil, "agentRole": nil,
-		"gitInfo": nil, "daybreakEnabled": nil,
-	}
+	return s
 }
 
-// newID returns a new UUID of version 7, which are ordered by time, as Codex uses them.
+// newID returns a new UUID.
 func newID() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails
-	binary.BigEndian.PutUint64(b[:8], uint64(time.Now().UnixMilli())<<16|uint64(b[6]&0x0f|0x70)<<8|uint64(b[7]))
-	b[8] = b[8]&0x3f | 0x80
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// tokens are counts as Codex reports them.
-type tokens struct {
-	Total      int `json:"totalTokens"`
-	Input      int `json:"inputTokens"`
-	Cached     int `json:"cachedInputTokens"`
-	CacheWrite int `json:"cacheWriteInputTokens"`
-	Output     int `json:"outputTokens"`
-	Reasoning  int `json:"reasoningOutputTokens"`
+// tokens counts the tokens of a model.
+type tokens struct{ In, Out int }
+
+func (n tokens) object() Object {
+	return Object{"totalTokens": n.In + n.Out, "inputTokens": n.In, "cachedInputTokens": 0, "cacheWriteInputTokens": 0, "outputTokens": n.Out, "reasoningOutputTokens": 0}
 }
 
-// tokenUsage holds the tokens that a thread has used in its whole life, and with its last response.
-type tokenUsage struct {
-	Total  tokens `json:"total"`
-	Last   tokens `json:"last"`
-	Window int    `json:"modelContextWindow"`
-}
-
-// spend adds to the usage of the thread, as one answer of a model does.
-func (t *turn) spend(ctx context.Context, input, output int) {
-	th := t.thread
-	th.mu.Lock()
-	defer th.mu.Unlock()
-	th.tokens.Last = tokens{Total: input + output, Input: input, Output: output}
-	th.tokens.Total.Total += input + output
-	th.tokens.Total.Input += input
-	th.tokens.Total.Output += output
-	th.tokens.Window = 258400
-	if err := th.rollout.add(record{Tokens: &th.tokens}); err != nil {
-		t.agent.log.Error("failed to record usage", "error", err)
-	}
-	th.notifyUsage(ctx, t.agent.wire, t.id)
-	t.agent.wire.notify(ctx, "account/rateLimits/updated", object{"rateLimits": object{
-		"limitId": "codex", "limitName": nil, "normalModelSlug": nil, "primary": nil, "secondary": nil,
-		"credits": nil, "individualLimit": nil, "spendControlReached": nil, "planType": nil,
-		"rateLimitReachedType": nil}})
-}
-
-// notifyUsage sends the usage. t.mu must be held.
-func (t *thread) notifyUsage(ctx context.Context, w *wire, turnID any) {
-	w.notify(ctx, "thread/tokenUsage/updated", object{"threadId": t.ID, "turnId": turnID, "tokenUsage": t.tokens})
+// usage returns what the thread has spent in all and with its last response. t.mu must be held.
+func (t *thread) usage(turnID any, last tokens) Object {
+	return Object{"threadId": t.ID, "turnId": turnID,
+		"tokenUsage": Object{"total": t.Total.object(), "last": last.object(), "modelContextWindow": 258400}}
 }

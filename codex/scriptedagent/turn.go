@@ -3,252 +3,159 @@ package scriptedagent
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
-// inputCap is the longest input of a turn, in characters.
-const inputCap = 1 << 20
+// ErrInterrupted is the error of a step whose turn the client interrupts.
+var ErrInterrupted = errors.New("interrupted")
 
-// errInterrupted is the error of a step whose turn the client interrupts.
-var errInterrupted = errors.New("interrupted")
-
-// turn is one turn of a thread while it runs, in a goroutine of its own.
-type turn struct {
-	agent  *agent
-	thread *thread
-	id     string
-	text   string // of the client's prompt
-	began  time.Time
-
-	interrupt   context.CancelFunc
-	interrupted <-chan struct{} // closed also when the agent ends
-
-	items int    // so far, to number them
-	said  object // the last message, if nothing came after it
+// Failure is the error of a step that fails its turn as planned, so that the turn's part of
+// the script is done.
+type Failure struct {
+	Message string
+	Info    any // codexErrorInfo: a name, or an object of a name and details
 }
 
-func (a *agent) startTurn(ctx context.Context, params json.RawMessage) (object, func(), *wireError) {
-	var p struct {
-		ThreadID       *string
-		Input          []struct{ Type, Text string }
-		Cwd            string
-		ApprovalPolicy json.RawMessage
-		SandboxPolicy  json.RawMessage
-	}
-	if err := decode(params, &p); err != nil {
-		return nil, nil, err
-	}
-	if p.ThreadID == nil {
-		return nil, nil, missing("threadId")
-	}
-	if p.Input == nil {
-		return nil, nil, missing("input")
-	}
-	th, ok := a.threads[*p.ThreadID]
-	if !ok {
-		return nil, nil, invalid("thread not found: %s", *p.ThreadID)
-	}
-	if err := cmp.Or(a.checkApproval(p.ApprovalPolicy), checkSandboxPolicy(p.SandboxPolicy)); err != nil {
-		return nil, nil, err
-	}
+func (f *Failure) Error() string { return f.Message }
+
+func (f *Failure) object() Object {
+	return Object{"message": f.Message, "codexErrorInfo": f.Info, "additionalDetails": nil, "misalignment": nil}
+}
+
+// Turn is one turn of a thread while it runs, in a goroutine of its own.
+type Turn struct {
+	ID, ThreadID, Cwd string
+
+	server    *server
+	thread    *thread
+	text      string // of the client's prompt
+	began     time.Time
+	interrupt context.CancelCauseFunc
+	items     int    // so far, to number them
+	said      Object // the last message, if nothing came after it
+}
+
+// startTurn starts a turn, or gives the input to the one that runs, as Codex does. t.mu must
+// be held.
+func (t *thread) startTurn(ctx context.Context, r request) {
 	var texts []string
-	for _, in := range p.Input {
+	for _, in := range r.Input {
 		texts = append(texts, in.Text)
 	}
 	text := strings.Join(texts, "\n")
-	if n := utf8.RuneCountInString(text); n > inputCap {
-		return nil, nil, &wireError{Code: -32602,
-			Message: fmt.Sprintf("Input exceeds the maximum length of %d characters.", inputCap),
-			Data:    object{"input_error_code": "input_too_large", "max_chars": inputCap, "actual_chars": n}}
+	if turn := t.active; turn != nil {
+		r.reply(Object{"turn": turn.object("inProgress", nil)})
+		turn.hear(text)
+		return
 	}
-
-	th.mu.Lock()
-	defer th.mu.Unlock()
-	if t := th.active; t != nil { // as in Codex, the input goes to the running turn
-		return object{"turn": t.object("inProgress", nil)}, func() { t.hear(ctx, text) }, nil
-	}
-	if p.Cwd != "" {
-		th.Cwd = p.Cwd
-	}
-	t := &turn{agent: a, thread: th, id: newID(), text: text, began: time.Now()}
-	th.active = t
-	running, interrupt := context.WithCancel(ctx)
-	t.interrupt, t.interrupted = interrupt, running.Done()
-	return object{"turn": t.object("inProgress", nil)}, func() {
-		a.turns.Go(func() {
-			defer interrupt()
-			t.run(ctx)
-		})
-	}, nil
-}
-
-func (a *agent) interruptTurn(params json.RawMessage) (object, func(), *wireError) {
-	var p struct{ ThreadID, TurnID string }
-	if err := decode(params, &p); err != nil {
-		return nil, nil, err
-	}
-	th, ok := a.threads[p.ThreadID]
-	if !ok {
-		return nil, nil, invalid("thread not found: %s", p.ThreadID)
-	}
-	th.mu.Lock()
-	defer th.mu.Unlock()
-	switch t := th.active; {
-	case t == nil:
-		return nil, nil, invalid("no active turn to interrupt")
-	case t.id != p.TurnID:
-		return nil, nil, invalid("expected active turn id %s but found %s", p.TurnID, t.id)
-	default:
-		return object{}, t.interrupt, nil
-	}
+	t.Cwd = cmp.Or(r.Cwd, t.Cwd)
+	turn := &Turn{ID: newID(), ThreadID: t.ID, Cwd: t.Cwd, server: r.s, thread: t, text: text, began: time.Now()}
+	t.active = turn
+	ctx, turn.interrupt = context.WithCancelCause(ctx)
+	r.reply(Object{"turn": turn.object("inProgress", nil)})
+	r.s.running.Go(func() {
+		defer turn.interrupt(nil)
+		turn.run(ctx)
+	})
 }
 
 // run does the turn's part of the script and reports how the turn ended.
-func (t *turn) run(ctx context.Context) {
-	err := t.begin(ctx)
+func (t *Turn) run(ctx context.Context) {
+	t.Notify("thread/status/changed", Object{"status": Object{"type": "active", "activeFlags": []string{}}})
+	t.Notify("turn/started", Object{"turn": t.object("inProgress", nil)})
+	t.hear(t.text)
+	err := t.begin()
 	if err == nil {
 		err = t.steps(ctx)
 	}
-	var exit *ExitError
-	if errors.As(err, &exit) {
-		t.agent.stop(exit)
-	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrInterrupted) {
 		return // the process ends: no client is left to be told
 	}
-	t.spend(ctx, 100, 20)
-	t.finish(ctx, err)
+	t.Spend(100, 20)
+	t.finish(err)
 }
 
-// begin announces the turn and records it in the thread and its rollout.
-func (t *turn) begin(ctx context.Context) error {
-	t.notify(ctx, "thread/status/changed", object{"status": object{"type": "active", "activeFlags": []string{}}})
-	t.notify(ctx, "turn/started", object{"turn": t.object("inProgress", nil)})
-	t.hear(ctx, t.text)
-
+// begin records the turn in its thread.
+func (t *Turn) begin() error {
 	t.thread.mu.Lock()
 	defer t.thread.mu.Unlock()
-	if len(t.thread.turns) == 0 {
+	if len(t.thread.Turns) == 0 {
 		t.thread.Prompt = t.text
 	}
-	t.thread.turns = append(t.thread.turns, t.object("inProgress", nil))
-	if t.thread.rollout == nil && t.thread.home != "" {
-		r, err := createRollout(t.thread.home, t.thread.memory)
-		if err != nil {
-			return err
-		}
-		t.thread.rollout = r
-		if t.thread.name != "" {
-			if err := r.add(record{Name: t.thread.name}); err != nil {
-				return err
-			}
-		}
-	}
-	return t.thread.rollout.add(record{Begun: t.object("inProgress", nil)})
+	t.thread.Turns = append(t.thread.Turns, t.object("inProgress", nil))
+	return t.thread.save()
 }
 
 // steps does the steps of the script for this turn.
-func (t *turn) steps(ctx context.Context) error {
-	script, err := parseScript(t.thread.Prompt)
+func (t *Turn) steps(ctx context.Context) error {
+	parts, err := parseScript(t.thread.Prompt, slices.Concat(verbs(), t.server.Verbs))
 	if err != nil {
 		return err
 	}
-	part := t.thread.parts
-	if part >= len(script.Turns) || len(script.Turns[part]) == 0 {
-		t.say(ctx, "There is nothing left to do.")
+	part := t.thread.Parts
+	if part >= len(parts) || len(parts[part]) == 0 {
+		t.Say("There is nothing left to do.")
 		return nil
 	}
-	for _, s := range script.Turns[part] {
-		v, _ := lookup(s.Verb)
-		if err := v.run(ctx, t, s.Args); err != nil {
+	for _, s := range parts[part] {
+		if err := s.verb.Run(ctx, t, s.args); err != nil {
 			return err
 		}
-		if err := t.stopped(ctx); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 	}
 	if t.said == nil {
-		t.say(ctx, fmt.Sprintf("Done: %d of %d parts.", part+1, len(script.Turns)))
+		t.Say(fmt.Sprintf("Done: %d of %d parts.", part+1, len(parts)))
 	}
 	return nil
 }
 
 // finish reports the end of the turn to the client and makes room for another one.
-func (t *turn) finish(ctx context.Context, err error) {
+func (t *Turn) finish(err error) {
 	status := "failed"
-	var failure *turnFailure
-	done := err == nil || errors.As(err, &failure) // a failure that the script asks for is work done
+	var failure *Failure
+	done := err == nil || errors.As(err, &failure)
 	switch {
 	case err == nil:
 		status = "completed"
-	case errors.Is(err, errInterrupted):
+	case errors.Is(err, ErrInterrupted):
 		status = "interrupted"
 	case failure == nil:
-		failure = &turnFailure{Message: err.Error(), Info: "other"}
+		failure = &Failure{Message: err.Error(), Info: "other"}
 	}
-	t.notify(ctx, "thread/readState/changed", object{"readState": object{
-		"firstUnread": object{"type": "turn", "turnId": t.id}, "revision": newID()}})
+	t.Notify("thread/readState/changed", Object{"readState": Object{
+		"firstUnread": Object{"type": "turn", "turnId": t.ID}, "revision": newID()}})
 	if failure != nil {
-		t.notify(ctx, "thread/status/changed", object{"status": object{"type": "systemError"}})
-		t.notify(ctx, "error", object{"turnId": t.id, "willRetry": false, "error": failure.object()})
+		t.Notify("thread/status/changed", Object{"status": Object{"type": "systemError"}})
+		t.Notify("error", Object{"turnId": t.ID, "willRetry": false, "error": failure.object()})
 	} else {
-		t.notify(ctx, "thread/status/changed", object{"status": object{"type": "idle"}})
+		t.Notify("thread/status/changed", Object{"status": Object{"type": "idle"}})
 	}
 
 	t.thread.mu.Lock()
 	defer t.thread.mu.Unlock()
 	end := t.object(status, failure)
-	t.thread.turns[len(t.thread.turns)-1] = end
+	t.thread.Turns[len(t.thread.Turns)-1] = end
 	if done {
-		t.thread.parts++
-	}
-	if err := t.thread.rollout.add(record{Ended: end, PartDone: done}); err != nil {
-		t.agent.log.Error("failed to record turn", "error", err)
+		t.thread.Parts++
 	}
 	t.thread.active = nil
-	t.notify(ctx, "turn/completed", object{"turn": end})
-}
-
-// notify sends a notification about the thread.
-func (t *turn) notify(ctx context.Context, method string, params object) {
-	params["threadId"] = t.thread.ID
-	t.agent.wire.notify(ctx, method, params)
-}
-
-// await waits for a step's channel, unless the turn is interrupted.
-func await[T any](ctx context.Context, t *turn, c <-chan T) (T, error) {
-	select {
-	case v := <-c:
-		return v, nil
-	case <-t.interrupted:
-		var none T
-		return none, t.stopped(ctx)
+	if err := t.thread.save(); err != nil {
+		t.server.stop(fmt.Errorf("the scripted agent cannot store its thread: %w", err))
 	}
-}
-
-// stopped returns the reason why the turn ends early, or nil.
-func (t *turn) stopped(ctx context.Context) error {
-	select {
-	case <-t.interrupted:
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return errInterrupted
-	default:
-		return nil
-	}
+	t.Notify("turn/completed", Object{"turn": end})
 }
 
 // object returns the turn as it is sent. A turn in progress has no times of its end.
-func (t *turn) object(status string, failure *turnFailure) object {
-	o := object{
-		"id": t.id, "rootTurnId": t.id, "status": status, "error": nil,
-		"items": []object{}, "itemsView": "notLoaded",
+func (t *Turn) object(status string, failure *Failure) Object {
+	o := Object{
+		"id": t.ID, "rootTurnId": t.ID, "status": status, "error": nil,
+		"items": []Object{}, "itemsView": "notLoaded",
 		"startedAt": t.began.Unix(), "completedAt": nil, "durationMs": nil,
 	}
 	if status != "inProgress" {
@@ -256,7 +163,7 @@ func (t *turn) object(status string, failure *turnFailure) object {
 		o["durationMs"] = time.Since(t.began).Milliseconds()
 	}
 	if status == "completed" && t.said != nil {
-		o["items"], o["itemsView"] = []object{t.said}, "summary"
+		o["items"], o["itemsView"] = []Object{t.said}, "summary"
 	}
 	if failure != nil {
 		o["error"] = failure.object()
@@ -264,43 +171,81 @@ func (t *turn) object(status string, failure *turnFailure) object {
 	return o
 }
 
-// itemID numbers the items of the turn.
-func (t *turn) itemID(kind string) string {
-	t.items++
-	return fmt.Sprintf("%s_%s_%d", kind, t.id[len(t.id)-12:], t.items)
+// Notify sends a notification about the thread.
+func (t *Turn) Notify(method string, params Object) {
+	params["threadId"] = t.ThreadID
+	t.server.notify(method, params)
 }
 
-// item announces that an item has started. It returns a function that announces its end;
-// the caller may change the item before that.
-func (t *turn) item(ctx context.Context, item object) (end func(context.Context)) {
-	now := time.Now().UnixMilli()
-	item["startedAtMs"], item["completedAtMs"] = now, nil
-	t.notify(ctx, "item/started", object{"turnId": t.id, "item": item, "startedAtMs": now})
-	return func(ctx context.Context) {
-		now := time.Now().UnixMilli()
-		item["completedAtMs"] = now
-		t.notify(ctx, "item/completed", object{"turnId": t.id, "item": item, "completedAtMs": now, "contentTokenCount": nil})
+// Ask sends a request about the turn and waits for the answer.
+func (t *Turn) Ask(ctx context.Context, method string, params Object) (id int, answer Message, err error) {
+	params["threadId"], params["turnId"] = t.ThreadID, t.ID
+	id, answers := t.server.ask(method, params)
+	select {
+	case answer = <-answers:
+		return id, answer, nil
+	case <-ctx.Done():
+		return id, answer, context.Cause(ctx)
 	}
 }
 
-// hear announces what the client says.
-func (t *turn) hear(ctx context.Context, text string) {
-	t.item(ctx, object{"type": "userMessage", "id": newID(), "clientId": nil,
-		"content": []object{{"type": "text", "text": text, "text_elements": []object{}}}})(ctx)
+// Write sends a line verbatim, also one that Codex would never send.
+func (t *Turn) Write(line string) { t.server.line([]byte(line + "\n")) }
+
+// End ends the agent: Serve returns the error.
+func (t *Turn) End(err error) { t.server.stop(err) }
+
+// itemID numbers the items of the turn.
+func (t *Turn) itemID(kind string) string {
+	t.items++
+	return fmt.Sprintf("%s_%s_%d", kind, t.ID[len(t.ID)-12:], t.items)
 }
 
-// message returns a message of the agent without text.
-func (t *turn) message() object {
-	return object{"type": "agentMessage", "id": t.itemID("msg"), "text": "", "phase": nil, "moderation": nil,
+// Item announces that an item has started. It returns a function that announces its end;
+// the caller may change the item before that.
+func (t *Turn) Item(item Object) (end func()) {
+	t.said = nil
+	return t.announce(item)
+}
+
+func (t *Turn) announce(item Object) (end func()) {
+	now := time.Now().UnixMilli()
+	item["startedAtMs"], item["completedAtMs"] = now, nil
+	t.Notify("item/started", Object{"turnId": t.ID, "item": item, "startedAtMs": now})
+	return func() {
+		now := time.Now().UnixMilli()
+		item["completedAtMs"] = now
+		t.Notify("item/completed", Object{"turnId": t.ID, "item": item, "completedAtMs": now, "contentTokenCount": nil})
+	}
+}
+
+// hear announces what the client says, also in the middle of the turn.
+func (t *Turn) hear(text string) {
+	t.announce(Object{"type": "userMessage", "id": newID(), "clientId": nil,
+		"content": []Object{{"type": "text", "text": text, "text_elements": []Object{}}}})()
+}
+
+// Message returns a message of the agent without text.
+func (t *Turn) Message() Object {
+	return Object{"type": "agentMessage", "id": t.itemID("msg"), "text": "", "phase": nil, "moderation": nil,
 		"memoryCitation": nil, "delivery": nil, "questions": nil}
 }
 
-// say sends a message of the agent in one piece.
-func (t *turn) say(ctx context.Context, text string) {
-	item := t.message()
-	end := t.item(ctx, item)
-	t.notify(ctx, "item/agentMessage/delta", object{"turnId": t.id, "itemId": item["id"], "delta": text})
+// Say sends a message of the agent in one piece.
+func (t *Turn) Say(text string) {
+	item := t.Message()
+	end := t.Item(item)
+	t.Notify("item/agentMessage/delta", Object{"turnId": t.ID, "itemId": item["id"], "delta": text})
 	item["text"] = text
-	end(ctx)
+	end()
 	t.said = item
+}
+
+// Spend adds to the usage of the thread, as one answer of a model does.
+func (t *Turn) Spend(input, output int) {
+	t.thread.mu.Lock()
+	defer t.thread.mu.Unlock()
+	t.thread.Total.In += input
+	t.thread.Total.Out += output
+	t.server.notify("thread/tokenUsage/updated", t.thread.usage(t.ID, tokens{input, output}))
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,11 +26,7 @@ func TestMain(m *testing.M) {
 	if !ok {
 		os.Exit(m.Run())
 	}
-	err := Serve(context.Background(), os.Stdin, os.Stdout, Options{Home: home})
-	if exit := (*ExitError)(nil); errors.As(err, &exit) {
-		os.Exit(exit.Code)
-	}
-	os.Exit(0)
+	os.Exit(Main(os.Stdin, os.Stdout, os.Stderr, Options{Home: home}))
 }
 
 // peer is a minimal client: it sends lines, records those that it receives, and answers
@@ -54,7 +49,7 @@ type event struct {
 	ID     json.RawMessage
 	Params object
 	Result object
-	Error  *wireError
+	Error  *refusal
 	Line   []byte
 }
 

@@ -81,12 +81,12 @@ func TestALargeOutputComesInChunksAndIsCappedAtTheEnd(t *testing.T) {
 	total := 0
 	for _, d := range p.of("item/commandExecution/outputDelta") {
 		n := len(d["delta"].(string))
-		if total += n; n > outputChunk {
+		if total += n; n > 40_000 {
 			t.Fatalf("a chunk of %d bytes", n)
 		}
 	}
 	equal(t, "bytes in chunks", 3000000, total)
-	equal(t, "bytes in all", outputCap, len(p.item("commandExecution")["aggregatedOutput"].(string)))
+	equal(t, "bytes in all", 1<<20, len(p.item("commandExecution")["aggregatedOutput"].(string)))
 }
 
 func TestOutputIsNeverCutInsideARune(t *testing.T) {
@@ -297,7 +297,6 @@ func TestAnyKeyIsAcceptedAsALogin(t *testing.T) {
 	p := serve(t, Options{})
 	p.hello()
 	equal(t, "reply", "apiKey", p.ok("account/login/start", object{"type": "apiKey", "apiKey": "k"})["type"])
-	p.until("account/updated")
 	p.checkShapes(true)
 }
 

@@ -63,7 +63,7 @@ func exchanges() []exchange {
 				"thread/started", "thread/name/updated",
 				"thread/status/changed", "turn/started", "item/started", "item/completed", // what the user said
 				"item/started", "item/agentMessage/delta", "item/completed",
-				"thread/tokenUsage/updated", "account/rateLimits/updated", "thread/readState/changed",
+				"thread/tokenUsage/updated", "thread/readState/changed",
 				"thread/status/changed", "turn/completed",
 			}, p.order())
 		},

@@ -93,7 +93,7 @@ func equal(t *testing.T, what string, want, got any) {
 func (p *peer) order() (methods []string) {
 	for _, e := range p.all {
 		switch e.Method {
-		case "", "configWarning", "warning", "remoteControl/status/changed", "thread/settings/updated":
+		case "", "configWarning", "warning", "remoteControl/status/changed", "thread/settings/updated", "account/rateLimits/updated":
 		default:
 			methods = append(methods, e.Method)
 		}
