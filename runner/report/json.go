@@ -18,7 +18,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		Outcome: t.outcome(), Work: t.Work(), StartedAt: stamp(t.Started), StartedBy: t.StartedBy, EndedAt: stamp(t.Ended), Seconds: t.Ended.Sub(t.Started).Seconds(),
 		Workflow: t.Workflow, Tracker: t.Tracker, DryRun: t.DryRun, Counts: t.Counts(), Assigned: t.Assigned,
 		Issues: make([]rowJSON, 0, len(t.Rows)), Earlier: t.Earlier.Issues, Verdicts: make([]verdictJSON, 0, len(t.Verdicts)), Pause: pauseOf(t.Pause),
-		Spent: spentJSON{Sessions: t.Spent.Sessions, Tokens: tokensOf(t.Spent.Usage), Seconds: t.Spent.Time.Seconds()},
+		Spent: spentJSON{Sessions: t.Spent.Sessions, Tokens: TokensOf(t.Spent.Usage), Seconds: t.Spent.Time.Seconds()},
 		Today: dayOf(t.Today), Budgets: budgetsJSON(t.Budget), Reserved: reservedJSON(t.Reserved), NextDueAt: stamp(t.NextDue),
 		Delivers: t.Delivers, Deliveries: deliveriesOf(latestFirst(t.Deliveries), t.checksOf),
 		Notices: append([]string{}, t.Notices...), Warnings: append([]string{}, t.Warnings...), Errors: append([]string{}, t.Errors...),
@@ -82,13 +82,28 @@ type reportJSON struct {
 	Errors     []string       `json:"errors"`
 }
 
+// IssueNames names an issue, in the words of SPEC §13.7, in every document.
+type IssueNames struct {
+	ID         tracker.ID `json:"issue_id"`
+	Identifier string     `json:"issue_identifier"`
+	URL        string     `json:"issue_url"`
+}
+
+// Tokens holds token counts in the words of SPEC §13.7.
+type Tokens struct {
+	Input  int64 `json:"input_tokens"`
+	Output int64 `json:"output_tokens"`
+	Total  int64 `json:"total_tokens"`
+}
+
+// TokensOf returns the counts of a usage with their sum.
+func TokensOf(u schedule.Usage) Tokens { return Tokens{u.Input, u.Output, u.Total()} }
+
 // issueJSON begins the members of everything that is about one issue.
 type issueJSON struct {
-	ID         tracker.ID `json:"id"`
-	Identifier string     `json:"identifier"`
-	Title      string     `json:"title"`
-	URL        string     `json:"url"`
-	State      string     `json:"state"`
+	IssueNames
+	Title string `json:"title"`
+	State string `json:"state"`
 }
 
 type rowJSON struct {
@@ -98,10 +113,10 @@ type rowJSON struct {
 	Sessions int           `json:"sessions"`
 	Class    string        `json:"class"`
 	Status   string        `json:"attempt_status"`
-	Why      string        `json:"why"`
+	Why      string        `json:"error"`
 	Warnings []string      `json:"warnings"`
 	Turns    *int          `json:"turns"`   // null if it is not known
-	Tokens   *tokensJSON   `json:"tokens"`  // the same
+	Tokens   *Tokens       `json:"tokens"`  // the same
 	Seconds  *float64      `json:"seconds"` // the same
 	Next     nextJSON      `json:"next"`
 	Delivery *rowPlaceJSON `json:"delivery"`
@@ -134,8 +149,7 @@ type rowPlaceJSON struct {
 }
 
 type deliveryJSON struct {
-	ID         tracker.ID `json:"id"`
-	Identifier string     `json:"identifier"`
+	IssueNames
 	placeJSON
 	Refused string `json:"refused"`
 	Title   string `json:"title"`
@@ -161,29 +175,23 @@ type verdictJSON struct {
 	Why    string `json:"why"`
 }
 
-type tokensJSON struct {
-	Input  int64 `json:"input"`
-	Output int64 `json:"output"`
-	Total  int64 `json:"total"`
-}
-
 type pauseJSON struct {
-	Why   string  `json:"why"`
+	Why   string  `json:"error"`
 	Since *string `json:"since"`
 	Until *string `json:"until"`
 }
 
 type spentJSON struct {
-	Sessions int        `json:"sessions"`
-	Tokens   tokensJSON `json:"tokens"`
-	Seconds  float64    `json:"seconds"`
+	Sessions int     `json:"sessions"`
+	Tokens   Tokens  `json:"tokens"`
+	Seconds  float64 `json:"seconds"`
 }
 
 type dayJSON struct {
-	Date     string     `json:"date"`
-	Sessions int        `json:"sessions"`
-	Tokens   tokensJSON `json:"tokens"`
-	Seconds  float64    `json:"seconds"`
+	Date     string  `json:"date"`
+	Sessions int     `json:"sessions"`
+	Tokens   Tokens  `json:"tokens"`
+	Seconds  float64 `json:"seconds"`
 }
 
 type budgetsJSON struct {
@@ -205,7 +213,7 @@ func (t Tick) rowOf(row Row) rowJSON {
 		phase = "released"
 	}
 	r := rowJSON{
-		issueJSON: issueJSON{row.ID, row.Identifier, row.Title, row.URL, row.State},
+		issueJSON: issueJSON{IssueNames{row.ID, row.Identifier, row.URL}, row.Title, row.State},
 		Outcome:   strings.ReplaceAll(t.issueOutcome(row), " ", "_"),
 		Attempt:   row.Attempt, Sessions: row.Sessions, Class: string(row.Class), Status: string(row.Status), Why: row.Why,
 		Warnings: append([]string{}, row.Warnings...),
@@ -216,7 +224,7 @@ func (t Tick) rowOf(row Row) rowJSON {
 		r.Turns = &row.Turns
 	}
 	if row.knowsTokens() {
-		tokens := tokensOf(row.Usage)
+		tokens := TokensOf(row.Usage)
 		r.Tokens = &tokens
 	}
 	if !row.Lost {
@@ -242,14 +250,14 @@ func placeOf(d schedule.Delivery, checks schedule.Checks) placeJSON {
 func deliveriesOf(all []published, checksOf func(tracker.ID) schedule.Checks) []deliveryJSON {
 	list := make([]deliveryJSON, 0, len(all))
 	for _, p := range all {
-		list = append(list, deliveryJSON{p.id, p.Identifier, placeOf(p.Delivery, checksOf(p.id)), p.Refused, p.Title})
+		list = append(list, deliveryJSON{IssueNames{p.id, p.Identifier, p.IssueURL}, placeOf(p.Delivery, checksOf(p.id)), p.Refused, p.Title})
 	}
 	return list
 }
 
 func verdictOf(v schedule.Verdict) verdictJSON {
 	return verdictJSON{
-		issueJSON: issueJSON{v.Issue.ID, v.Issue.Identifier, v.Issue.Title, v.Issue.URL, v.Issue.State},
+		issueJSON: issueJSON{IssueNames{v.Issue.ID, v.Issue.Identifier, v.Issue.URL}, v.Issue.Title, v.Issue.State},
 		Phase:     string(v.Phase), Action: string(v.Action), Reason: string(v.Why.Reason), Why: v.Why.String(),
 	}
 }
@@ -263,7 +271,7 @@ func (v StateView) MarshalJSON() ([]byte, error) {
 	}
 	for _, c := range v.claims {
 		doc.Claims = append(doc.Claims, claimJSON{
-			issueJSON: issueJSON{c.ID, c.Identifier, c.Title, c.URL, c.State},
+			issueJSON: issueJSON{IssueNames{c.ID, c.Identifier, c.URL}, c.Title, c.State},
 			Phase:     string(c.Phase), Since: stamp(c.Since), Why: c.Why, Attempt: c.Attempt, DueAt: stamp(c.Due),
 			Thread: c.Thread, Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens,
 			LeaseUntil: stamp(c.Lease), Owner: c.Owner,
@@ -292,7 +300,7 @@ type claimJSON struct {
 	issueJSON
 	Phase      string         `json:"phase"`
 	Since      *string        `json:"since"`
-	Why        string         `json:"why"`
+	Why        string         `json:"error"`
 	Attempt    int            `json:"attempt"`
 	DueAt      *string        `json:"due_at"`
 	Thread     string         `json:"thread"`
@@ -327,10 +335,8 @@ func pastTickOf(t schedule.TickRecord) pastTickJSON {
 	}
 }
 
-func tokensOf(u schedule.Usage) tokensJSON { return tokensJSON{u.Input, u.Output, u.Total()} }
-
 func dayOf(d schedule.Day) dayJSON {
-	return dayJSON{d.Date, d.Sessions, tokensOf(d.Usage), d.Time.Seconds()}
+	return dayJSON{d.Date, d.Sessions, TokensOf(d.Usage), d.Time.Seconds()}
 }
 
 func pauseOf(p schedule.Pause) *pauseJSON {

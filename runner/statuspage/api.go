@@ -11,6 +11,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -46,7 +47,7 @@ type stateJSON struct {
 
 // elsewhereJSON is the claim of another process.
 type elsewhereJSON struct {
-	issueJSON
+	report.IssueNames
 	State string     `json:"state"`
 	Since *time.Time `json:"since"`
 	Place string     `json:"place"`
@@ -61,7 +62,7 @@ type queueJSON struct {
 }
 
 type queuedJSON struct {
-	issueJSON
+	report.IssueNames
 	Title string `json:"title"`
 	State string `json:"state"`
 }
@@ -75,14 +76,8 @@ type countsJSON struct {
 	Completed int `json:"completed"`
 }
 
-type tokensJSON struct {
-	Input  int64 `json:"input_tokens"`
-	Output int64 `json:"output_tokens"`
-	Total  int64 `json:"total_tokens"`
-}
-
 type totalsJSON struct {
-	tokensJSON
+	report.Tokens
 	Seconds float64 `json:"seconds_running"`
 }
 
@@ -90,13 +85,6 @@ type todayJSON struct {
 	totalsJSON
 	Date     string `json:"date"`
 	Sessions int    `json:"sessions"`
-}
-
-// issueJSON names the issue of a row.
-type issueJSON struct {
-	ID         string `json:"issue_id"`
-	Identifier string `json:"issue_identifier"`
-	URL        string `json:"issue_url"`
 }
 
 // claimJSON holds the fields that we add to the row of every claim.
@@ -109,14 +97,14 @@ type claimJSON struct {
 
 // sessionJSON is a session in progress.
 type sessionJSON struct {
-	State       string     `json:"state"`
-	SessionID   string     `json:"session_id"`
-	Turns       int        `json:"turn_count"`
-	LastEvent   string     `json:"last_event"`
-	LastMessage string     `json:"last_message"`
-	StartedAt   *time.Time `json:"started_at"`
-	LastEventAt *time.Time `json:"last_event_at"`
-	Tokens      tokensJSON `json:"tokens"` // of the session
+	State       string        `json:"state"`
+	SessionID   string        `json:"session_id"`
+	Turns       int           `json:"turn_count"`
+	LastEvent   string        `json:"last_event"`
+	LastMessage string        `json:"last_message"`
+	StartedAt   *time.Time    `json:"started_at"`
+	LastEventAt *time.Time    `json:"last_event_at"`
+	Tokens      report.Tokens `json:"tokens"` // of the session
 
 	Attempt int    `json:"attempt"`
 	Status  string `json:"attempt_status"` // a phase of SPEC §7.2
@@ -125,7 +113,7 @@ type sessionJSON struct {
 }
 
 type runningJSON struct {
-	issueJSON
+	report.IssueNames
 	sessionJSON
 	claimJSON
 }
@@ -141,7 +129,7 @@ type retryJSON struct {
 }
 
 type retryingJSON struct {
-	issueJSON
+	report.IssueNames
 	retryJSON
 	claimJSON
 }
@@ -157,13 +145,13 @@ type parkJSON struct {
 }
 
 type parkedJSON struct {
-	issueJSON
+	report.IssueNames
 	parkJSON
 	claimJSON
 }
 
 type deliveryJSON struct {
-	issueJSON
+	report.IssueNames
 	deliveredJSON
 }
 
@@ -284,11 +272,11 @@ func (v *view) stateJSON(now time.Time) stateJSON {
 		GeneratedAt: now.UTC(),
 		Counts:      countsJSON{Running: len(v.Running), Retrying: len(v.Waiting), Parked: len(v.Parked), Queued: v.QueueLength(), Completed: len(v.Completed)},
 		Running:     make([]runningJSON, 0, len(v.Running)), Retrying: make([]retryingJSON, 0, len(v.Waiting)),
-		Totals: totalsJSON{tokensOf(v.raw.Spent.Usage), inSeconds(v.runningFor(now))}, RateLimits: v.Limits,
+		Totals: totalsJSON{report.TokensOf(v.raw.Spent.Usage), inSeconds(v.runningFor(now))}, RateLimits: v.Limits,
 		Queue: queueJSON{v.QueueLength(), v.QueueWords(), stamp(v.Listed()), make([]queuedJSON, 0, len(v.Queue))}, Elsewhere: make([]elsewhereJSON, 0, len(v.raw.Elsewhere)),
 		Parked: make([]parkedJSON, 0, len(v.Parked)), Deliveries: make([]deliveryJSON, 0, len(v.Delivered)),
 		Completed: append([]string{}, v.Completed...), Events: make([]runEventJSON, 0, len(v.Events)), Trouble: make([]troubleJSON, 0, len(v.Trouble)),
-		Today: todayJSON{totalsJSON{tokensOf(v.raw.Today.Usage), inSeconds(v.raw.Today.Time + v.uncounted(now))}, v.raw.Today.Date, v.raw.Today.Sessions},
+		Today: todayJSON{totalsJSON{report.TokensOf(v.raw.Today.Usage), inSeconds(v.raw.Today.Time + v.uncounted(now))}, v.raw.Today.Date, v.raw.Today.Sessions},
 		Slots: v.raw.Slots, NextPollAt: stamp(v.raw.NextPoll), DeadlineAt: stamp(v.raw.Deadline), StartedAt: stamp(v.raw.Started),
 		Workflow: v.Workflow, Tracker: v.Tracker,
 	}
@@ -302,7 +290,7 @@ func (v *view) stateJSON(now time.Time) stateJSON {
 		doc.Queue.Next = append(doc.Queue.Next, queuedJSON{i.names(), i.Title(), i.State()})
 	}
 	for _, e := range v.Elsewhere() {
-		doc.Elsewhere = append(doc.Elsewhere, elsewhereJSON{issueJSON{e.ID, e.Name, e.URL}, e.State, stamp(e.Since), e.Place})
+		doc.Elsewhere = append(doc.Elsewhere, elsewhereJSON{report.IssueNames{ID: tracker.ID(e.ID), Identifier: e.Name, URL: e.URL}, e.State, stamp(e.Since), e.Place})
 	}
 	for _, i := range v.Parked {
 		doc.Parked = append(doc.Parked, parkedJSON{i.names(), i.parkJSON(v.GoOn()), i.claimJSON()})
@@ -386,7 +374,9 @@ func (v *view) GoOn() string { return v.raw.Comments.GoOn() }
 // issuePath returns the path of the page of an issue.
 func issuePath(name string) string { return "/issues/" + url.PathEscape(name) }
 
-func (i *issue) names() issueJSON { return issueJSON{i.ID, i.Name, i.URL()} }
+func (i *issue) names() report.IssueNames {
+	return report.IssueNames{ID: tracker.ID(i.ID), Identifier: i.Name, URL: i.URL()}
+}
 
 func (i *issue) claimJSON() claimJSON {
 	return claimJSON{i.Title(), string(i.claim.Phase), i.claim.Tokens, i.claim.Sessions}
@@ -395,7 +385,7 @@ func (i *issue) claimJSON() claimJSON {
 func (i *issue) sessionJSON() sessionJSON {
 	return sessionJSON{
 		State: i.State(), SessionID: i.Session(), Turns: i.claim.Turns, LastEvent: i.Event(), LastMessage: i.Summary(),
-		StartedAt: stamp(i.session.Started), LastEventAt: stamp(i.heard()), Tokens: tokensOf(i.claim.Live),
+		StartedAt: stamp(i.session.Started), LastEventAt: stamp(i.heard()), Tokens: report.TokensOf(i.claim.Live),
 		Attempt: i.claim.Attempt, Status: string(i.session.Status), PID: i.session.PID, Doing: i.Doing(),
 	}
 }
@@ -413,8 +403,6 @@ func (d *delivery) json() deliveredJSON {
 }
 
 func (e event) json() eventJSON { return eventJSON{stamp(e.At), e.Kind, e.Text} }
-
-func tokensOf(u schedule.Usage) tokensJSON { return tokensJSON{u.Input, u.Output, u.Total()} }
 
 // inSeconds returns d in seconds, to the millisecond.
 func inSeconds(d time.Duration) float64 {
