@@ -87,32 +87,26 @@ func TestNothingInASessionIsAWorkflowCommandOrASecret(t *testing.T) {
 			a.detectActions()
 			a.redactor = a.environmentSecrets()
 			out.Reset() // the masks
-			folder, name := filepath.Join(t.TempDir(), "logs"), transcript.Name("A-1", time.Now(), 3)
-			log, err := transcript.Create(folder, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer log.Close()
+			live := transcript.NewLive(a.redactor.String)
 			quoted, _ := json.Marshal(hostile)
 			h := string(quoted)
 			item := func(event, item string) string {
 				return `{"t_ms":1000,"dir":"<","msg":{"method":"item/` + event + `","params":{"item":{"id":"1",` + item + `}}}}`
 			}
-			_, err = log.WriteString(strings.Join([]string{
+			for _, line := range []string{
 				item("completed", `"type":"agentMessage","text":`+h),
 				item("completed", `"type":"commandExecution","command":`+h+`,"aggregatedOutput":`+h),
 				item("completed", `"type":"fileChange","changes":[{"path":`+h+`,"kind":"add","diff":`+h+`}]`),
 				item("completed", `"type":"mcpToolCall","server":`+h+`,"tool":`+h+`,"arguments":`+h+`,"result":`+h),
 				`{"t_ms":3,"hook":{"name":` + h + `,"exit":1,"error":` + h + `,"output":` + h + `}}`, `{"t_ms":2,"event":{"Kind":"warning","Summary":` + h + `}}`,
 				item("started", `"type":"commandExecution","command":`+h),
-			}, "\n") + "\n")
-			if err != nil {
-				t.Fatal(err)
+			} {
+				live.Line([]byte(line))
 			}
 			r := &runner.Runner{}
 			end := showSessions(a, logPlaces{}, r, &console{out: a.stdout}, true)
 			claim := schedule.Claim{ID: "1", Identifier: identifier, Title: hostile, Attempt: 1, Sessions: 3}
-			onEnd := r.OnSession(runner.SessionStart{Claim: claim, Branch: hostile, File: filepath.Join(folder, name)})
+			onEnd := r.OnSession(runner.SessionStart{Claim: claim, Branch: hostile, Live: live})
 			time.Sleep(time.Minute) // of the bubble: the log says what the agent is doing
 			onEnd(runner.SessionLog{Claim: claim, Outcome: schedule.Outcome{Class: schedule.IssueFailed, Why: hostile, Warnings: []string{hostile}}})
 			end()
