@@ -203,46 +203,53 @@ func TestPackagesImportOnlyFromLowerLevels(t *testing.T) {
 	}
 }
 
-// The loop of package runner knows its parts, and no part knows the loop: only messages do,
-// which bring it what a task has found.
-func TestThePartsOfARunDoNotKnowTheLoop(t *testing.T) {
-	isLoop := func(e ast.Expr) bool {
-		if star, ok := e.(*ast.StarExpr); ok {
-			e = star.X
+// The loop of package runner and the attempt of package attempt know their parts, and no part
+// knows them: only messages know the loop, which bring it what a task has found.
+func TestThePartsDoNotKnowTheWhole(t *testing.T) {
+	for _, p := range []struct {
+		folder, whole string
+		shared        []string // what parts share
+		parts         int      // at least
+	}{
+		{"runner", "loop", []string{"core"}, 8},
+		{"runner/attempt", "attempt", []string{"core", "journal", "filler"}, 7},
+	} {
+		isOne := func(e ast.Expr, names ...string) bool {
+			if star, ok := e.(*ast.StarExpr); ok {
+				e = star.X
+			}
+			id, ok := e.(*ast.Ident)
+			return ok && slices.Contains(names, id.Name)
 		}
-		id, ok := e.(*ast.Ident)
-		return ok && id.Name == "loop"
-	}
-	parts := 0
-	for _, s := range sources(t) {
-		if s.folder != "runner" {
-			continue
-		}
-		ast.Inspect(s.file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.StructType:
-				for _, f := range n.Fields.List {
-					if isLoop(f.Type) {
-						t.Errorf("%s: a type has the loop as a field: give it what it needs", s.name)
-					}
-					if star, ok := f.Type.(*ast.StarExpr); ok {
-						if id, ok := star.X.(*ast.Ident); ok && id.Name == "core" {
+		parts := 0
+		for _, s := range sources(t) {
+			if s.folder != p.folder {
+				continue
+			}
+			ast.Inspect(s.file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.StructType:
+					for _, f := range n.Fields.List {
+						if isOne(f.Type, p.whole) {
+							t.Errorf("%s: a type has the %s as a field: give it what it needs", s.name, p.whole)
+						}
+						if isOne(f.Type, p.shared...) {
 							parts++
 						}
 					}
-				}
-			case *ast.FuncDecl:
-				for _, p := range n.Type.Params.List {
-					if isLoop(p.Type) && n.Name.Name != "applyTo" {
-						t.Errorf("%s: %s is given the loop: only applyTo of a message is", s.name, n.Name.Name)
+				case *ast.FuncDecl:
+					for _, param := range n.Type.Params.List {
+						if isOne(param.Type, p.whole) && n.Name.Name != "applyTo" {
+							t.Errorf("%s: %s is given the %s: only applyTo of a message is", s.name, n.Name.Name, p.whole)
+						}
 					}
 				}
-			}
-			return true
-		})
-	}
-	if parts < 8 {
-		t.Errorf("%d parts share the core: this test looks for something that is gone", parts)
+				return true
+			})
+		}
+		if parts < p.parts {
+			t.Errorf("%s: %d parts share %v: this test looks for something that is gone", p.folder, parts, p.shared)
+		}
 	}
 }
 
@@ -477,7 +484,7 @@ const maxMessage = 200
 // longTexts holds the files whose long texts are not messages: what agents and the
 // readers of documents get.
 var longTexts = []string{"tracker/linear/tool.go", "tracker/github/tool.go", "runner/workflow/keys.go", "runner/prompt/continuation.go", "runner/prompt/preamble.go",
-	"runner/attempt/tools.go", "runner/attempt/conversation.go", "runner/prompt/feedback.go",
+	"runner/attempt/deliver_tool.go", "runner/attempt/conversation.go", "runner/prompt/feedback.go",
 }
 
 func TestMessagesFitOnAScreen(t *testing.T) {

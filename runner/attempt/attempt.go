@@ -6,16 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -33,10 +32,6 @@ const (
 	interruptedHookTime = 1500 * time.Millisecond
 	// rereadTime bounds the read of the issue after a turn.
 	rereadTime = 30 * time.Second
-	// maxWhy bounds the reason of an outcome, in runes.
-	maxWhy = 500
-	// maxReasons bounds the reasons of a refusal, in bytes.
-	maxReasons = 4000
 )
 
 // errInterruptedHook cancels an after_run that takes too long in an interrupted run.
@@ -59,46 +54,61 @@ func newAttempt(job Job, report func(Update)) *attempt {
 		job.Redact = func(text string) string { return text }
 	}
 	job.stoppedTime = cmp.Or(job.stoppedTime, stoppedTime)
-	a := &attempt{Job: job, report: report, stopped: sync.OnceValue(time.Now), own: cmp.Or(job.Own, new(OwnChange))}
+	a := &attempt{Job: job, stopped: sync.OnceValue(time.Now)}
+	j := &journal{log: job.Log, eventLog: job.EventLog, redact: job.Redact}
+	a.progress = progress{journal: j, report: report, resumes: job.Thread}
+	a.issue = sessionIssue{given: job.Issue, tracker: job.Tracker, anyState: job.Policy.AnyState, own: cmp.Or(job.Own, new(OwnChange))}
 	a.conversation.job = &a.Job
+	rooms := rooms{lookup: job.Lookup, network: job.Network, kept: job.Codex.Env}
+	a.dirs = sessionDirs{
+		rooms: rooms, all: job.SessionDir, key: workspace.Key(job.Issue.Identifier), required: job.Repository != nil,
+		account: job.Account, loopback: job.Loopback,
+	}
+	a.sandbox = &sandbox{journal: j, rooms: rooms, networks: networks(job.Repository, job.HookNetwork, false), issue: issueVariables(job)}
+	c := &core{sandbox: a.sandbox, repository: job.Repository, workspaces: job.Workspaces}
+	a.preparation = &preparation{core: c, Setup: job.Repository.setup()}
+	a.leftovers = &leftovers{harvester: &harvester{core: c, began: time.Now()}}
+	a.filler = &filler{core: c, leftovers: a.leftovers, preparation: a.preparation}
+	a.publication = publication{filler: a.filler, check: check{a.filler, a.dirs.renewCheckTmp}, blocked: &a.progress.blocked, publishing: make(chan struct{}, 1)}
+	if !job.StopAt.IsZero() {
+		a.publication.until = job.StopAt.Add(job.stoppedTime)
+	}
+	if job.Repository != nil {
+		a.sandbox.hooks = job.Repository.Hooks
+	}
 	return a
 }
 
-// attempt is an attempt in progress.
+// issueVariables returns the variables by which a script knows the issue of a job.
+func issueVariables(job Job) []string {
+	return []string{
+		"SYMPHONY_ISSUE_ID=" + string(job.Issue.ID),
+		"SYMPHONY_ISSUE_IDENTIFIER=" + job.Issue.Identifier,
+		"SYMPHONY_ATTEMPT=" + strconv.Itoa(job.Attempt),
+	}
+}
+
+// attempt is an attempt in progress: the order of what happens in it, and its parts.
 type attempt struct {
 	Job
-	report  func(Update)
+	progress
 	stopped func() time.Time // returns when the context of the attempt ended; to be called only then
 
-	turnID      string     // of the latest turn, from the session's events; empty before the first
-	turns       int        // how many turns have begun
-	thread      string     // of the latest turn; empty until a turn has started
-	pid         int        // of the agent's process; 0 before it was started
-	lastSession string     // the session of the latest turn that has ended
-	reporting   sync.Mutex // held while report is called; guards phase
-	phase       schedule.AttemptStatus
-	usage       codex.Usage
+	issue        sessionIssue
+	conversation conversation // what the agent says to people, by the tools reply and ask
+	dirs         sessionDirs
+	sandbox      *sandbox
+	preparation  *preparation
+	leftovers    *leftovers
+	filler       *filler
+	publication  publication
 
-	home, temp   string // the session's own Codex home and temporary folder; empty for none
-	bubblewrap   *codex.Bubblewrap
-	sockets      sockets
-	isRepository bool // whether the workspace is a Git repository
-	work         work // on its way to Job.Repository
-	prepared     prepared
-	preparing    bool // whether this attempt runs setup.run on the base, and nothing else
-	visiting     bool // whether a person works in the workspace, and no agent
-
-	issue        *tracker.Issue // as read after the latest turn; nil when it could not be read
-	gone         bool           // whether that read found that the issue is no longer visible
-	changed      bool           // whether the session changed the workspace; if its work is taken, whether it published any
-	said         string         // the latest message of the agent
-	questions    []string       // that the agent asked
-	conversation conversation   // with people, by the tools reply and ask
-	resumed      bool           // whether the session continues Thread
-	acted        bool           // whether it did more than speak in the latest turn
-	warnings     []string       // failures that do not change the outcome
-	blocked      blockedHosts   // that commands of the agent were refused
-	own          *OwnChange     // Job.Own; never nil
+	usage     codex.Usage // of the sessions that have ended
+	changed   bool        // whether the session changed the workspace; if its work is taken, whether it published any
+	questions []string    // that the agent asked
+	resumed   bool        // whether the session continues Thread
+	acted     bool        // whether it did more than speak in the latest turn
+	hooked    bool        // after_run has been started in the sandbox since the latest turn
 }
 
 // run makes the attempt, from the workspace to after_run.
@@ -127,7 +137,7 @@ func (a *attempt) run(ctx context.Context) error {
 		return a.logHook(began, err)
 	}
 	defer a.Workspaces.Release(ws)
-	defer a.closePack()
+	defer a.preparation.close()
 	a.enter(schedule.StatusBuildingPrompt)
 	prompts, err := a.prompts(template, !ws.CreatedNow)
 	if err != nil {
@@ -143,11 +153,11 @@ func (a *attempt) run(ctx context.Context) error {
 		return err
 	}
 	before := a.fingerprint(ctx, ws)
-	err = a.runAgent(ctx, ws, codex.Open, func(session *codex.Session) error {
-		if err := a.awaitPreflight(ctx, session); err != nil {
+	err = a.runAgent(ctx, ws, codex.Open, func() error {
+		if err := a.awaitPreflight(ctx); err != nil {
 			return err
 		}
-		return a.runTurns(ctx, session, prompts.first(session.Resumed()))
+		return a.runTurns(ctx, prompts.first(a.sandbox.session.Resumed()))
 	})
 	a.changed = before == "" || before != a.fingerprint(context.WithoutCancel(ctx), ws)
 	return err
@@ -190,42 +200,43 @@ func (a *attempt) restOf(ctx context.Context) (rest context.Context, cancel func
 // a thread.
 type openSession func(context.Context, io.ReadWriteCloser, codex.Options) (*codex.Session, error)
 
-// runAgent starts the agent process, opens a session, calls use with it, and stops the
+// runAgent starts the agent process, opens a session, calls use while it is open, and stops the
 // process. When it returns, no process of the session is alive.
-func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, open openSession, use func(*codex.Session) error) error {
+func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, open openSession, use func() error) error {
 	defer a.cleanDirs()
-	if err := a.prepareDirs(); err != nil {
+	if err := a.dirs.make(a.Thread); err != nil {
 		return err
 	}
-	if a.Repository != nil {
-		a.isRepository = true // once the agent's program runs
-	} else if isRepository, err := a.Workspaces.Seal(ws); err != nil {
-		return err
-	} else {
-		a.isRepository = isRepository
+	isRepository := true // once the agent's program runs
+	if a.Repository == nil {
+		var err error
+		if isRepository, err = a.Workspaces.Seal(ws); err != nil {
+			return err
+		}
 	}
 	defer func() {
 		if err := a.Workspaces.Tidy(ws); err != nil {
 			a.warn("the workspace was not cleaned up after the session", err)
 		}
 	}()
-	process, options, err := a.start(ctx, ws)
+	process, options, err := a.start(ctx, ws, isRepository)
 	if err != nil {
 		return err
 	}
 	a.pid = process.PID()
 	a.enter(schedule.StatusInitializingSession)
+	a.sandbox.here = place{Workspace: ws, room: a.dirs.temp}
 	err = a.runSession(ctx, process, options, open, use)
 	a.enter(schedule.StatusFinishing)
-	process.SetLogger(a.Log.With("session_id", a.lastSession))
+	process.SetLogger(a.log.With("session_id", a.lastSession))
 	if errors.Is(err, codex.ErrPortExit) {
 		err = addExitStatus(err, process)
 	}
 	return errors.Join(err, process.Stop(ctx))
 }
 
-// runSession opens a session with the agent process and calls use with it.
-func (a *attempt) runSession(ctx context.Context, process *workspace.Process, options codex.Options, open openSession, use func(*codex.Session) error) error {
+// runSession opens a session with the agent process and calls use.
+func (a *attempt) runSession(ctx context.Context, process *workspace.Process, options codex.Options, open openSession, use func() error) error {
 	options.Events = func(e codex.Event) {
 		a.EventLog.event(e)
 		a.onEvent(e)
@@ -239,15 +250,16 @@ func (a *attempt) runSession(ctx context.Context, process *workspace.Process, op
 		session.Close()
 		a.usage = session.Usage()
 	}()
-	return use(session)
+	a.sandbox.session = session
+	return use()
 }
 
 // awaitPreflight waits, before the first turn or program, until it is known whether sessions
 // can work. The first session runs the check itself.
-func (a *attempt) awaitPreflight(ctx context.Context, session *codex.Session) error {
+func (a *attempt) awaitPreflight(ctx context.Context) error {
 	mustCheck, err := a.Preflight.enter(ctx)
 	if mustCheck {
-		err = session.Check(ctx)
+		err = a.sandbox.session.Check(ctx)
 		a.Preflight.leave(err)
 	}
 	return err
@@ -262,8 +274,8 @@ type prompts struct{ fresh, resumed string }
 // no process.
 func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err error) {
 	run := prompt.Run{
-		Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), LeftOut: a.Redact(cmp.Or(a.work.lost, a.LeftOut)), Delivers: a.delivers(),
-		Blocked: a.Redact(a.Blocked), Hosts: a.Network.Hosts, Prepared: a.setup() != nil,
+		Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), LeftOut: a.Redact(cmp.Or(a.leftovers.lost, a.LeftOut)), Delivers: a.Repository.delivers(),
+		Blocked: a.Redact(a.Blocked), Hosts: a.Network.Hosts, Prepared: a.Repository.setup() != nil,
 		Replies: a.CanAsk && a.Reply != nil, Asks: a.CanAsk,
 		Loopback: a.Loopback && a.Codex.UsesProfile(), UnixSockets: a.opensSockets(),
 	}
@@ -273,8 +285,8 @@ func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err 
 	}
 	if repo := a.Repository; repo != nil {
 		run.Branch, run.Base = repo.Checkout.Branch.String(), repo.Checkout.Base.String()
-		run.Submodules = len(a.work.submodules) > 0
-		for i := range a.work.aside {
+		run.Submodules = len(a.filler.submodules) > 0
+		for i := range a.leftovers.aside {
 			run.Aside = append(run.Aside, git.AsideBranch(i))
 		}
 	}
@@ -293,11 +305,8 @@ func FirstPrompt(job Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if job.Redact == nil {
-		job.Redact = func(text string) string { return text }
-	}
 	job.Thread = ""
-	p, err := (&attempt{Job: job}).prompts(template, false)
+	p, err := newAttempt(job, nil).prompts(template, false)
 	return p.fresh, err
 }
 
@@ -311,74 +320,125 @@ func (p prompts) first(resumed bool) string {
 
 // start starts the agent process, and returns it with the options of its session except
 // their callbacks.
-func (a *attempt) start(ctx context.Context, ws workspace.Workspace) (*workspace.Process, codex.Options, error) {
-	if err := a.closeSockets(); err != nil {
-		return nil, codex.Options{}, err
+func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepository bool) (*workspace.Process, codex.Options, error) {
+	if a.opensSockets() {
+		if err := a.dirs.sockets.find(a.Lookup); err != nil {
+			return nil, codex.Options{}, err
+		}
 	}
 	var process *workspace.Process
 	options := codex.Options{
 		Version: a.Version, Cwd: ws.Path,
 		Name:   a.Issue.Identifier + ": " + a.Issue.Title,
 		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
-		Key: a.Account.Key, Home: a.home, Temp: a.temp, Repository: a.isRepository,
-		Set: a.roomVariables(a.temp, a.Network), Loopback: a.Loopback, Network: a.Network, Networks: a.networks(),
-		UnixSockets: a.sockets.own != "", HostSocket: a.sockets.own,
+		Key: a.Account.Key, Home: a.dirs.home, Temp: a.dirs.temp, Repository: isRepository,
+		Set: a.dirs.variables(a.dirs.temp, a.Network), Loopback: a.Loopback, Network: a.Network, Networks: a.sandbox.networks,
+		UnixSockets: a.dirs.sockets.own != "", HostSocket: a.dirs.sockets.own,
 		Deny: func(home string) []string {
 			readable := a.Denied.Readable
 			if process != nil {
 				readable = slices.Concat(readable, process.Programs())
 			}
 			denied := realPaths(a.deniedPaths(home), readable)
-			a.shareTmp(slices.Concat(denied, readable, []string{ws.Path}))
+			if err := a.dirs.shareTmp(slices.Concat(denied, readable, []string{ws.Path}), a.Workspaces.Environment(a.Codex.Env)); err != nil {
+				a.warn("commands cannot write /tmp", err)
+			}
 			return denied
 		},
 	}
-	if a.temp != "" {
-		room := a.roomIn(a.temp, a.Network)
+	if a.dirs.temp != "" {
+		room := a.dirs.room(a.dirs.temp, a.Network)
 		options.ShellStart, options.Certificates = room.ShellStart(), room.Certificates()
 	}
 	options.NeedsExec = a.Repository != nil // programs of the host run inside the agent's sandbox
 	command := a.Codex.Command
 	switch {
 	case a.Repository == nil && !a.Codex.UsesProfile():
-	case a.home != "":
-		options.SaveProfile = a.saveProfile
+	case a.dirs.home != "":
+		options.SaveProfile = a.dirs.saveProfile
 	default:
 		command, options.ProfileGiven = codex.CommandWithProfile(command, options)
 	}
-	if a.bubblewrap != nil {
-		command, options.Tmp = a.bubblewrap.Command(command), a.bubblewrap.Tmp()
+	if a.dirs.bubblewrap != nil {
+		command, options.Tmp = a.dirs.bubblewrap.Command(command), a.dirs.bubblewrap.Tmp()
 	}
 	var err error
-	if process, err = a.Workspaces.Start(ctx, ws, command, a.environment()); err != nil {
+	if process, err = a.Workspaces.Start(ctx, ws, command, a.dirs.environment()); err != nil {
 		return nil, codex.Options{}, err
 	}
 	options.PID = process.PID()
 	return process, options, nil
 }
 
+// deniedPaths returns the paths that the agent may not read: the Codex home, the credential
+// paths, the paths of codex.deny, and every file of this program that is not the
+// session's own, which are the other workspaces, the homes and temporary folders of
+// other sessions, the event logs, and the stores with the work of other agents.
+func (a *attempt) deniedPaths(home string) []string {
+	paths := slices.Concat(a.Denied.Paths, a.Codex.Deny, a.dirs.sockets.denied, []string{a.Workspaces.Path()})
+	if home != "" {
+		paths = append(paths, filepath.Clean(home)) // as the server says it
+	}
+	if a.dirs.all != "" {
+		paths = append(paths, a.dirs.all)
+	}
+	if a.Repository != nil && a.Repository.Host != nil { // the preflight has none
+		paths = append(paths, a.Repository.Host.Dir())
+	}
+	if s := a.Repository.setup(); s != nil && s.Preparations != nil {
+		paths = append(paths, s.Preparations.Folder.Path)
+	}
+	if logs := a.EventLog.folder(); logs != "" {
+		paths = append(paths, logs)
+	}
+	return paths
+}
+
+// cleanDirs removes what the session leaves, except the rollout of its thread.
+func (a *attempt) cleanDirs() {
+	if err := a.dirs.clean(cmp.Or(a.thread, a.Thread)); err != nil {
+		a.warn("files of the session were not removed", err)
+	}
+}
+
+// tools returns the tools of the session: those of the tracker, and those of its parts.
+func (a *attempt) tools() []codex.Tool {
+	tools := a.issue.tools(a.Redact)
+	if a.Repository.delivers() {
+		tools = append(tools, a.publication.tool())
+	}
+	if a.Repository.setup() != nil {
+		tools = append(tools, a.preparation.tool())
+	}
+	if a.CanAsk { // both from the first session on: a thread keeps the tools that it began with
+		tools = append(tools, a.conversation.replyTool(), a.conversation.askTool())
+	}
+	return tools
+}
+
 // runTurns runs turns until the issue needs no more of them, the agent has called
 // deliver, or max_turns is reached (SPEC §7.1).
-func (a *attempt) runTurns(ctx context.Context, session *codex.Session, text string) error {
-	a.resumed = session.Resumed()
+func (a *attempt) runTurns(ctx context.Context, text string) error {
+	a.resumed = a.sandbox.session.Resumed()
 	for n := 1; ; n++ {
-		if err := a.runTurn(ctx, session, text); err != nil {
+		if err := a.runTurn(ctx, text); err != nil {
 			return err
 		}
-		if len(a.questions) > 0 || !a.reread(ctx) || n >= a.MaxTurns || a.work.done.Load() {
+		if len(a.questions) > 0 || !a.reread(ctx) || n >= a.MaxTurns || a.publication.done.Load() {
 			return nil
 		}
-		if n > 1 && !a.acted && a.delivers() {
+		if n > 1 && !a.acted && a.Repository.delivers() {
 			return nil // it was asked to go on and had nothing to do: the host hands the issue over
 		}
-		text = prompt.Continuation(*a.issue, n+1, a.MaxTurns, a.delivers())
-		a.issue = nil // the next turn may change it
+		text = prompt.Continuation(*a.issue.now, n+1, a.MaxTurns, a.Repository.delivers())
+		a.issue.now = nil // the next turn may change it
 	}
 }
 
 // runTurn runs one turn.
-func (a *attempt) runTurn(ctx context.Context, session *codex.Session, text string) error {
-	a.work.done.Store(false)
+func (a *attempt) runTurn(ctx context.Context, text string) error {
+	a.publication.done.Store(false)
+	session := a.sandbox.session
 	turn, err := session.Turn(ctx, text)
 	a.acted = turn.Acted
 	if turn.ID != "" {
@@ -393,20 +453,10 @@ func (a *attempt) runTurn(ctx context.Context, session *codex.Session, text stri
 // with it. If the issue cannot be read, the session ends without a failure: the next
 // one starts with a read of the issue.
 func (a *attempt) reread(ctx context.Context) bool {
-	var issue *tracker.Issue
-	var err error
-	a.own.During(func() (*tracker.Issue, bool) { // the session ends by itself if the issue has moved on
-		issue, err = a.readIssue(ctx)
-		return issue, issue != nil
-	})
-	a.issue, a.gone = issue, err == nil && issue == nil
-	if err != nil {
+	if err := a.issue.reread(ctx); err != nil {
 		a.warn("the issue was not read after the turn, so the session ended there", err)
 	}
-	if issue == nil {
-		return false
-	}
-	return a.Policy.IneligibleToContinue(*issue).None()
+	return a.issue.now != nil && a.Policy.IneligibleToContinue(*a.issue.now).None()
 }
 
 // fingerprint returns a digest of the workspace that changes with its content;
@@ -448,19 +498,6 @@ func endOf(exit error, process *workspace.Process) string {
 		return fmt.Sprintf("exit status 0; its last output: %q", said)
 	}
 	return "exit status 0"
-}
-
-// brief returns text on one line of at most maxWhy runes, for a log line, a table
-// and the state. Secrets are removed before it is cut: half of one would not be
-// recognized.
-func (a *attempt) brief(s string) string {
-	return text.OneLine(a.Redact(s), maxWhy)
-}
-
-// reasons returns a text of several lines, such as the reasons of a refusal, of at most
-// maxReasons bytes and without secrets.
-func (a *attempt) reasons(s string) string {
-	return strings.TrimSpace(text.Cut(text.Lines(a.Redact(s)), maxReasons, ""))
 }
 
 // usage converts the token usage of a session to that of the schedule.

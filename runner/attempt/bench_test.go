@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -64,9 +65,9 @@ func BenchmarkWorkspaceOf20000Files(b *testing.B) {
 				clone += time.Since(began)
 				f.check(os.RemoveAll(f.path("clone")))
 
-				f.sessionInNew(func(a *attempt, session *codex.Session) error {
+				f.sessionInNew(func(a *attempt) error {
 					began := time.Now()
-					if err := a.fill(b.Context(), session, a.work.ws); err != nil {
+					if err := a.filler.fill(b.Context(), a.awaitPreflight); err != nil {
 						return err
 					}
 					fill += time.Since(began)
@@ -74,7 +75,7 @@ func BenchmarkWorkspaceOf20000Files(b *testing.B) {
 						writeFile(b, f.inWorkspace(fmt.Sprintf("d%03d/f%05d", i, i)), "changed\n")
 					}
 					began = time.Now()
-					incoming, err := a.harvest(b.Context())
+					incoming, err := a.leftovers.harvest(b.Context(), a.leftovers.from(), a.Repository.Host.Harvest(a.leftovers.from().Start, a.dirs.temp, a.filler.tree), io.Discard)
 					harvest += time.Since(began)
 					if err != nil {
 						return err
@@ -92,16 +93,13 @@ func BenchmarkWorkspaceOf20000Files(b *testing.B) {
 }
 
 // sessionInNew calls use with a session in a new workspace, which is removed afterwards.
-func (f *repositoryFixture) sessionInNew(use func(*attempt, *codex.Session) error) {
+func (f *repositoryFixture) sessionInNew(use func(*attempt) error) {
 	f.t.Helper()
-	a := &attempt{Job: f.job, report: func(Update) {}}
-	a.Redact = func(text string) string { return text }
+	a := newAttempt(f.job, func(Update) {})
 	issue := workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier}
-	var err error
-	a.work.ws, err = a.Workspaces.Begin(f.t.Context(), issue)
+	ws, err := a.Workspaces.Begin(f.t.Context(), issue)
 	f.check(err)
-	a.work.began = time.Now()
-	f.check(a.runAgent(f.t.Context(), a.work.ws, codex.Connect, func(session *codex.Session) error { return use(a, session) }))
+	f.check(a.runAgent(f.t.Context(), ws, codex.Connect, func() error { return use(a) }))
 	_, err = a.Workspaces.Remove(context.WithoutCancel(f.t.Context()), issue)
 	f.check(err)
 }

@@ -64,7 +64,8 @@ func TestAFailureIsSystemicIfTheSameFailsWithoutTheIssue(t *testing.T) {
 	} {
 		for _, lasts := range []bool{true, false} {
 			var tested schedule.Cause
-			a := attempt{Job: Job{Redact: func(s string) string { return s }}, turns: test.turns, resumed: test.resumed}
+			a := newAttempt(Job{}, nil)
+			a.turns, a.resumed = test.turns, test.resumed
 			a.Test = func(_ context.Context, cause schedule.Cause) error {
 				tested = cause
 				if lasts {
@@ -91,7 +92,7 @@ func TestAFailureIsSystemicIfTheSameFailsWithoutTheIssue(t *testing.T) {
 func TestWhatKeepsEverySessionFromATurnIsSystemicWithoutATest(t *testing.T) {
 	t.Parallel()
 	for _, err := range startErrors {
-		a := attempt{Job: Job{Redact: func(s string) string { return s }}}
+		a := newAttempt(Job{}, nil)
 		a.Test = func(context.Context, schedule.Cause) error { t.Errorf("%v is tested", err); return nil }
 		var o schedule.Outcome
 		if a.judge(t.Context(), &o, err); o.Class != schedule.Systemic || o.Cause != schedule.CauseStart {
@@ -115,7 +116,8 @@ func TestAFailureWhileTheFolderOfTheWorkspacesIsGoneIsNotCharged(t *testing.T) {
 	if err := os.RemoveAll(folder); err != nil {
 		t.Fatal(err)
 	}
-	a := attempt{Job: Job{Redact: func(s string) string { return s }, Workspaces: root}, turns: 1}
+	a := newAttempt(Job{Workspaces: root}, nil)
+	a.turns = 1
 	a.Test = func(ctx context.Context, _ schedule.Cause) error { return nil }
 	var o schedule.Outcome
 	if a.judge(t.Context(), &o, errors.New("harvest: nothing is there")); o.Class != schedule.Transient {

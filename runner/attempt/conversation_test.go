@@ -175,12 +175,12 @@ func TestNoToolOfTheTrackerSendsASecret(t *testing.T) {
 		"with invisible letters": `{"body":"s3cret\u200b-value"}`,
 	} {
 		calls := 0
-		a := &attempt{own: new(OwnChange), Job: Job{Redact: func(text string) string { return strings.ReplaceAll(text, "s3cret-value", "***") }}}
-		a.Tracker.Tools = []tracker.Tool{{Name: "api", Call: func(context.Context, tracker.Issue, json.RawMessage) tracker.ToolResult {
+		redact := func(text string) string { return strings.ReplaceAll(text, "s3cret-value", "***") }
+		issue := sessionIssue{own: new(OwnChange), tracker: tracker.Adapter{Tools: []tracker.Tool{{Name: "api", Call: func(context.Context, tracker.Issue, json.RawMessage) tracker.ToolResult {
 			calls++
 			return tracker.ToolResult{OK: true}
-		}}}
-		tool := a.tools()[0]
+		}}}}}
+		tool := issue.tools(redact)[0]
 		if text, ok := tool.Call(t.Context(), json.RawMessage(arguments)); ok || calls > 0 || !strings.Contains(text, "secret of this run") {
 			t.Errorf("%s: %d calls, %q", name, calls, text)
 		}

@@ -156,16 +156,16 @@ func exists(path string) bool {
 const maxLinks = 40
 
 // resolver caches where folders are while many paths in them are resolved.
-type resolver map[string]place
+type resolver map[string]resolved
 
-// place is where a path leads.
-type place struct {
+// resolved is where a path leads.
+type resolved struct {
 	path    string // without links
 	missing bool   // nothing was there, so there is nothing below it either
 }
 
 // resolve returns the target of a clean path, also when nothing is there.
-func (r resolver) resolve(path string, links int) place {
+func (r resolver) resolve(path string, links int) resolved {
 	if known, ok := r[path]; ok {
 		return known
 	}
@@ -177,10 +177,10 @@ func (r resolver) resolve(path string, links int) place {
 }
 
 // resolveEntry returns the target of a clean path, without the cache.
-func (r resolver) resolveEntry(path string, links int) place {
+func (r resolver) resolveEntry(path string, links int) resolved {
 	parent, name := filepath.Split(path)
 	if name == "" {
-		return place{path: path} // the root
+		return resolved{path: path} // the root
 	}
 	if len(parent) > 1 {
 		parent = parent[:len(parent)-1] // the slash
@@ -191,14 +191,14 @@ func (r resolver) resolveEntry(path string, links int) place {
 		at = filepath.Join(folder.path, name)
 	}
 	if folder.missing {
-		return place{at, true}
+		return resolved{at, true}
 	}
 	target, err := os.Readlink(at)
 	if err != nil || links >= maxLinks {
-		return place{at, errors.Is(err, fs.ErrNotExist)}
+		return resolved{at, errors.Is(err, fs.ErrNotExist)}
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return place{path: real}
+		return resolved{path: real}
 	}
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(at), target)
@@ -213,28 +213,4 @@ func inside(path, folder string) bool {
 	}
 	folder = strings.TrimSuffix(folder, "/")
 	return len(path) > len(folder) && path[len(folder)] == '/' && strings.HasPrefix(path, folder)
-}
-
-// deniedPaths returns the paths that the agent may not read: the Codex home, the credential
-// paths, the paths of codex.deny, and every file of this program that is not the
-// session's own, which are the other workspaces, the homes and temporary folders of
-// other sessions, the event logs, and the stores with the work of other agents.
-func (a *attempt) deniedPaths(home string) []string {
-	paths := slices.Concat(a.Denied.Paths, a.Codex.Deny, []string{a.Workspaces.Path()})
-	if home != "" {
-		paths = append(paths, filepath.Clean(home)) // as the server says it
-	}
-	if a.SessionDir != "" {
-		paths = append(paths, a.SessionDir)
-	}
-	if a.Repository != nil && a.Repository.Host != nil { // the preflight has none
-		paths = append(paths, a.Repository.Host.Dir())
-	}
-	if s := a.setup(); s != nil && s.Preparations != nil {
-		paths = append(paths, s.Preparations.Folder.Path)
-	}
-	if logs := a.EventLog.folder(); logs != "" {
-		paths = append(paths, logs)
-	}
-	return append(paths, a.sockets.denied...)
 }

@@ -4,6 +4,29 @@
 // scheduling. [Run] never fails: every error becomes a [schedule.Outcome], whose
 // class says what the end of the attempt means for the issue (outcome.go).
 //
+// # The parts of an attempt
+//
+// The attempt (attempt.go, repository.go, deliver.go, prepare.go, visit.go) has the order of what
+// happens, and the outcome (outcome.go, cause.go). Everything else is a part with its own state and
+// methods. A part knows the journal, the core that the parts of a repository share, and the parts
+// that it is given; it never knows the attempt.
+//
+//	journal       journal.go       the logs, and the warnings of the outcome
+//	progress      events.go        the phases, the signs of life, and the hosts that were refused (blocked.go)
+//	sessionIssue  own_change.go    the issue, as the session reads it again and the tracker's tools change it
+//	conversation  conversation.go  what the agent says to people
+//	sessionDirs   session_dirs.go  the session's own folders, with the sockets to hide (host_sockets.go)
+//	rooms         rooms.go         the rooms of the session and of its scratch folders
+//	sandbox       sandbox.go       programs of the host in the agent's sandbox: commands, hooks, scripts
+//	preparation   setup.go         the preparation of the project, and the tool setup
+//	filler        filler.go        the files of the workspace and of scratch folders
+//	harvester     harvest.go       takes the work out of the workspace
+//	leftovers     leftover.go      the work that earlier sessions have left
+//	check         verify.go        tests work in a clean checkout of it
+//	publication   publication.go   publishes the work, also by the tool deliver (deliver_tool.go)
+//
+// # The folders of a session
+//
 // The files of a session that belong to no workspace are in Job.SessionDir:
 // a temporary folder that the agent may write and, when the session logs in with a
 // key, a Codex home of which only the rollout of the thread outlives the session
@@ -17,7 +40,7 @@
 // # A repository
 //
 // With Job.Repository the attempt makes the files of the workspace and takes the work
-// out (repository.go), and no process with more rights than the agent's runs there:
+// out, and no process with more rights than the agent's runs there:
 //
 //	folder → agent process → handshake → new .git, checkout, after_create, before_run →
 //	thread → turns → background commands end → after_run → harvest → check → delivery
@@ -28,23 +51,21 @@
 // never opens the one that was there. Hooks that are trusted run outside the sandbox all
 // the same: then the process ends before them, and another one runs the turns.
 //
-// With Repository.Setup the project is prepared first (setup.go): a script runs in a checkout of
+// With Repository.Setup the project is prepared first: a script runs in a checkout of
 // its own, and each workspace and each check of work gets a copy of what it made.
 //
 // A server that cannot run programs of the host in the sandbox, such as an older Codex, is refused
 // before anything starts: without them nothing fills a workspace and nothing takes the work out.
 //
-// The work comes out as a stream of bytes over the connection of the session (harvest.go),
-// is checked in a clean checkout beside the workspace (verify.go), and goes to
-// Repository.Deliver (deliver.go). The agent can publish during a turn as well (tools.go), and
-// the session ends after a turn in which it did: the issue stays open until the host hands it
+// The work comes out as a stream of bytes over the connection of the session, is checked in a
+// clean checkout beside the workspace, and goes to Repository.Deliver. The agent can publish
+// during a turn as well, and the session ends after a turn in which it did: the issue stays open until the host hands it
 // over, so only the agent knows when it is done.
 //
 // Work that the session was not able to finish is published as unproven if the session
 // failed or ran out of time. Work that is refused at the end fails the issue with the
 // reasons, and the first prompt of the next session begins with them. What is not
-// published stays in the workspace, and the next session there goes on with it
-// (leftover.go). A session that has nothing new settles what an earlier one left half
+// published stays in the workspace, and the next session there goes on with it. A session that has nothing new settles what an earlier one left half
 // published. If that is all that is left, since the branch has the work of a session that
 // ended well, the next one does it without an agent. A new workspace counts as made when after_create has succeeded there.
 //

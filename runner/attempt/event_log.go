@@ -340,13 +340,6 @@ var repeats = map[string]bool{
 	"account/rateLimits/updated": true, "remoteControl/status/changed": true, "turn/diff/updated": true,
 }
 
-// logHook returns err. If it is the failure of a hook, it writes that into the event log
-// first.
-func (a *attempt) logHook(began time.Time, err error) error {
-	a.EventLog.Hook(began, err)
-	return err
-}
-
 // shorten returns a JSON message of at most longest bytes, in which long texts have
 // lost their middle and long lists their end; nil if that is not possible.
 func shorten(message []byte, longest int) json.RawMessage {

@@ -112,7 +112,7 @@ func TestEveryLogLineOfASessionNamesItAndItsProcess(t *testing.T) {
 func TestPhasesAndEventsAreReportedOneAtATime(t *testing.T) {
 	t.Parallel()
 	var inside, together atomic.Int32
-	a := &attempt{Job: Job{Log: slog.New(slog.DiscardHandler), Redact: strings.Clone}, report: func(Update) {
+	p := &progress{journal: &journal{log: slog.New(slog.DiscardHandler), redact: strings.Clone}, report: func(Update) {
 		if inside.Add(1) > 1 {
 			together.Add(1)
 		}
@@ -122,12 +122,12 @@ func TestPhasesAndEventsAreReportedOneAtATime(t *testing.T) {
 	var working sync.WaitGroup
 	working.Go(func() {
 		for range 5000 {
-			a.onEvent(codex.Event{Kind: codex.SessionStarted})
+			p.onEvent(codex.Event{Kind: codex.SessionStarted})
 		}
 	})
 	for range 5000 {
-		a.enter(schedule.StatusFinishing)
-		a.enter(schedule.StatusLaunchingAgentProcess)
+		p.enter(schedule.StatusFinishing)
+		p.enter(schedule.StatusLaunchingAgentProcess)
 	}
 	working.Wait()
 	if n := together.Load(); n > 0 {

@@ -357,7 +357,7 @@ func TestAWorkspaceThatIsSwappedForALinkStartsNothing(t *testing.T) {
 
 func TestACodexThatDoesNotStartMayBeAFaultOfTheWorkflow(t *testing.T) {
 	t.Parallel()
-	var a attempt
+	a := newAttempt(Job{}, nil)
 	first, other := fmt.Errorf("initialize: %w: no answer in 30s", codex.ErrSlowStart), fmt.Errorf("initialize: %w: no answer in 31s", codex.ErrSlowStart)
 	if class, _ := classify(first); class != schedule.IssueFailed || a.fault(first) == "" || a.fault(first) != a.fault(other) {
 		t.Errorf("class %s, faults %q and %q", class, a.fault(first), a.fault(other))

@@ -182,27 +182,20 @@ type sockets struct {
 	stop   func()   // closes it; nil for none
 }
 
-// opensSockets reports whether the agent may open Unix sockets.
-func (a *attempt) opensSockets() bool { return a.UnixSockets && a.Loopback && a.Codex.UsesProfile() }
-
-// closeSockets finds the sockets of this machine, if the agent may open its own. One of this
-// program is among them, in a temporary folder.
-func (a *attempt) closeSockets() error {
-	if !a.opensSockets() {
-		return nil
+// find finds the sockets of this machine. One of this program is among them, in a temporary
+// folder, which the first call makes.
+func (s *sockets) find(lookup func(name string) (string, bool)) (err error) {
+	if s.stop == nil {
+		err = s.listen()
 	}
-	err := a.sockets.listen()
 	if err == nil {
-		a.sockets.denied, err = hostSockets("/proc", a.Lookup)
+		s.denied, err = hostSockets("/proc", lookup)
 	}
 	return err
 }
 
-// listen makes the socket of this program, once.
+// listen makes the socket of this program.
 func (s *sockets) listen() error {
-	if s.stop != nil {
-		return nil
-	}
 	folder, err := os.MkdirTemp("/tmp", "symphony-socket-") // TMPDIR may be too long for a socket
 	if err != nil {
 		return fmt.Errorf("try the sandbox's Unix sockets: %w: make /tmp writable, or remove sandbox.unix_sockets", err)

@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -68,6 +69,9 @@ type Job struct {
 	stoppedTime time.Duration // replaces the constant in tests; 0 does not
 }
 
+// opensSockets reports whether the agent may open Unix sockets.
+func (j *Job) opensSockets() bool { return j.UnixSockets && j.Loopback && j.Codex.UsesProfile() }
+
 // Update is a sign of life of the session.
 type Update struct {
 	schedule.Update
@@ -89,35 +93,18 @@ func (u Update) Merge(old Update) Update {
 		u, old = old, u
 	}
 	u.Alive = u.Alive || old.Alive
-	if u.Turn == 0 {
-		u.Turn = old.Turn
-	}
-	u.Turns = max(u.Turns, old.Turns)
-	u.Usage.Input = max(u.Usage.Input, old.Usage.Input)
-	u.Usage.Output = max(u.Usage.Output, old.Usage.Output)
-	if u.Thread == "" {
-		u.Thread = old.Thread
-	}
+	u.Turn, u.Turns = cmp.Or(u.Turn, old.Turn), max(u.Turns, old.Turns)
+	u.Usage.Input, u.Usage.Output = max(u.Usage.Input, old.Usage.Input), max(u.Usage.Output, old.Usage.Output)
+	u.Thread, u.Session = cmp.Or(u.Thread, old.Thread), cmp.Or(u.Session, old.Session)
+	u.PID, u.Status, u.Doing = cmp.Or(u.PID, old.PID), cmp.Or(u.Status, old.Status), cmp.Or(u.Doing, old.Doing)
 	if u.RateLimits == nil {
 		u.RateLimits = old.RateLimits
-	}
-	if u.Session == "" {
-		u.Session = old.Session
-	}
-	if u.PID == 0 {
-		u.PID = old.PID
-	}
-	if u.Status == "" {
-		u.Status = old.Status
 	}
 	if len(old.Warnings) > 0 {
 		u.Warnings = slices.Concat(old.Warnings, u.Warnings)
 	}
 	if u.Summary == "" {
 		u.Event, u.Summary = old.Event, old.Summary
-	}
-	if u.Doing == "" {
-		u.Doing = old.Doing
 	}
 	return u
 }

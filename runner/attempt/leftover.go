@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -34,26 +33,43 @@ import (
 // nothingLeft is the note of a workspace whose work was taken.
 const nothingLeft = "taken\n"
 
+// leftovers is the work of earlier sessions on the issue that is not published.
+type leftovers struct {
+	*harvester
+
+	kept  bool         // the workspace has what the last session left
+	head  savedWork    // with which the branch begins; zero for none
+	aside []savedWork  // each on a branch of its own
+	start git.ObjectID // where work began that the session continues; zero for Checkout.Head
+	lost  string       // what could not be taken along with the work that the last session left; empty for nothing
+}
+
+// savedWork is work that is saved beside the workspace.
+type savedWork struct {
+	number int
+	tip    git.ObjectID
+}
+
 // from returns the commit where the work of the session begins.
-func (a *attempt) from() git.From {
-	c := a.Repository.Checkout
-	return git.From{Start: cmp.Or(a.work.start, c.Head), Base: c.Base}
+func (l *leftovers) from() git.From {
+	c := l.repository.Checkout
+	return git.From{Start: cmp.Or(l.start, c.Head), Base: c.Base}
 }
 
 // saveStart writes the note. head is where the session has left the branch of the
 // remote; zero if it has not moved it. files says what the work tree has.
-func (a *attempt) saveStart(head git.ObjectID, files string) error {
-	s := start{from: a.from(), head: head, files: files}
+func (l *leftovers) saveStart(head git.ObjectID, files string) error {
+	s := start{from: l.from(), head: head, files: files}
 	if head.IsZero() {
 		s.head = s.from.Start
 	}
-	return a.Workspaces.SaveNote(a.work.ws, s.String())
+	return l.workspaces.SaveNote(l.here.Workspace, s.String())
 }
 
-// These stand in a note for a work tree that has not the files of its commit.
+// The values of start.files for a work tree that is not fully checked out.
 const (
-	replacing = "saved" // the .git is of the last session or of this one; the work of the last one is saved
-	filling   = "-"     // there is what an earlier session left, or a part of the files: only what is committed is work
+	replacing = "saved" // .git is being replaced, and the work of the previous session is saved
+	filling   = "-"     // the checkout is not complete, so only commits count as work
 )
 
 // filesOf returns the word for a work tree in a note: all or the hash of its paths,
@@ -106,46 +122,47 @@ type leftWork struct {
 	number int // of the saved work
 }
 
-// leftover returns the work that earlier sessions have left beside a kept workspace or in
+// find returns the work that earlier sessions have left beside a kept workspace or in
 // it, and that is not published. Work that cannot be taken is given up with a warning: an
 // agent must not be able to block its issue. The caller closes the work.
-func (a *attempt) leftover(ctx context.Context, ws workspace.Workspace) ([]leftWork, error) {
-	note := a.Workspaces.Note(ws)
-	a.work.kept = !ws.CreatedNow && note != ""
+func (l *leftovers) find(ctx context.Context) ([]leftWork, error) {
+	ws := l.here.Workspace
+	note := l.workspaces.Note(ws)
+	l.kept = !ws.CreatedNow && note != ""
 	if ws.CreatedNow {
 		return nil, nil
 	}
 	if start, ok := parseStart(note); ok && start.files != replacing {
-		if err := a.saveLeft(ctx, ws, start); err != nil {
+		if err := l.save(ctx, start); err != nil {
 			return nil, err
 		}
 	}
-	return a.savedLeft(ctx, ws)
+	return l.saved(ctx)
 }
 
-// savedLeft returns the work that is saved beside a workspace, the latest first, except
+// saved returns the work that is saved beside a workspace, the latest first, except
 // work that later work or the branch of the remote contains.
-func (a *attempt) savedLeft(ctx context.Context, ws workspace.Workspace) (works []leftWork, err error) {
+func (l *leftovers) saved(ctx context.Context) (works []leftWork, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, closeAll(works))
 		}
 	}()
-	numbers, err := a.Workspaces.SavedWork(ws)
+	numbers, err := l.workspaces.SavedWork(l.here.Workspace)
 	if err != nil {
 		return nil, err
 	}
 	for _, number := range slices.Backward(numbers) {
-		work, err := a.readLeft(ctx, ws, number)
+		work, err := l.read(ctx, number)
 		if err != nil {
 			return works, err
 		}
 		if work.Incoming == nil {
 			continue
 		}
-		known, err := a.isKnown(ctx, work, works)
+		known, err := l.isKnown(ctx, work, works)
 		if err == nil && known {
-			err = errors.Join(work.Close(), a.Workspaces.DropWork(ws, number))
+			err = errors.Join(work.Close(), l.workspaces.DropWork(l.here.Workspace, number))
 		} else {
 			works = append(works, work)
 		}
@@ -156,42 +173,42 @@ func (a *attempt) savedLeft(ctx context.Context, ws workspace.Workspace) (works 
 	return works, nil
 }
 
-// saveLeft saves the work in a kept workspace, if there is some. If its files are not
+// save saves the work in a kept workspace, if there is some. If its files are not
 // those that this session would check out, only commits are taken: files that are missing
 // would look deleted, and those of another commit changed.
-func (a *attempt) saveLeft(ctx context.Context, ws workspace.Workspace, s start) error {
-	host := a.Repository.Host
+func (l *leftovers) save(ctx context.Context, s start) error {
+	host := l.repository.Host
 	_, left, _ := strings.Cut(s.files, ",")
-	tree := git.WorkTree{Paths: a.Repository.Checkout.Paths, LeftOut: git.LeftOut(strings.Split(left, ",")), LFS: a.Repository.LFS != nil}
-	command := host.Harvest(s.from.Start, a.temp, tree)
+	tree := git.WorkTree{Paths: l.repository.Checkout.Paths, LeftOut: git.LeftOut(strings.Split(left, ",")), LFS: l.repository.LFS != nil}
+	command := host.Harvest(s.from.Start, l.here.room, tree)
 	if s.files != filesOf(tree) {
 		if s.files != filling {
-			a.warn("changes that the last session did not commit were not taken along", errors.New("repository.paths or repository.lfs has changed"))
+			l.warn("changes that the last session did not commit were not taken along", errors.New("repository.paths or repository.lfs has changed"))
 		}
-		command = host.HarvestCommits(s.from.Start, a.temp)
+		command = host.HarvestCommits(s.from.Start, l.here.room)
 	}
-	if _, err := a.Workspaces.Seal(ws); err != nil { // a sandbox puts an empty file in the place of one that it protects
-		return a.giveUp(ctx, err)
+	if _, err := l.workspaces.Seal(l.here.Workspace); err != nil { // a sandbox puts an empty file in the place of one that it protects
+		return l.giveUp(ctx, err)
 	}
-	_, err := a.Workspaces.SaveWork(ws, func(w io.Writer) error { return a.writeLeft(ctx, w, s, command) })
+	_, err := l.workspaces.SaveWork(l.here.Workspace, func(w io.Writer) error { return l.write(ctx, w, s, command) })
 	if none, isNone := errors.AsType[*git.NothingNewError](err); isNone {
-		a.work.lost = none.Untaken.String()
+		l.lost = none.Untaken.String()
 		return nil
 	}
 	if _, isFile := errors.AsType[*fs.PathError](err); isFile { // the host's own
 		return err
 	}
-	return a.giveUp(ctx, err)
+	return l.giveUp(ctx, err)
 }
 
-// writeLeft takes the work in a kept workspace by a command, and writes it for readLeft:
+// write takes the work in a kept workspace by a command, and writes it for read:
 // where it began, what the command prints, and the objects of Git LFS that it needs.
-func (a *attempt) writeLeft(ctx context.Context, w io.Writer, s start, command git.Command) error {
+func (l *leftovers) write(ctx context.Context, w io.Writer, s start, command git.Command) error {
 	if _, err := io.WriteString(w, s.String()); err != nil {
 		return err
 	}
 	harvest := httputil.NewChunkedWriter(w) // which says where it ends
-	in, err := a.harvestBy(ctx, s.from, command, harvest)
+	in, err := l.harvest(ctx, s.from, command, harvest)
 	if err != nil {
 		return err
 	}
@@ -201,29 +218,29 @@ func (a *attempt) writeLeft(ctx context.Context, w io.Writer, s start, command g
 	return errors.Join(err, in.Close())
 }
 
-// readLeft reads saved work. If the work is not new, or cannot be taken, it deletes the
+// read reads saved work. If the work is not new, or cannot be taken, it deletes the
 // saved work and returns none.
-func (a *attempt) readLeft(ctx context.Context, ws workspace.Workspace, number int) (leftWork, error) {
-	f, err := a.Workspaces.OpenWork(ws, number)
+func (l *leftovers) read(ctx context.Context, number int) (leftWork, error) {
+	f, err := l.workspaces.OpenWork(l.here.Workspace, number)
 	if err != nil {
 		return leftWork{}, err
 	}
 	defer f.Close()
-	work, err := a.parseLeft(ctx, bufio.NewReader(f))
+	work, err := l.parse(ctx, bufio.NewReader(f))
 	work.number = number
 	if err == nil {
 		return work, nil
 	}
 	if !errors.Is(err, git.ErrNothingNew) {
-		if err := a.giveUp(ctx, err); err != nil {
+		if err := l.giveUp(ctx, err); err != nil {
 			return leftWork{}, err
 		}
 	}
-	return leftWork{}, a.Workspaces.DropWork(ws, number)
+	return leftWork{}, l.workspaces.DropWork(l.here.Workspace, number)
 }
 
-// parseLeft takes what writeLeft has written into a quarantine of the store.
-func (a *attempt) parseLeft(ctx context.Context, r *bufio.Reader) (work leftWork, err error) {
+// parse takes what write has written into a quarantine of the store.
+func (l *leftovers) parse(ctx context.Context, r *bufio.Reader) (work leftWork, err error) {
 	line, err := r.ReadString('\n')
 	if err != nil {
 		return work, err
@@ -232,10 +249,10 @@ func (a *attempt) parseLeft(ctx context.Context, r *bufio.Reader) (work leftWork
 	if work.start, ok = parseStart(line); !ok {
 		return work, errors.New("its first line does not say where it began")
 	}
-	if work.Incoming, err = a.Repository.Store.Receive(ctx, httputil.NewChunkedReader(r), work.from); err != nil {
+	if work.Incoming, err = l.repository.Store.Receive(ctx, httputil.NewChunkedReader(r), work.from); err != nil {
 		return work, err
 	}
-	wanted, _, err := a.wantedObjects(ctx, work.Incoming)
+	wanted, _, err := l.wantedObjects(ctx, work.Incoming)
 	if err == nil {
 		err = work.TakeSaved(r, wanted)
 	}
@@ -247,78 +264,78 @@ func (a *attempt) parseLeft(ctx context.Context, r *bufio.Reader) (work leftWork
 
 // giveUp returns the error of work that could not be taken, if it may be taken later.
 // Otherwise it is given up with a warning.
-func (a *attempt) giveUp(ctx context.Context, err error) error {
+func (l *leftovers) giveUp(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
 	if class, _ := classify(err); ctx.Err() != nil || class == schedule.Systemic {
 		return err
 	}
-	a.work.kept = false
-	a.warn("the work that the last session left was not taken along", err)
+	l.kept = false
+	l.warn("the work that the last session left was not taken along", err)
 	return nil
 }
 
 // isKnown reports whether later work, or the branch of the remote, contains all of this
 // work: a session that merged or pushed it was killed before it could note that.
-func (a *attempt) isKnown(ctx context.Context, work leftWork, later []leftWork) (bool, error) {
+func (l *leftovers) isKnown(ctx context.Context, work leftWork, later []leftWork) (bool, error) {
 	tree, _, err := work.TreeAndParents(ctx, work.Tip)
 	if err != nil {
 		return false, err
 	}
-	for _, l := range later {
-		if slices.Contains(l.Commits, work.Tip) {
+	for _, newer := range later {
+		if slices.Contains(newer.Commits, work.Tip) {
 			return true, nil
 		}
-		if same, _, err := l.TreeAndParents(ctx, l.Tip); err != nil || same == tree {
+		if same, _, err := newer.TreeAndParents(ctx, newer.Tip); err != nil || same == tree {
 			return true, err
 		}
 	}
-	if a.continues(work) {
+	if l.continues(work) {
 		return false, nil
 	}
-	pushed, _, err := work.TreeAndParents(ctx, a.Repository.Checkout.Pushed)
+	pushed, _, err := work.TreeAndParents(ctx, l.repository.Checkout.Pushed)
 	return pushed == tree, err
 }
 
 // continues reports whether the session can go on where work ends: nobody else has moved
 // the branch.
-func (a *attempt) continues(work leftWork) bool {
-	pushed := a.Repository.Checkout.Pushed
+func (l *leftovers) continues(work leftWork) bool {
+	pushed := l.repository.Checkout.Pushed
 	return pushed.IsZero() || pushed == work.from.Start || pushed == work.head
 }
 
 // endAside is called at the end of a session that had work of earlier sessions on
 // branches of their own. If the session ended well, that work is dropped, because its
 // agent could have merged it. Otherwise the work is kept for the next session.
-func (a *attempt) endAside(well bool) {
+func (l *leftovers) endAside(well bool) {
 	var err error
 	switch {
-	case len(a.work.aside) == 0:
+	case len(l.aside) == 0:
 	case well:
-		for _, aside := range a.work.aside {
-			err = errors.Join(err, a.Workspaces.DropWork(a.work.ws, aside.number))
+		for _, aside := range l.aside {
+			err = errors.Join(err, l.workspaces.DropWork(l.here.Workspace, aside.number))
 		}
 		if err != nil {
-			a.warn("the next session has work again that this one did not need", err)
+			l.warn("the next session has work again that this one did not need", err)
 		}
 	default:
-		a.warn("work of an earlier session was not merged", errors.New("it stays beside the workspace, for the next session"))
+		l.warn("work of an earlier session was not merged", errors.New("it stays beside the workspace, for the next session"))
 	}
 }
 
 // dropAside deletes the saved work that stands aside and ends in one of these
 // commits.
-func (a *attempt) dropAside(commits []git.ObjectID) error {
+func (l *leftovers) dropAside(commits []git.ObjectID) error {
 	var numbers []int
-	a.work.aside = slices.DeleteFunc(a.work.aside, func(aside savedWork) bool {
+	l.aside = slices.DeleteFunc(l.aside, func(aside savedWork) bool {
 		merged := slices.Contains(commits, aside.tip)
 		if merged {
 			numbers = append(numbers, aside.number)
 		}
 		return merged
 	})
-	return a.Workspaces.DropWork(a.work.ws, numbers...)
+	return l.workspaces.DropWork(l.here.Workspace, numbers...)
 }
 
 func closeAll(works []leftWork) (err error) {

@@ -13,13 +13,13 @@ const (
 )
 
 // networks returns the networks of programs of the host that have hosts, by their names. The
-// others have the network of the agent.
-func (a *attempt) networks() map[string]codex.Network {
+// others have the network of the agent. preparing says that setup.run runs on the base.
+func networks(r *Repository, hooks codex.Network, preparing bool) map[string]codex.Network {
 	all := map[string]codex.Network{}
-	if a.Repository != nil && !a.Repository.TrustedHooks && len(a.HookNetwork.Hosts) > 0 {
-		all[hooksNetwork] = a.HookNetwork
+	if r != nil && !r.TrustedHooks && len(hooks.Hosts) > 0 {
+		all[hooksNetwork] = hooks
 	}
-	if s := a.setup(); s != nil && len(s.Network.Hosts) > 0 && (a.preparing || s.Online) {
+	if s := r.setup(); s != nil && len(s.Network.Hosts) > 0 && (preparing || s.Online) {
 		all[setupNetwork] = s.Network
 	}
 	return all
@@ -34,13 +34,13 @@ var withoutNetwork = []string{
 }
 
 // networkAdvice returns the advice for a hook that failed because it reached no host, by the
-// end of its output; empty for another failure.
-func (a *attempt) networkAdvice(output string) string {
+// end of its output; empty for another failure. has says that hooks have a network of their own.
+func networkAdvice(output string, has bool) string {
 	output = strings.ToLower(output)
 	for _, text := range withoutNetwork {
 		if strings.Contains(output, text) {
 			advice := "name the hosts that it fetches from in hooks.network"
-			if set := ecosystem(output); set != "" && len(a.HookNetwork.Hosts) == 0 {
+			if set := ecosystem(output); set != "" && !has {
 				advice = "write `network: [" + set + "]` in the section hooks"
 			}
 			return "it runs in the sandbox, without a network for that: " + advice

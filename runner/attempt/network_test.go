@@ -37,12 +37,11 @@ func TestAHookThatReachesNoHostSaysWhichLineIsMissing(t *testing.T) {
 		"make: *** No rule to make target 'deps'":                                                                                               "",
 		"npm error Missing script: \"build\"":                                                                                                   "",
 	} {
-		if got := (&attempt{}).networkAdvice(output); got != want {
+		if got := networkAdvice(output, false); got != want {
 			t.Errorf("%s: %q, want %q", output, got, want)
 		}
 	}
-	some := attempt{Job: Job{HookNetwork: codex.Network{Hosts: []string{"pypi.org"}}}}
-	if got := some.networkAdvice("npm error CONNECT tunnel failed, response 403"); got != advice {
+	if got := networkAdvice("npm error CONNECT tunnel failed, response 403", true); got != advice {
 		t.Errorf("beside other hosts: %q", got)
 	}
 	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")

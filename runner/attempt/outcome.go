@@ -39,11 +39,11 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	if o.Class != schedule.Done && !stopped && a.turns > 0 {
 		a.reread(context.WithoutCancel(ctx))
 	}
-	o.Issue, o.Gone, o.Warnings = a.issue, a.gone, append(a.warnings, a.work.warnings...)
-	if inside := a.work.leftInside(); inside != "" {
+	o.Issue, o.Gone, o.Warnings = a.issue.now, a.issue.gone, append(a.warnings, a.publication.failures...)
+	if inside := a.publication.leftInside(); inside != "" {
 		o.Warnings = append(o.Warnings, strings.TrimSpace(inside))
 	}
-	if left := a.work.leftOut(); left != "" {
+	if left := a.publication.leftOut(); left != "" {
 		o.Warnings = append(o.Warnings, a.brief(left))
 	}
 	if warning := a.blocked.warning(); warning != "" {
@@ -52,16 +52,16 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	if a.Repository != nil {
 		o.Blocked = a.brief(a.blocked.text())
 	}
-	o.Delivered, o.Refused = a.work.delivered, a.reasons(a.work.refused)
+	o.Delivered, o.Refused = a.publication.delivered, a.reasons(a.publication.refused)
 	if !a.conversation.replied {
 		o.Said = a.Redact(a.said)
 	}
 	switch o.Class {
 	case schedule.Transient, schedule.Stopped, schedule.Systemic: // it says nothing of the work
-		o.Unsettled = a.work.unsettled
+		o.Unsettled = a.publication.unsettled
 	}
-	o.LeftOut = a.brief(a.work.untaken.String())
-	if now := a.issue; now != nil && (now.State != a.Issue.State || !now.UpdatedAt.Equal(a.Issue.UpdatedAt)) {
+	o.LeftOut = a.brief(a.publication.untaken.String())
+	if a.issue.hasMoved() {
 		o.Idle = false
 	}
 	return o

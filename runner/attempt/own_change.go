@@ -2,8 +2,13 @@ package attempt
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"sync"
 
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/internal/defuse"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -42,29 +47,109 @@ func (o *OwnChange) During(call func() (left *tracker.Issue, changed bool)) {
 	}
 }
 
-// callTracker returns the result of a tool of the tracker. If that may have changed the issue,
+// sessionIssue is the issue of a session, as it was given and as the session reads it again.
+type sessionIssue struct {
+	given    tracker.Issue
+	tracker  tracker.Adapter
+	anyState bool       // Job.Policy has sessions on issues in every state
+	own      *OwnChange // never nil
+
+	now  *tracker.Issue // as read after the latest turn; nil when it could not be read
+	gone bool           // whether that read found that the issue is no longer visible
+}
+
+// reread reads the issue after a turn.
+func (s *sessionIssue) reread(ctx context.Context) error {
+	var err error
+	s.own.During(func() (*tracker.Issue, bool) { // the session ends by itself if the issue has moved on
+		s.now, err = s.read(ctx)
+		return s.now, s.now != nil
+	})
+	s.gone = err == nil && s.now == nil
+	return err
+}
+
+// hasMoved reports whether the issue is another than was given.
+func (s *sessionIssue) hasMoved() bool {
+	return s.now != nil && (s.now.State != s.given.State || !s.now.UpdatedAt.Equal(s.given.UpdatedAt))
+}
+
+// call returns the result of a tool of the tracker. If that may have changed the issue,
 // it reads it again. After a failed read a poll can stop the session.
-func (a *attempt) callTracker(ctx context.Context, tool tracker.Tool, arguments []byte) (result tracker.ToolResult) {
-	a.own.During(func() (*tracker.Issue, bool) {
-		if result = tool.Call(ctx, a.Issue, arguments); !result.Wrote {
+func (s *sessionIssue) call(ctx context.Context, tool tracker.Tool, arguments []byte) (result tracker.ToolResult) {
+	s.own.During(func() (*tracker.Issue, bool) {
+		if result = tool.Call(ctx, s.given, arguments); !result.Wrote {
 			return nil, false
 		}
-		left, _ := a.readIssue(ctx)
+		left, _ := s.read(ctx)
 		return left, true
 	})
 	return result
 }
 
-// readIssue returns the issue as it is now; nil if the tracker no longer shows it.
-func (a *attempt) readIssue(ctx context.Context) (*tracker.Issue, error) {
+// read returns the issue as it is now; nil if the tracker no longer shows it.
+func (s *sessionIssue) read(ctx context.Context) (*tracker.Issue, error) {
 	ctx, cancel := context.WithTimeout(ctx, rereadTime)
 	defer cancel()
-	if a.Policy.AnyState {
+	if s.anyState {
 		ctx = tracker.WithFeedback(ctx)
 	}
-	issues, err := a.Tracker.IssuesByID(ctx, []tracker.ID{a.Issue.ID})
+	issues, err := s.tracker.IssuesByID(ctx, []tracker.ID{s.given.ID})
 	if err != nil || len(issues) == 0 {
 		return nil, err
 	}
 	return &issues[0], nil
+}
+
+// tools returns the tracker's tools, bound to the issue of the session.
+func (s *sessionIssue) tools(redact func(string) string) []codex.Tool {
+	tools := make([]codex.Tool, 0, len(s.tracker.Tools))
+	for _, tool := range s.tracker.Tools {
+		tools = append(tools, codex.Tool{
+			Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema, Timeout: tool.Timeout,
+			Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
+				if holdsSecret(arguments, redact) {
+					return "the arguments hold a secret of this run, or what looks like one: nothing was sent. Leave it out", false
+				}
+				result := s.call(ctx, tool, arguments)
+				return redact(result.Text), result.OK
+			},
+		})
+	}
+	return tools
+}
+
+// holdsSecret reports whether a text in the arguments of a tool holds a secret, before or
+// after it is made harmless. The second check is needed because that removes characters
+// that may be inside a secret.
+func holdsSecret(arguments json.RawMessage, redact func(string) string) bool {
+	var value any
+	if json.Unmarshal(arguments, &value) != nil {
+		return false // the tool refuses it
+	}
+	return anyText(value, func(s string) bool {
+		for _, sent := range []string{s, defuse.Body(s), text.Lines(s)} {
+			if redact(sent) != sent {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// anyText reports whether is does so for a text in a value of JSON, names included.
+func anyText(value any, is func(string) bool) bool {
+	switch v := value.(type) {
+	case string:
+		return is(v)
+	case []any:
+		return slices.ContainsFunc(v, func(one any) bool { return anyText(one, is) })
+	case map[string]any:
+		for name, one := range v {
+			if is(name) || anyText(one, is) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -22,10 +22,10 @@ func Preflight(ctx context.Context, job Job) (version string, err error) {
 	}
 	defer a.Workspaces.Release(ws)
 	defer a.cleanDirs()
-	if err := a.prepareDirs(); err != nil {
+	if err := a.dirs.make(a.Thread); err != nil {
 		return "", err
 	}
-	process, options, err := a.start(ctx, ws)
+	process, options, err := a.start(ctx, ws, false)
 	if err != nil {
 		return "", err
 	}

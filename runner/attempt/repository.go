@@ -1,25 +1,17 @@
 package attempt
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/prompt"
-	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
-
-// checkoutTime bounds each command that fills a workspace.
-const checkoutTime = 10 * time.Minute
 
 // Errors of Repository.Deliver and Settle. Those of package git need no mark.
 var (
@@ -112,24 +104,31 @@ func (e *RefusedError) Error() string {
 // Unwrap returns [git.ErrRefused].
 func (e *RefusedError) Unwrap() error { return git.ErrRefused }
 
-// delivers reports whether the work is taken from the workspace.
-func (a *attempt) delivers() bool { return a.Repository != nil && a.Repository.Deliver != nil }
+// delivers reports whether the work is taken from the workspace. A nil Repository does not.
+func (r *Repository) delivers() bool { return r != nil && r.Deliver != nil }
+
+// setup returns the preparation of the project; nil for a project that is not prepared.
+func (r *Repository) setup() *Setup {
+	if r == nil || r.Setup == nil || r.Setup.Run == "" {
+		return nil
+	}
+	return r.Setup
+}
 
 // runInRepository runs the agent in a workspace of Job.Repository. A new workspace that
 // was not filled, and a kept one that cannot be, are removed: the next attempt begins
 // with a new one.
 func (a *attempt) runInRepository(ctx context.Context, ws workspace.Workspace, template *prompt.Template) error {
-	a.work.ws, a.work.began, a.work.publishing = ws, time.Now(), make(chan struct{}, 1)
-	a.work.unfilled = ws.CreatedNow
+	a.filler.unfilled = ws.CreatedNow
 	run := a.runWithSandboxedHooks
 	if a.Repository.TrustedHooks {
 		run = a.runWithTrustedHooks
 	}
-	err := a.findPack(ctx, ws)
+	err := a.preparation.find(ctx, func(key setup.Key) error { return a.prepareProject(ctx, ws, key) })
 	if err == nil {
 		err = run(ctx, ws, template)
 	}
-	if !a.work.unfilled {
+	if !a.filler.unfilled {
 		return err
 	}
 	rest, cancel := a.restOf(ctx)
@@ -142,12 +141,12 @@ func (a *attempt) runInRepository(ctx context.Context, ws workspace.Workspace, t
 // has no thread yet, so nothing of the agent runs.
 func (a *attempt) runWithSandboxedHooks(ctx context.Context, ws workspace.Workspace, template *prompt.Template) error {
 	hooks := a.Repository.Hooks
-	return a.runAgent(ctx, ws, codex.Connect, func(session *codex.Session) error {
-		if err := a.fill(ctx, session, ws); err != nil {
+	return a.runAgent(ctx, ws, codex.Connect, func() error {
+		if err := a.filler.fill(ctx, a.awaitPreflight); err != nil {
 			return err
 		}
 		if ws.CreatedNow {
-			err := a.sandboxedHook(ctx, session, "", "after_create", hooks.AfterCreate)
+			err := a.sandbox.hook(ctx, a.sandbox.here, "after_create", hooks.AfterCreate)
 			if err == nil {
 				err = a.finishWorkspace(ws)
 			}
@@ -155,10 +154,10 @@ func (a *attempt) runWithSandboxedHooks(ctx context.Context, ws workspace.Worksp
 				return err
 			}
 		}
-		if err := a.sandboxedHook(ctx, session, "", "before_run", hooks.BeforeRun); err != nil {
+		if err := a.sandbox.hook(ctx, a.sandbox.here, "before_run", hooks.BeforeRun); err != nil {
 			return err
 		}
-		return a.runThread(ctx, session, ws, template)
+		return a.runThread(ctx, ws, template)
 	})
 }
 
@@ -166,7 +165,7 @@ func (a *attempt) runWithSandboxedHooks(ctx context.Context, ws workspace.Worksp
 // hooks run, and after_run runs when that of the turns has ended: a hook outside the
 // sandbox never runs beside the agent, except in the folder of a check (verify.go).
 func (a *attempt) runWithTrustedHooks(ctx context.Context, ws workspace.Workspace, template *prompt.Template) error {
-	err := a.runAgent(ctx, ws, codex.Connect, func(session *codex.Session) error { return a.fill(ctx, session, ws) })
+	err := a.runAgent(ctx, ws, codex.Connect, func() error { return a.filler.fill(ctx, a.awaitPreflight) })
 	if err != nil {
 		return err
 	}
@@ -183,240 +182,65 @@ func (a *attempt) runWithTrustedHooks(ctx context.Context, ws workspace.Workspac
 	if err := a.beforeRun(ctx, ws); err != nil {
 		return err
 	}
-	return a.runAgent(ctx, ws, codex.Connect, func(session *codex.Session) error {
-		a.work.session = session
-		err := a.seal(ws)
+	return a.runAgent(ctx, ws, codex.Connect, func() error {
+		err := a.filler.seal(ws)
 		if err == nil {
-			err = a.takePack(ctx, "", a.sessionHome())
+			err = a.preparation.take(ctx, a.sandbox.here, a.sandbox.here.home())
 		}
 		if err != nil {
 			return err
 		}
-		return a.runThread(ctx, session, ws, template)
+		return a.runThread(ctx, ws, template)
 	})
 }
 
 // finishWorkspace records that a new workspace is filled.
 func (a *attempt) finishWorkspace(ws workspace.Workspace) error {
 	err := a.Workspaces.Finish(ws)
-	a.work.unfilled = err != nil
+	a.filler.unfilled = err != nil
 	return err
 }
 
 // runThread opens the thread, runs the turns and delivers the work.
-func (a *attempt) runThread(ctx context.Context, session *codex.Session, ws workspace.Workspace, template *prompt.Template) error {
-	a.work.session = session
-	prompts, err := a.prompts(template, a.work.kept) // only now it is known what the workspace has
+func (a *attempt) runThread(ctx context.Context, ws workspace.Workspace, template *prompt.Template) error {
+	prompts, err := a.prompts(template, a.leftovers.kept) // only now it is known what the workspace has
 	if err == nil {
-		err = session.OpenThread(ctx)
+		err = a.sandbox.session.OpenThread(ctx)
 	}
 	if err == nil {
-		err = a.awaitPreflight(ctx, session)
+		err = a.awaitPreflight(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	before := ""
-	if !a.delivers() {
+	if !a.Repository.delivers() {
 		before = a.fingerprint(ctx, ws)
 	}
-	err = a.runTurns(ctx, session, prompts.first(session.Resumed()))
-	if !a.delivers() {
+	err = a.runTurns(ctx, prompts.first(a.sandbox.session.Resumed()))
+	if !a.Repository.delivers() {
 		a.changed = before == "" || before != a.fingerprint(context.WithoutCancel(ctx), ws)
 	}
 	settled, taken := false, false
 	if err == nil && len(a.questions) == 0 {
-		settled, err = a.finish(ctx, session)
+		settled, err = a.finish(ctx)
 		taken = err == nil
 	}
 	switch {
-	case a.work.unsettled: // the branch has all of it, and the same again would be refused
+	case a.publication.unsettled: // the branch has all of it, and the same again would be refused
 		taken = true
 	case !settled:
-		taken = a.abandon(ctx, session)
+		taken = a.abandon(ctx)
 	}
-	a.endAside(settled && taken)
-	if !a.delivers() {
+	a.leftovers.endAside(settled && taken)
+	if !a.Repository.delivers() {
 		return err
 	}
-	a.changed = a.work.changed
+	a.changed = a.publication.changed
 	if taken {
 		if err := a.Workspaces.SaveNote(ws, nothingLeft); err != nil {
 			a.warn("the next session continues with work that is published", err)
 		}
 	}
 	return err
-}
-
-// fill gives the workspace a new .git and brings its files to the commit where the work
-// begins. Of a kept workspace only ignored files stay, and the commits of work that was
-// not taken. The session has no thread.
-func (a *attempt) fill(ctx context.Context, session *codex.Session, ws workspace.Workspace) error {
-	a.work.session = session
-	err := session.CanExec(ctx)
-	var checkout git.Checkout
-	if err == nil {
-		checkout, err = a.renewGit(ctx, ws)
-	}
-	if err == nil {
-		err = a.seal(ws)
-	}
-	if err == nil {
-		err = a.awaitPreflight(ctx, session) // the checkout is the first to need the sandbox
-	}
-	if err != nil {
-		return err
-	}
-	var further []git.Command
-	if !ws.CreatedNow || len(checkout.Submodules) > 0 {
-		further = append(further, a.Repository.Host.SubmodulesCommand(checkout.Submodules))
-	}
-	left, err := a.checkOut(ctx, session, "", checkout, further...)
-	if err == nil {
-		err = a.takePrepared(ctx, ws)
-	}
-	if errors.Is(err, errCheckout) {
-		a.work.unfilled = true // what the agent left there may be in the way
-		err = fmt.Errorf("%w; the workspace is removed, and the next attempt makes a new one", err)
-	}
-	if err != nil {
-		return fmt.Errorf("fill workspace %s: %w", ws.Path, err)
-	}
-	a.work.checkout = checkout
-	a.work.tree = git.WorkTree{Paths: checkout.Paths, LeftOut: left, LFS: checkout.Objects != nil}
-	if err := a.saveStart(git.ObjectID{}, filesOf(a.work.tree)); err != nil || a.work.head.number == 0 {
-		return err
-	}
-	return a.Workspaces.DropWork(ws, a.work.head.number)
-}
-
-// checkOut brings the files of a folder with a new .git to the commit of a checkout, by
-// commands in the sandbox, and runs further ones after them. An empty folder is the
-// workspace; see execIn. It returns the folders that are left out.
-func (a *attempt) checkOut(ctx context.Context, session *codex.Session, folder string, c git.Checkout, further ...git.Command) ([]string, error) {
-	doing := "filling the workspace"
-	if folder != "" {
-		doing = "preparing the folder in which the work is checked"
-	}
-	var printed bytes.Buffer
-	for _, command := range append(a.Repository.Host.CheckoutCommands(c), further...) {
-		result, err := session.Exec(ctx, execIn(folder, codex.Exec{
-			Argv: command.Args, Doing: doing, Env: command.Env, Timeout: checkoutTime, MaxOutput: maxProgramOutput, Stdout: &printed,
-		}))
-		if err == nil && result.ExitCode != 0 {
-			err = fmt.Errorf("%w with exit status %d: %s", errCheckout, result.ExitCode, a.brief(result.Stderr))
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return git.LeftOut(strings.Fields(printed.String())), nil
-}
-
-// seal prepares the .git of the host for the agent.
-func (a *attempt) seal(ws workspace.Workspace) error {
-	isRepository, err := a.Workspaces.Seal(ws)
-	if err == nil && !isRepository {
-		err = fmt.Errorf("workspace %s: %w: its new .git is gone: find out what else writes there", ws.Path, workspace.ErrUnsafe)
-	}
-	return err
-}
-
-// renewGit gives the workspace a new .git: with what the last session left, if that
-// was not taken, else with what the remote has. It returns what is to be checked out.
-func (a *attempt) renewGit(ctx context.Context, ws workspace.Workspace) (git.Checkout, error) {
-	checkout, store := a.Repository.Checkout, a.Repository.Store
-	works, err := a.leftover(ctx, ws)
-	if err != nil {
-		return checkout, err
-	}
-	defer closeAll(works)
-	checkout.ReadOnly, err = store.ReadOnly(ctx, nil, checkout.Head, checkout.BaseHead, checkout.Pushed)
-	for _, work := range works {
-		a.work.lost = cmp.Or(a.work.lost, work.Untaken.String())
-		if err == nil && !checkout.ReadOnly {
-			checkout.ReadOnly, err = store.ReadOnly(ctx, work.Incoming, work.Tip)
-		}
-		saved := savedWork{work.number, work.Tip}
-		if a.work.head.number > 0 || !a.continues(work) {
-			a.work.aside, checkout.Aside = append(a.work.aside, saved), append(checkout.Aside, work.Tip)
-			continue
-		}
-		a.work.head, checkout.Head = saved, work.Tip
-		if checkout.Pushed.IsZero() { // the base may have moved, without the work
-			a.work.start = work.from.Start
-		}
-	}
-	if err == nil {
-		checkout.Objects, err = a.objects(ctx)
-	}
-	if err == nil {
-		err = a.findSubmodules(ctx)
-		checkout.Submodules, checkout.Exclude = a.work.submodules, a.keptPaths()
-	}
-	if err == nil {
-		err = a.saveStart(git.ObjectID{}, replacing)
-	}
-	if err != nil {
-		return checkout, err
-	}
-	err = a.Workspaces.ReplaceGit(ws, func(folder *os.Root) error {
-		err := store.Populate(ctx, folder, checkout)
-		if err == nil {
-			err = a.stagePack(folder, setup.Places{Work: ws.Path, Home: a.sessionHome()}, a.needsPack(ws))
-		}
-		for _, work := range works {
-			if err == nil {
-				err = work.CopyPacks(ctx, folder)
-			}
-		}
-		return err
-	})
-	if err == nil {
-		err = a.saveStart(git.ObjectID{}, filling)
-	}
-	return checkout, err
-}
-
-// errCheckout: git could not fill a workspace.
-var errCheckout = errors.New("checkout_failed")
-
-// abandon saves what can be saved of a session that did not end well: it runs after_run,
-// unless that ran, and publishes the work as unproven, unless the issue is no longer
-// ours or there is no time. What ended the session is its outcome, so failures are
-// warnings. It reports whether nothing is left to publish.
-func (a *attempt) abandon(ctx context.Context, session *codex.Session) (taken bool) {
-	a.enter(schedule.StatusFinishing)
-	rest, cancel := a.restOf(ctx)
-	defer cancel()
-	if err := session.CleanTerminals(rest); err != nil {
-		a.warn("the work was not taken from the workspace", err)
-		return false
-	}
-	if !a.work.hooked {
-		a.sandboxedAfterRun(rest, session)
-	}
-	if !a.delivers() || ctx.Err() != nil && !isWanted(context.Cause(ctx)) {
-		return false
-	}
-	err := a.publish(rest, untested)
-	if err != nil && !errors.Is(err, git.ErrNothingNew) {
-		a.warn("the work of the session was not published", err)
-		return false
-	}
-	return true
-}
-
-// isWanted reports whether the work of a session that was stopped for a cause is still
-// wanted from it, and whether there is time to publish it.
-func isWanted(cause error) bool {
-	var stop schedule.StopError
-	if !errors.As(cause, &stop) {
-		return false
-	}
-	switch schedule.Reason(stop) {
-	case schedule.DeadlineReached, schedule.Stalled, schedule.IssueBudget, schedule.TickBudget, schedule.DayBudget:
-		return true
-	}
-	return false
 }

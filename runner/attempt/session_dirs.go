@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -85,48 +84,64 @@ func changedSince(path string, since time.Time) bool {
 	return changed
 }
 
-// prepareDirs makes the folders of the session: a temporary one that the agent may write
-// and, with a key, a Codex home. It first removes what an earlier session left, except
-// the thread that is to be resumed.
-func (a *attempt) prepareDirs() error {
-	if a.SessionDir == "" {
-		if a.Account.Key != "" || a.Repository != nil {
+// sessionDirs are the folders of a session that belong to no workspace.
+type sessionDirs struct {
+	rooms
+	all      string // Job.SessionDir, which holds them, without links once they are made
+	account  Account
+	loopback bool
+	key      string // of the issue's workspace, by which they are named
+	suffix   string // ends the name of the Codex home; empty for that of the issue
+	required bool   // whether the session cannot do without them
+
+	home, temp string            // the session's own Codex home and temporary folder; empty for none
+	bubblewrap *codex.Bubblewrap // of the session; nil for none
+	sockets    sockets
+}
+
+// make makes the folders: a temporary one that the agent may write and, with a key, a Codex
+// home. It first removes what an earlier session left, except the thread that is to be
+// resumed.
+func (d *sessionDirs) make(thread string) error {
+	if d.all == "" {
+		if d.account.Key != "" || d.required {
 			return errors.New("an API key or a repository needs a folder for the sessions' own files, and none is given")
 		}
 		return nil
 	}
-	err := os.MkdirAll(a.SessionDir, 0o700)
+	err := os.MkdirAll(d.all, 0o700)
 	if err == nil { // a sandbox cannot mount a link
-		a.SessionDir, err = filepath.EvalSymlinks(a.SessionDir)
+		d.all, err = filepath.EvalSymlinks(d.all)
 	}
 	if err != nil {
 		return fmt.Errorf("make the folder of the sessions: %w", err)
 	}
-	key := workspace.Key(a.Issue.Identifier)
-	a.temp = filepath.Join(tempsDir(a.SessionDir), key)
-	sandbox := filepath.Join(sandboxesDir(a.SessionDir), key)
-	if err := errors.Join(forceRemoveAll(a.temp), os.MkdirAll(a.temp, 0o700), forceRemoveAll(sandbox)); err != nil {
+	d.temp = filepath.Join(tempsDir(d.all), d.key)
+	sandbox := filepath.Join(sandboxesDir(d.all), d.key)
+	if err := errors.Join(forceRemoveAll(d.temp), os.MkdirAll(d.temp, 0o700), forceRemoveAll(sandbox)); err != nil {
 		return fmt.Errorf("make the agent's temporary folder: %w", err)
 	}
-	if a.bubblewrap, err = codex.MakeBubblewrap(sandbox); err != nil {
+	if d.bubblewrap, err = codex.MakeBubblewrap(sandbox); err != nil {
 		return err
 	}
-	if err := a.makeRoom(); err != nil {
+	root, err := os.OpenRoot(d.temp)
+	if err != nil {
+		return fmt.Errorf("make the agent's room: %w", err)
+	}
+	defer root.Close()
+	if err := d.room(d.temp, d.network).Make(root, codex.ShellStart()); err != nil {
 		return err
 	}
-	if a.Account.Key == "" {
+	if d.account.Key == "" {
 		return nil
 	}
-	a.home = filepath.Join(homesDir(a.SessionDir), key)
-	if a.visiting {
-		a.home += visitorSuffix
-	}
-	err = os.MkdirAll(a.home, 0o700)
+	d.home = filepath.Join(homesDir(d.all), d.key) + d.suffix
+	err = os.MkdirAll(d.home, 0o700)
 	if err == nil {
-		err = cleanHome(a.home, a.Thread)
+		err = cleanHome(d.home, thread)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(a.home, "config.toml"), []byte(a.Account.config(a.Loopback)), 0o600)
+		err = os.WriteFile(filepath.Join(d.home, "config.toml"), []byte(d.account.config(d.loopback)), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("make a Codex home: %w", err)
@@ -134,62 +149,12 @@ func (a *attempt) prepareDirs() error {
 	return nil
 }
 
-// roomIn returns the room in a folder, for commands in a network.
-func (a *attempt) roomIn(folder string, network codex.Network) room.Room {
-	return room.Room{Dir: folder, Lookup: a.Lookup, Network: len(network.Hosts) > 0}
-}
-
-// makeRoom makes the room of the session.
-func (a *attempt) makeRoom() error {
-	root, err := os.OpenRoot(a.temp)
-	if err != nil {
-		return fmt.Errorf("make the agent's room: %w", err)
-	}
-	defer root.Close()
-	return a.roomIn(a.temp, a.Network).Make(root, codex.ShellStart())
-}
-
-// roomVariables returns the variables of the room in a folder, by their names, for commands in
-// a network; none if the session has no folder of its own. TMPDIR is not among them: see
-// [room.Room.Make].
-func (a *attempt) roomVariables(folder string, network codex.Network) map[string]string {
-	set := map[string]string{}
-	if a.temp == "" {
-		return set
-	}
-	for _, v := range without(a.roomIn(folder, network).Variables(), a.Codex.Env) {
-		if v.Name != "TMPDIR" {
-			set[v.Name] = v.Value
-		}
-	}
-	return set
-}
-
-// roomEnv returns the same as assignments.
-func (a *attempt) roomEnv(folder string, network codex.Network) (env []string) {
-	for name, value := range a.roomVariables(folder, network) {
-		env = append(env, name+"="+value)
-	}
-	return env
-}
-
-// RoomVariables returns the variables of the agent's commands in a room, with the reasons.
-// kept are those of codex.env.
-func RoomVariables(r room.Room, kept []string) []room.Variable {
-	return without(r.Variables(), kept)
-}
-
-// without returns the variables whose names are not kept.
-func without(variables []room.Variable, kept []string) []room.Variable {
-	return slices.DeleteFunc(variables, func(v room.Variable) bool { return slices.Contains(kept, v.Name) })
-}
-
 // saveProfile adds the agent's permission profile to the config.toml of the session's
 // Codex home. It is added later because the rules depend on where the programs of the
 // running agent are. Codex reads the file again when it needs it.
-func (a *attempt) saveProfile(lines string) error {
-	path := filepath.Join(a.home, "config.toml")
-	err := os.WriteFile(path+".new", []byte(lines+a.Account.config(a.Loopback)), 0o600)
+func (d *sessionDirs) saveProfile(lines string) error {
+	path := filepath.Join(d.home, "config.toml")
+	err := os.WriteFile(path+".new", []byte(lines+d.account.config(d.loopback)), 0o600)
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
@@ -202,52 +167,56 @@ func (a *attempt) saveProfile(lines string) error {
 // shareTmp gives the commands a /tmp of their own, in which they see the entries of this
 // machine's that the permission profile, PATH, the running programs (all in paths) and the
 // variables of the agent's process name.
-func (a *attempt) shareTmp(paths []string) {
-	if a.bubblewrap == nil {
-		return
+func (d *sessionDirs) shareTmp(paths, environment []string) error {
+	if d.bubblewrap == nil {
+		return nil
 	}
-	for _, variable := range a.Workspaces.Environment(a.Codex.Env) {
+	for _, variable := range environment {
 		if name, value, _ := strings.Cut(variable, "="); name != "TMPDIR" {
 			paths = append(paths, filepath.SplitList(value)...)
 		}
 	}
-	if err := a.bubblewrap.Share(paths); err != nil {
-		a.warn("commands cannot write /tmp", err)
+	return d.bubblewrap.Share(paths)
+}
+
+// renewCheckTmp empties the /tmp of the commands that check work.
+func (d *sessionDirs) renewCheckTmp() error {
+	err := forceRemoveAll(d.bubblewrap.CheckTmp())
+	if err == nil {
+		err = d.bubblewrap.RenewCheckTmp()
 	}
+	return err
 }
 
 // environment returns the environment of the agent's process besides the plain variables.
 // TMPDIR is also where Codex keeps notes of what its sandboxes mount; it hides them
 // from the agent itself.
-func (a *attempt) environment() []string {
-	env := slices.Clone(a.Codex.Env)
-	if a.temp != "" {
-		env = append(env, "TMPDIR="+a.temp)
+func (d *sessionDirs) environment() []string {
+	env := slices.Clone(d.kept)
+	if d.temp != "" {
+		env = append(env, "TMPDIR="+d.temp)
 	}
-	if a.home != "" {
-		env = append(env, "CODEX_HOME="+a.home)
+	if d.home != "" {
+		env = append(env, "CODEX_HOME="+d.home)
 	}
 	return env
 }
 
-// cleanDirs removes what the session leaves, except the rollout of its thread.
-func (a *attempt) cleanDirs() {
-	if a.sockets.stop != nil {
-		a.sockets.stop()
+// clean removes what the session leaves, except the rollout of its thread.
+func (d *sessionDirs) clean(thread string) (err error) {
+	if d.sockets.stop != nil {
+		d.sockets.stop()
 	}
-	var err error
-	if a.temp != "" {
-		err = forceRemoveAll(a.temp)
+	if d.temp != "" {
+		err = forceRemoveAll(d.temp)
 	}
-	if a.bubblewrap != nil {
-		err = errors.Join(err, forceRemoveAll(a.bubblewrap.Dir))
+	if d.bubblewrap != nil {
+		err = errors.Join(err, forceRemoveAll(d.bubblewrap.Dir))
 	}
-	if a.home != "" {
-		err = errors.Join(err, cleanHome(a.home, cmp.Or(a.thread, a.Thread)))
+	if d.home != "" {
+		err = errors.Join(err, cleanHome(d.home, thread))
 	}
-	if err != nil {
-		a.warn("files of the session were not removed", err)
-	}
+	return err
 }
 
 // config returns the config.toml of the session's Codex home. The key is not in it:
@@ -276,7 +245,7 @@ shell_snapshot = false
 `, cmp.Or(acc.BaseURL, defaultBaseURL), loopback)
 }
 
-// madeForSessions is the first line of config.toml in each home that prepareDirs makes. The
+// madeForSessions is the first line of config.toml in each home that sessionDirs makes. The
 // lines of the permission profile stand before it.
 const madeForSessions = "# Made for the sessions of one issue, and removed with its workspace."
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,6 @@ import (
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/runner/setup"
-	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -97,103 +97,53 @@ func (p *Preparations) get(ctx context.Context, key setup.Key, prepare func() er
 	return pack, err
 }
 
-// prepared is the preparation that a session works with.
-type prepared struct {
+// preparation gives the preparation of the project to the workspace of a session and to scratch
+// folders.
+type preparation struct {
+	*core
+	*Setup // nil for a project that is not prepared
+
 	pack   *setup.Pack       // nil for none
 	inputs map[string]string // of the base: the objects of setup.inputs by their paths
 }
 
-// sessionHome returns the home of the session's room.
-func (a *attempt) sessionHome() string { return a.roomIn(a.temp, a.Network).Home() }
-
-// scratchHome returns the home of the room in a scratch folder.
-func (a *attempt) scratchHome(folder string) string {
-	return a.roomIn(scratchRoom(folder), codex.Network{}).Home()
-}
-
-// setup returns the preparation of the project; nil for a project that is not.
-func (a *attempt) setup() *Setup {
-	if a.Repository == nil || !a.Repository.isPrepared() {
+// find finds the pack for the base of the session, or has it made.
+func (p *preparation) find(ctx context.Context, prepare func(setup.Key) error) error {
+	if p.Setup == nil {
 		return nil
 	}
-	return a.Repository.Setup
-}
-
-// isPrepared reports whether the project is prepared.
-func (r *Repository) isPrepared() bool { return r.Setup != nil && r.Setup.Run != "" }
-
-// Prepare makes the pack for the base of a job's repository, as the first session of a tick does,
-// also if there is one and again is set. It reports the pack, which is closed, and whether it was made now. The
-// workspaces of the job should be a scratch folder and its issue a placeholder.
-func Prepare(ctx context.Context, job Job, again bool) (pack *setup.Pack, made bool, err error) {
-	a := newAttempt(job, func(Update) {})
-	ws, err := a.Workspaces.Begin(ctx, workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier})
-	if err != nil {
-		return nil, false, err
-	}
-	defer a.Workspaces.Release(ws)
-	key, err := a.packKey(ctx)
-	if err == nil && again {
-		if err = a.setup().Preparations.Folder.Remove(key); err != nil {
-			err = setupFailed(err)
-		}
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	pack, err = a.setup().Preparations.get(ctx, key, func() error {
-		made = true
-		return a.prepareProject(ctx, ws, key)
-	})
-	if pack != nil {
-		pack.Close()
-	}
-	for _, warning := range a.warnings {
-		if a.Warn != nil {
-			a.Warn(warning)
-		}
-	}
-	return pack, made, err
-}
-
-// findPack finds the pack for the base of the session, or makes it.
-func (a *attempt) findPack(ctx context.Context, ws workspace.Workspace) error {
-	if a.setup() == nil {
-		return nil
-	}
-	key, err := a.packKey(ctx)
+	key, err := p.key(ctx)
 	if err == nil {
-		a.prepared.pack, err = a.setup().Preparations.get(ctx, key, func() error { return a.prepareProject(ctx, ws, key) })
+		p.pack, err = p.Preparations.get(ctx, key, func() error { return prepare(key) })
 	}
 	return err
 }
 
-// closePack closes the pack of the session.
-func (a *attempt) closePack() {
-	if a.prepared.pack != nil {
-		a.prepared.pack.Close()
+// close closes the pack of the session.
+func (p *preparation) close() {
+	if p.pack != nil {
+		p.pack.Close()
 	}
 }
 
-// packKey returns the key of the pack for the base of the session.
-func (a *attempt) packKey(ctx context.Context) (setup.Key, error) {
-	s := a.setup()
-	store, base := a.Repository.Store, a.Repository.Checkout.BaseHead
-	inputs, err := a.inputs(func(match func(string) bool) (map[string]string, error) { return store.Files(ctx, base, match) })
+// key returns the key of the pack for the base of the session.
+func (p *preparation) key(ctx context.Context) (setup.Key, error) {
+	store, base := p.repository.Store, p.repository.Checkout.BaseHead
+	inputs, err := p.inputsOf(func(match func(string) bool) (map[string]string, error) { return store.Files(ctx, base, match) })
 	if err != nil {
 		return "", err
 	}
-	a.prepared.inputs = inputs
+	p.inputs = inputs
 	recipe := setup.Recipe{
-		Script: s.Run, Hosts: s.Network.Hosts, Env: s.Env, Keep: s.Keep, Inputs: inputs, Tools: setup.Tools(a.Lookup), Private: s.Network.Private, Full: s.Network.Full,
+		Script: p.Run, Hosts: p.Network.Hosts, Env: p.Env, Keep: p.Keep, Inputs: inputs, Tools: setup.Tools(p.lookup), Private: p.Network.Private, Full: p.Network.Full,
 	}
 	return recipe.Key(), nil
 }
 
-// inputs returns the objects of the files that decide whether the script runs again, by their
+// inputsOf returns the objects of the files that decide whether the script runs again, by their
 // paths. list returns those of the files that match.
-func (a *attempt) inputs(list func(match func(path string) bool) (map[string]string, error)) (map[string]string, error) {
-	patterns := a.setup().Inputs
+func (p *preparation) inputsOf(list func(match func(path string) bool) (map[string]string, error)) (map[string]string, error) {
+	patterns := p.Inputs
 	if len(patterns) == 0 {
 		patterns = setup.Manifests
 	}
@@ -212,125 +162,30 @@ func (a *attempt) inputs(list func(match func(path string) bool) (map[string]str
 // anyFile stands for all files of a base that has none of the inputs.
 const anyFile = ""
 
-// prepareProject runs the script and keeps what it made as the pack of a key.
-func (a *attempt) prepareProject(ctx context.Context, ws workspace.Workspace, key setup.Key) (err error) {
-	began := time.Now()
-	folder, err := a.Workspaces.Scratch(ws)
-	if err != nil {
-		return fmt.Errorf("prepare the project: %w", err)
-	}
-	defer func() {
-		err = errors.Join(err, a.Workspaces.RemoveScratch(folder))
-		if ctx.Err() != nil {
-			a.warn("the preparation of the project was not done when the session was stopped, and nothing of it is kept", context.Cause(ctx))
-		}
-	}()
-	b := a.preparer()
-	err = b.runAgent(ctx, folder, codex.Connect, func(session *codex.Session) error {
-		b.work.session = session
-		return b.prepareIn(ctx, folder)
-	})
-	a.warnings = append(a.warnings, b.warnings...)
-	if err != nil {
-		return err
-	}
-	content, err := a.keepPrepared(folder, key)
-	if err == nil {
-		a.logger().InfoContext(ctx, "the project is prepared", "files", content.Files, "bytes", content.Bytes, "took", time.Since(began).Round(time.Millisecond))
-		if err := a.setup().Preparations.Folder.Prune(time.Now()); err != nil {
-			a.warn("old preparations cannot be removed", err)
-		}
-	}
-	return err
-}
-
-// preparer returns the attempt in which the script runs. Its agent process has the variables of
-// setup.env, and passes them to the script alone.
-func (a *attempt) preparer() *attempt {
-	job := a.Job
-	job.Codex.Env = slices.Concat(job.Codex.Env, a.setup().Env)
-	job.Network, job.HookNetwork = codex.Network{}, codex.Network{}
-	repository := *a.Repository
-	repository.Checkout.Head, repository.Checkout.Pushed = repository.Checkout.BaseHead, git.ObjectID{}
-	job.Repository = &repository
-	b := newAttempt(job, a.report)
-	b.preparing = true
-	return b
-}
-
-// prepareIn checks the base out in a folder, runs the script there, and has what it made written
-// to the two tars.
-func (a *attempt) prepareIn(ctx context.Context, folder workspace.Workspace) error {
-	session, s := a.work.session, a.setup()
-	err := session.CanExec(ctx)
-	if err == nil {
-		err = a.awaitPreflight(ctx, session)
-	}
-	if err == nil {
-		err = a.findSubmodules(ctx)
-	}
-	checkout := a.Repository.Checkout
-	checkout.Submodules = a.work.submodules
-	if err == nil {
-		checkout.Objects, err = a.objects(ctx)
-	}
-	if err == nil {
-		err = a.checkOutScratch(ctx, folder, checkout, nil)
-	}
-	if err == nil {
-		err = a.runScript(ctx, runKey, folder.Path, s.Env)
-	}
-	if err != nil {
-		return err
-	}
-	command := a.Repository.Host.KeepCommand(scratchRoom(folder.Path), a.scratchHome(folder.Path), setup.MaxBytes, s.Keep)
-	var changed outputTail
-	result, err := session.Exec(ctx, execIn(folder.Path, codex.Exec{
-		Argv: command.Args, Env: command.Env, Doing: "keeping what the preparation has made", Timeout: checkoutTime, MaxOutput: maxProgramOutput, Stdout: &changed,
-	}))
-	if err == nil && result.ExitCode != 0 {
-		err = setupFailed(fmt.Errorf("what it made cannot be kept: %s", a.brief(result.Stderr)))
-	}
-	if files := text.OneLine(a.Redact(changed.text()), maxHookOutput); err == nil && files != "" {
-		a.warn("setup.run has changed files that git tracks, and these changes are not kept", errors.New(files))
-	}
-	return err
-}
-
 // Keys of WORKFLOW.md whose values are the scripts of setup.
 const (
 	runKey    = "setup.run"
 	updateKey = "setup.update"
 )
 
-// runScript runs the script of a key in a folder; an empty one is the workspace. It has the network
+// runScript runs the script of a key in a place. It has the network
 // of setup if the session has one, and variables are those that it sees besides the plain ones. The
 // error of a script that fails is a [*scriptError].
-func (a *attempt) runScript(ctx context.Context, key, folder string, variables []string) error {
-	began, s := time.Now(), a.setup()
-	script := s.Run
+func (p *preparation) runScript(ctx context.Context, at place, key string, variables []string) error {
+	began, text := time.Now(), p.Run
 	if key == updateKey {
-		script = s.Update
+		text = p.Update
 	}
-	code, output, err := a.shell(ctx, a.work.session, folder, "preparing the project ("+key+")", script, setupNetwork, s.Timeout, variables)
-	failed := &scriptError{key: key, output: output}
-	switch {
-	case errors.Is(err, codex.ErrExecTimeout):
-		failed.how = fmt.Sprintf("it was not done after %v (setup.timeout_ms)", s.Timeout)
-	case errors.Is(err, codex.ErrExecOutput):
-		failed.how = fmt.Sprintf("it printed more than %d bytes", maxProgramOutput)
-	case errors.Is(err, codex.ErrExecKilled):
-		failed.how = "it was killed"
-	case err != nil:
+	code, output, err := p.shell(ctx, at, script{text: text, doing: "preparing the project (" + key + ")", network: setupNetwork, timeout: p.Timeout, variables: variables})
+	how, err := failureOf(code, err, fmt.Sprintf("it was not done after %v (setup.timeout_ms)", p.Timeout), fmt.Sprintf("it printed more than %d bytes", maxProgramOutput))
+	if err != nil {
 		return err
-	case code != 0:
-		failed.how = fmt.Sprintf("exit status %d", code)
-	default:
-		a.EventLog.hook("setup", output, &code, time.Since(began), "")
-		return nil
 	}
-	a.EventLog.hook("setup", output, &code, time.Since(began), failed.how)
-	return failed
+	p.eventLog.hook("setup", output, &code, time.Since(began), how)
+	if how != "" {
+		return &scriptError{key: key, how: how, output: output}
+	}
+	return nil
 }
 
 // scriptError reports that a script of setup failed.
@@ -357,10 +212,10 @@ func setupFailed(cause error) error {
 	return fmt.Errorf("prepare the project: %w: %w: %s", ErrSetup, cause, advice)
 }
 
-// keepPrepared makes the pack of a key from the tars in a scratch folder. No process runs there
-// any more.
-func (a *attempt) keepPrepared(folder workspace.Workspace, key setup.Key) (content setup.Content, err error) {
-	err = a.Workspaces.Fill(folder, func(root *os.Root) error {
+// keep makes the pack of a key from the tars in a scratch folder. No process runs there any
+// more.
+func (p *preparation) keep(at place, key setup.Key) (content setup.Content, err error) {
+	err = p.workspaces.Fill(at.Workspace, func(root *os.Root) error {
 		work, err := openRegular(root, path.Join(".git", scratchTemp, "work.tar"))
 		if err != nil {
 			return err
@@ -371,9 +226,7 @@ func (a *attempt) keepPrepared(folder workspace.Workspace, key setup.Key) (conte
 			return err
 		}
 		defer home.Close()
-		content, err = a.setup().Preparations.Folder.Save(key, setup.Made{
-			Places: setup.Places{Work: folder.Path, Home: a.scratchHome(folder.Path)}, WorkTar: work, HomeTar: home, Secrets: a.setupSecrets(),
-		})
+		content, err = p.Preparations.Folder.Save(key, setup.Made{Places: at.setupPlaces(), WorkTar: work, HomeTar: home, Secrets: p.secrets()})
 		return err
 	})
 	if err != nil {
@@ -398,13 +251,13 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 // shorter one stands in many files by chance.
 const minSecret = 8
 
-// setupSecrets returns the values that the script alone may know.
-func (a *attempt) setupSecrets() (secrets []string) {
-	for _, name := range a.setup().Env {
-		if a.Lookup == nil {
+// secrets returns the values that the script alone may know.
+func (p *preparation) secrets() (secrets []string) {
+	for _, name := range p.Env {
+		if p.lookup == nil {
 			return nil
 		}
-		if value, _ := a.Lookup(name); len(value) >= minSecret && !isPublic(value) {
+		if value, _ := p.lookup(name); len(value) >= minSecret && !isPublic(value) {
 			secrets = append(secrets, value)
 		}
 	}
@@ -418,18 +271,18 @@ func isPublic(value string) bool {
 	return filepath.IsAbs(value) || err == nil && u.Host != "" && u.User == nil && u.RawQuery == ""
 }
 
-// stagePack writes the tars of the session's pack into a new .git: that of the home, and that of
-// the work tree if it is wanted.
-func (a *attempt) stagePack(git *os.Root, to setup.Places, work bool) error {
-	if a.prepared.pack == nil {
+// stage writes the tars of the session's pack into a folder, for a place: that of the home, and
+// that of the work tree if it is wanted.
+func (p *preparation) stage(into *os.Root, at place, work bool) error {
+	if p.pack == nil {
 		return nil
 	}
-	if err := git.Mkdir(packFolder, 0o700); err != nil {
+	if err := into.Mkdir(packFolder, 0o700); err != nil {
 		return err
 	}
 	var files []*os.File
 	create := func(name string) (io.Writer, error) {
-		f, err := git.Create(path.Join(packFolder, name))
+		f, err := into.Create(path.Join(packFolder, name))
 		if err == nil {
 			files = append(files, f)
 		}
@@ -441,7 +294,7 @@ func (a *attempt) stagePack(git *os.Root, to setup.Places, work bool) error {
 		tree, err = create("work.tar")
 	}
 	if err == nil {
-		err = a.prepared.pack.Extract(to, tree, home)
+		err = p.pack.Extract(at.setupPlaces(), tree, home)
 	}
 	for _, f := range files {
 		err = errors.Join(err, f.Close())
@@ -449,79 +302,126 @@ func (a *attempt) stagePack(git *os.Root, to setup.Places, work bool) error {
 	return err
 }
 
-// needsPack reports whether a workspace has other prepared files than those of the session's pack.
-func (a *attempt) needsPack(ws workspace.Workspace) bool {
-	return a.prepared.pack != nil && (ws.CreatedNow || a.Workspaces.Files(ws) != string(a.prepared.pack.Key))
+// isNeeded reports whether the workspace has other prepared files than those of the session's pack.
+func (p *preparation) isNeeded() bool {
+	return p.pack != nil && (p.here.CreatedNow || p.workspaces.Files(p.here.Workspace) != string(p.pack.Key))
 }
 
-// takePrepared unpacks the session's pack in its workspace. Where hooks run outside the sandbox,
+// takeHere unpacks the session's pack in its workspace. Where hooks run outside the sandbox,
 // the agent's process and its home are still to be made, and the home gets its files then.
-func (a *attempt) takePrepared(ctx context.Context, ws workspace.Workspace) error {
-	if a.prepared.pack == nil {
+func (p *preparation) takeHere(ctx context.Context) error {
+	if p.pack == nil {
 		return nil
 	}
-	home := a.sessionHome()
-	if a.Repository.TrustedHooks {
+	home := p.here.home()
+	if p.repository.TrustedHooks {
 		home = ""
 	}
-	err := a.takePack(ctx, "", home)
+	err := p.take(ctx, p.here, home)
 	if err == nil {
-		err = a.Workspaces.SaveFiles(ws, string(a.prepared.pack.Key))
+		err = p.workspaces.SaveFiles(p.here.Workspace, string(p.pack.Key))
 	}
 	return err
 }
 
 // keptPaths returns the patterns of the paths of setup.keep, for git to ignore.
-func (a *attempt) keptPaths() (patterns []string) {
-	if a.setup() == nil {
+func (p *preparation) keptPaths() (patterns []string) {
+	if p.Setup == nil {
 		return nil
 	}
-	for _, path := range a.setup().Keep {
+	for _, path := range p.Keep {
 		patterns = append(patterns, "/"+path)
 	}
 	return patterns
 }
 
-// packFolder is the folder below .git for the tars of a pack.
+// packFolder is the folder for the tars of a pack, below .git.
 const packFolder = "symphony-setup"
 
-// takePack unpacks the tars in the .git of a folder; an empty folder is the workspace. An empty
-// home leaves the tar of the home for later.
-func (a *attempt) takePack(ctx context.Context, folder, home string) error {
-	if a.prepared.pack == nil {
+// take unpacks the tars in the .git of a place. An empty home leaves the tar of the home for
+// later.
+func (p *preparation) take(ctx context.Context, at place, home string) error {
+	if p.pack == nil {
 		return nil
 	}
-	command := a.Repository.Host.TakeCommand(path.Join(".git", packFolder), home)
-	result, err := a.work.session.Exec(ctx, execIn(folder, codex.Exec{
-		Argv: command.Args, Env: command.Env, Doing: "copying the prepared files", Timeout: checkoutTime, MaxOutput: maxProgramOutput,
-	}))
+	command := p.repository.Host.TakeCommand(path.Join(".git", packFolder), home)
+	result, err := p.run(ctx, at, command, "copying the prepared files", checkoutTime, nil)
 	if err == nil && result.ExitCode != 0 {
-		err = fmt.Errorf("copy the prepared files: %w with exit status %d: %s", errCheckout, result.ExitCode, a.brief(result.Stderr))
+		err = fmt.Errorf("copy the prepared files: %w with exit status %d: %s", errCheckout, result.ExitCode, p.brief(result.Stderr))
 	}
 	return err
 }
 
 // prepareWork prepares a scratch folder with work, if the work changes a file that the
 // preparation is known to depend on. A script that fails on the work is a [*verifyError].
-func (a *attempt) prepareWork(ctx context.Context, folder string, work *git.Incoming) error {
-	if _, unknown := a.prepared.inputs[anyFile]; a.setup() == nil || unknown {
+func (p *preparation) prepareWork(ctx context.Context, at place, work *git.Incoming) error {
+	if _, unknown := p.inputs[anyFile]; p.Setup == nil || unknown {
 		return nil
 	}
-	inputs, err := a.inputs(func(match func(string) bool) (map[string]string, error) { return work.Files(ctx, work.Tip, match) })
-	if err != nil || maps.Equal(inputs, a.prepared.inputs) {
+	inputs, err := p.inputsOf(func(match func(string) bool) (map[string]string, error) { return work.Files(ctx, work.Tip, match) })
+	if err != nil || maps.Equal(inputs, p.inputs) {
 		return err
 	}
-	err = a.runScript(ctx, runKey, folder, nil)
+	err = p.runScript(ctx, at, runKey, nil)
 	if failed, isScript := errors.AsType[*scriptError](err); isScript {
-		return &verifyError{how: "setup.run, which prepares it, failed" + a.offline() + ": " + failed.how, output: lastLines(failed.output)}
+		return &verifyError{how: "setup.run, which prepares it, failed" + p.offline() + ": " + failed.how, output: lastLines(failed.output)}
 	}
 	return err
 }
 
 // offline returns the words behind a failure of the script for a script that has no network.
-func (a *attempt) offline() string {
-	if a.setup().Online || len(a.setup().Network.Hosts) == 0 {
+func (p *preparation) offline() string {
+	if p.Online || len(p.Network.Hosts) == 0 {
 		return ""
 	}
 	return " without a network (setup.for_agent is offline, which a person can change)"
+}
+
+// tool returns the tool by which the agent prepares its own tree again.
+func (p *preparation) tool() codex.Tool {
+	with := "with the same hosts as before"
+	if !p.Online || len(p.Network.Hosts) == 0 {
+		with = "without a network, from the caches"
+	}
+	locks := ""
+	if p.Update != "" {
+		locks = " It changes lock files to what the manifests say first, so change the manifests alone."
+	}
+	return codex.Tool{
+		Name: "setup",
+		Description: "Prepare the project again in the workspace, as it was prepared before the session, " + with + ". " +
+			"Call it when you have changed what the project depends on." + locks + " The answer is the end of the output.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
+		Timeout:     2*p.Timeout + time.Minute, // of both scripts
+		Call: func(ctx context.Context, _ json.RawMessage) (string, bool) {
+			text, ok := p.call(ctx)
+			return p.redact(text), ok
+		},
+	}
+}
+
+// call answers a call of the tool.
+func (p *preparation) call(ctx context.Context) (answer string, ok bool) {
+	var err error
+	if p.Update != "" {
+		err = p.runScript(ctx, p.here, updateKey, nil)
+	}
+	if err == nil {
+		err = p.runScript(ctx, p.here, runKey, nil)
+	}
+	failed, isScript := errors.AsType[*scriptError](err)
+	switch {
+	case err == nil:
+		return "The project is prepared.", true
+	case !isScript:
+		return "The project was not prepared: " + err.Error(), false
+	}
+	answer = "The project was not prepared: " + failed.key + " failed" + p.offline() + ": " + failed.how + ". The end of its output:\n\n" + lastLines(failed.output)
+	if p.offline() != "" {
+		answer += "\n\nWhat is not in the caches cannot be fetched. If the work needs it, name it in your description, and say that a person can allow it with setup.for_agent: network."
+	}
+	if p.Update == "" {
+		answer += "\n\nIf a lock file has to change for it, say also that a person can write the script that changes it into setup.update."
+	}
+	return answer, false
 }

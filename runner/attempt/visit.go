@@ -51,24 +51,23 @@ func Visit(ctx context.Context, job Job, v Visitor) (code int, err error) {
 			job.Warn(text)
 		}
 	})
-	a.visiting = true
+	a.dirs.suffix = visitorSuffix
 	ws, err := a.Workspaces.Visit(ctx, workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier})
 	if err != nil {
 		return 0, err
 	}
 	defer a.Workspaces.Release(ws)
-	defer a.closePack()
-	err = a.runAgent(ctx, ws, codex.Connect, func(session *codex.Session) error {
-		a.work.session = session
-		if err := a.visitorsCaches(ctx, ws); err != nil {
+	defer a.preparation.close()
+	err = a.runAgent(ctx, ws, codex.Connect, func() error {
+		if err := a.preparation.takeKept(ctx, func() { a.Warn("the caches of the session that worked here are not kept any more: HOME is empty") }); err != nil {
 			return err
 		}
 		var err error
 		code, err = a.runVisitor(ctx, v)
 		return err
 	})
-	if a.home != "" {
-		err = errors.Join(err, forceRemoveAll(a.home))
+	if a.dirs.home != "" {
+		err = errors.Join(err, forceRemoveAll(a.dirs.home))
 	}
 	return code, err
 }
@@ -78,12 +77,12 @@ func (a *attempt) runVisitor(ctx context.Context, v Visitor) (code int, err erro
 	x := codex.Exec{
 		// bash reads what it reads before each command of the agent.
 		Argv: append([]string{"bash", "-c", `exec "$@"`, "bash"}, v.Command...), Doing: "running a command of a person",
-		Env: append(codex.TurnEnv(len(v.Command) == 0), a.roomEnv(a.temp, a.Network)...), Inherit: a.Codex.Env, Timeout: visitTime, MaxOutput: maxVisitOutput, Stdout: v.Stdout, Stderr: v.Stderr,
+		Env: append(codex.TurnEnv(len(v.Command) == 0), a.dirs.assignments(a.dirs.temp, a.Network)...), Inherit: a.Codex.Env, Timeout: visitTime, MaxOutput: maxVisitOutput, Stdout: v.Stdout, Stderr: v.Stderr,
 	}
 	if len(v.Command) == 0 {
 		x.Argv, x.Terminal = []string{"bash", "-c", visitorsShell(runtime.GOOS)}, v.Terminal
 	}
-	result, err := a.work.session.Exec(ctx, x)
+	result, err := a.sandbox.session.Exec(ctx, x)
 	if errors.Is(err, codex.ErrExecKilled) {
 		return exitKilled, nil
 	}
@@ -103,43 +102,33 @@ echo "symphony: there is no command script (util-linux), so Ctrl-C does not end 
 exec bash -i`
 }
 
-// visitorsCaches unpacks the home that belongs to the prepared files of a workspace.
-func (a *attempt) visitorsCaches(ctx context.Context, ws workspace.Workspace) error {
-	key := setup.Key(a.Workspaces.Files(ws))
-	if a.setup() == nil || key == "" {
+// takeKept unpacks the home that belongs to the prepared files of a workspace that no session
+// works in. missing is called if it is not kept any more.
+func (p *preparation) takeKept(ctx context.Context, missing func()) error {
+	key := setup.Key(p.workspaces.Files(p.here.Workspace))
+	if p.Setup == nil || key == "" {
 		return nil
 	}
 	var err error
-	a.prepared.pack, err = a.setup().Preparations.Folder.Find(key)
+	p.pack, err = p.Preparations.Folder.Find(key)
 	if errors.Is(err, fs.ErrNotExist) {
-		a.Warn("the caches of the session that worked here are not kept any more: HOME is empty")
+		missing()
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	folder := filepath.Join(a.temp, packFolder)
-	err = os.Mkdir(folder, 0o700)
+	root, err := os.OpenRoot(p.here.room)
 	if err == nil {
-		err = a.writeHome(ws, filepath.Join(folder, "home.tar"))
+		err = errors.Join(p.stage(root, p.here, false), root.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("copy the prepared files: %w", err)
 	}
-	command := a.Repository.Host.TakeCommand(folder, a.sessionHome())
-	result, err := a.work.session.Exec(ctx, codex.Exec{Argv: command.Args, Env: command.Env, Doing: "copying the prepared files", Timeout: checkoutTime, MaxOutput: maxProgramOutput})
+	command := p.repository.Host.TakeCommand(filepath.Join(p.here.room, packFolder), p.here.home())
+	result, err := p.run(ctx, p.here, command, "copying the prepared files", checkoutTime, nil)
 	if err == nil && result.ExitCode != 0 {
-		err = fmt.Errorf("copy the prepared files: exit status %d: %s", result.ExitCode, a.brief(result.Stderr))
+		err = fmt.Errorf("copy the prepared files: exit status %d: %s", result.ExitCode, p.brief(result.Stderr))
 	}
 	return err
-}
-
-// writeHome writes the tar of the home of the session's pack to a new file.
-func (a *attempt) writeHome(ws workspace.Workspace, path string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	err = a.prepared.pack.Extract(setup.Places{Work: ws.Path, Home: a.sessionHome()}, nil, file)
-	return errors.Join(err, file.Close())
 }

@@ -1,0 +1,221 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/symphony-runner/symphony/internal/text"
+	"github.com/symphony-runner/symphony/workspace/git"
+)
+
+// The texts about tests for the work of a session that did not end well, for work that nothing but
+// the agent has checked, and for work that has passed its check.
+const (
+	unfinished  = "The session ended before the agent was done."
+	unchecked   = "Nothing but the agent has checked it: `delivery.verify` is empty."
+	checkPassed = "The check of this repository (`delivery.verify`) passed in a clean checkout of the work."
+)
+
+// proof says what the check of the work decides.
+type proof int
+
+const (
+	mustPass proof = iota // work that fails is not published
+	mayFail               // work that fails is published as unproven
+	untested              // the work is published as unproven, without a check
+)
+
+// publication publishes the agent's work. The agent may do so while a turn runs; see hold for
+// what stands below publishing.
+type publication struct {
+	*filler
+	check   check
+	blocked *blockedHosts
+	until   time.Time // when a stopped session has no more time; zero for never
+
+	done       atomic.Bool   // the agent has said in the latest turn, by the tool, that it needs no more of them
+	publishing chan struct{} // has room for one
+	words      words         // by the agent, from its latest call of deliver
+	published  publishedWork // in this session
+	delivered  bool          // what there is of the work is published, by this session or an earlier one
+	refused    string        // why it is not, if it was refused
+	latest     Delivered     // the answer to it
+	unsettled  bool          // the session ended well and the branch has all of its work, with an error
+	changed    bool          // what is published was changed by this session
+	untaken    git.Untaken   // what could not be taken along when the work was taken last
+	inside     []string      // paths of submodules that had changes then
+	failures   []string      // that do not change the outcome
+}
+
+// words are the title and the text that the agent gives to its work; empty for none.
+type words struct{ title, text string }
+
+// publishedWork is the work that was published last; zero for none.
+type publishedWork struct {
+	tip   git.ObjectID
+	words words
+}
+
+// hold waits until nothing is being published, and calls use.
+func (p *publication) hold(ctx context.Context, use func() error) error {
+	select {
+	case p.publishing <- struct{}{}:
+		defer func() { <-p.publishing }()
+		return use()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// record keeps how a publication ended. p must be held.
+func (p *publication) record(delivered bool, err error) {
+	p.delivered, p.refused = delivered, ""
+	if refused, isRefused := errors.AsType[*RefusedError](err); isRefused {
+		p.refused = refused.Reasons
+	}
+}
+
+// leftOut returns the sentence about what could not be taken along, with a space before it;
+// empty if everything was.
+func (p *publication) leftOut() string {
+	list := p.untaken.String()
+	if list == "" {
+		return ""
+	}
+	return " Git cannot take these along, so they are left out: " + text.OneLine(list, maxWhy-100) + "."
+}
+
+// leftInside returns the sentence about changes inside submodules, with a space before it;
+// empty if there are none.
+func (p *publication) leftInside() string {
+	if len(p.inside) == 0 {
+		return ""
+	}
+	return " Changes inside submodules are left out: " + text.OneLine(strings.Join(p.inside, ", "), maxWhy/2) + "."
+}
+
+// publish takes the work from the workspace, checks it and publishes it. It waits until
+// nothing else is being published. The error is nil if the work is published, now or
+// before.
+func (p *publication) publish(ctx context.Context, proof proof) error {
+	return p.hold(ctx, func() error { return p.publishHeld(ctx, proof) })
+}
+
+// publishHeld does the work of publish. p must be held.
+func (p *publication) publishHeld(ctx context.Context, proof proof) (err error) {
+	defer func() { p.record(err == nil, err) }()
+	p.latest.There = false
+	from := p.leftovers.from()
+	incoming, err := p.leftovers.harvest(ctx, from, p.repository.Host.Harvest(from.Start, p.here.room, p.tree), io.Discard)
+	if incoming != nil {
+		p.untaken = incoming.Untaken
+	} else if none, ok := errors.AsType[*git.NothingNewError](err); ok {
+		p.untaken = none.Untaken
+	}
+	if err == nil || errors.Is(err, git.ErrNothingNew) {
+		p.inside = p.changedSubmodules(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := incoming.Close(); err != nil {
+			p.failures = append(p.failures, p.brief(err.Error()))
+		}
+	}()
+	work := publishedWork{incoming.Tip, p.words}
+	if work == p.published {
+		return nil
+	}
+	got, err := p.proveAndDeliver(ctx, incoming, proof)
+	for n := 0; errors.Is(err, ErrRenewed) && n < maxRenewals; n++ {
+		got, err = p.proveAndDeliver(ctx, incoming, proof)
+	}
+	if err != nil {
+		p.latest.There = got.There
+		return err
+	}
+	p.published, p.latest, p.changed = work, got, p.changed || !got.Unchanged
+	if err := p.leftovers.saveStart(got.Head, filesOf(p.tree)); err != nil { // another run would deliver it again, which changes nothing
+		p.failures = append(p.failures, p.brief(err.Error()))
+	}
+	if err := p.leftovers.dropAside(incoming.Commits); err != nil {
+		p.failures = append(p.failures, p.brief(err.Error()))
+	}
+	return nil
+}
+
+// maxRenewals bounds how often work is put on a newer base in one delivery.
+const maxRenewals = 3
+
+// proveAndDeliver checks work and has it published. p must be held.
+func (p *publication) proveAndDeliver(ctx context.Context, incoming *git.Incoming, proof proof) (Delivered, error) {
+	d := Delivery{Incoming: incoming, Title: p.words.title, Text: p.words.text, Blocked: p.blocked.paragraph()}
+	var err error
+	if d.Tested, d.Unproven, err = p.prove(ctx, incoming, proof); err != nil {
+		return Delivered{}, err
+	}
+	ctx, cancel := p.withDeadline(ctx)
+	defer cancel()
+	got, err := p.answer(p.repository.Deliver(ctx, d))
+	got.There = got.There && !d.Unproven && !errors.Is(err, ErrPerson)
+	return got, err
+}
+
+// withDeadline returns a context that ends when the run leaves a stopped session no more time,
+// so that a publication does not wait for what comes later.
+func (p *publication) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.until.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, p.until, errStopped)
+}
+
+// settle publishes what an earlier session has left half published, after a session that
+// has nothing new.
+func (p *publication) settle(ctx context.Context, tested string) (got Delivered, err error) {
+	if p.repository.Settle == nil {
+		return got, nil
+	}
+	err = p.hold(ctx, func() error {
+		ctx, cancel := p.withDeadline(ctx)
+		defer cancel()
+		got, err = p.answer(p.repository.Settle(ctx, tested))
+		p.record(err == nil && (!got.Head.IsZero() || got.URL != ""), err)
+		return err
+	})
+	return got, err
+}
+
+// prove runs the check of the work if it is needed. It returns what is known of the
+// tests, and whether the work must be shown as unproven.
+func (p *publication) prove(ctx context.Context, work *git.Incoming, proof proof) (tested string, unproven bool, err error) {
+	switch {
+	case proof == untested:
+		return unfinished, true, nil
+	case p.repository.Verify == "":
+		return unchecked, false, nil
+	}
+	err = p.check.run(ctx, work)
+	if failed, isVerify := errors.AsType[*verifyError](err); isVerify && proof == mayFail {
+		p.failures = append(p.failures, "the work is published, a pull request as a draft, although its check (delivery.verify) failed: "+failed.how)
+		return "The check of this repository (`delivery.verify`) failed in a clean checkout of the work: " + failed.how + ".", true, nil
+	}
+	return checkPassed, false, err
+}
+
+// answer returns an answer of Repository.Deliver or Settle, with the error of one that
+// refused the work. It collects the warnings. p must be held.
+func (p *publication) answer(got Delivered, err error) (Delivered, error) {
+	for _, warning := range got.Warnings {
+		p.failures = append(p.failures, p.brief(warning))
+	}
+	if err == nil && got.Refused != "" {
+		err = &RefusedError{got.Refused}
+	}
+	return got, err
+}
