@@ -77,20 +77,11 @@ func codeSpan(s string) string {
 	return "`" + cmp.Or(strings.TrimSpace(s), "?") + "`"
 }
 
-// warning returns the warning of the session about the hosts; empty for none.
-func (b *blockedHosts) warning() string {
+// between returns the hosts between two pieces of text; empty for none.
+func (b *blockedHosts) between(before, after string) string {
 	hosts := b.text()
 	if hosts == "" {
 		return ""
 	}
-	return "commands of the agent were refused hosts that codex.network does not name: " + hosts + "; name those that the work needs"
-}
-
-// paragraph returns the paragraph of a delivery about the hosts; empty for none.
-func (b *blockedHosts) paragraph() string {
-	hosts := b.text()
-	if hosts == "" {
-		return ""
-	}
-	return "Commands of the agent asked for hosts that `codex.network` does not name, and were refused: " + hosts + "."
+	return before + hosts + after
 }

@@ -15,7 +15,7 @@ func TestBlockedHostsAreCountedAndBounded(t *testing.T) {
 	t.Parallel()
 	same := func(text string) string { return strings.ReplaceAll(text, "s3cret", "***") }
 	var b blockedHosts
-	if b.text() != "" || b.warning() != "" || b.paragraph() != "" {
+	if b.text() != "" || b.between("before", "after") != "" {
 		t.Error("no host is named where none was refused")
 	}
 	b.add([]codex.Blocked{{Host: "b.example", Command: "curl `x`\n# s3cret"}}, same)

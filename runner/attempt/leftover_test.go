@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 // What a session left that was stopped, or refused, is where the next one goes on.
@@ -96,4 +97,24 @@ func TestWhatAKilledSessionHasPushedIsNotPublishedAgain(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	f.assertPublished("2", "a.txt", "b.txt", "c.txt")
+}
+
+func TestASessionGoesOnWithWorkWhoseBranchNobodyElseMoved(t *testing.T) {
+	t.Parallel()
+	began, left, foreign := git.ObjectID{1}, git.ObjectID{2}, git.ObjectID{3}
+	work := leftWork{start: start{from: git.From{Start: began}, head: left}}
+	for name, test := range map[string]struct {
+		pushed git.ObjectID
+		want   bool
+	}{
+		"nobody has pushed it":      {git.ObjectID{}, true},
+		"it is where work began":    {began, true},
+		"it is where work has left": {left, true},
+		"somebody else has pushed":  {foreign, false},
+	} {
+		l := newAttempt(Job{Repository: &Repository{Checkout: git.Checkout{Pushed: test.pushed}}}, nil).leftovers
+		if got := l.continues(work); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }

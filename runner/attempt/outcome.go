@@ -46,7 +46,7 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	if left := a.publication.leftOut(); left != "" {
 		o.Warnings = append(o.Warnings, a.brief(left))
 	}
-	if warning := a.blocked.warning(); warning != "" {
+	if warning := a.blocked.between("commands of the agent were refused hosts that codex.network does not name: ", "; name those that the work needs"); warning != "" {
 		o.Warnings = append(o.Warnings, a.brief(warning))
 	}
 	if a.Repository != nil {

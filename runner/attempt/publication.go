@@ -154,7 +154,7 @@ const maxRenewals = 3
 
 // proveAndDeliver checks work and has it published. p must be held.
 func (p *publication) proveAndDeliver(ctx context.Context, incoming *git.Incoming, proof proof) (Delivered, error) {
-	d := Delivery{Incoming: incoming, Title: p.words.title, Text: p.words.text, Blocked: p.blocked.paragraph()}
+	d := Delivery{Incoming: incoming, Title: p.words.title, Text: p.words.text, Blocked: p.blocked.between("Commands of the agent asked for hosts that `codex.network` does not name, and were refused: ", ".")}
 	var err error
 	if d.Tested, d.Unproven, err = p.prove(ctx, incoming, proof); err != nil {
 		return Delivered{}, err

@@ -11,7 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// rooms tells the rooms of a session's folders: that of its agent, and those of its scratch folders.
+// rooms describes the rooms of a session: one for its agent, and one in each scratch folder.
 type rooms struct {
 	lookup  func(name string) (value string, ok bool) // Job.Lookup
 	network codex.Network                             // that the agent's commands reach
@@ -38,7 +38,7 @@ func (r rooms) variables(folder string, network codex.Network) map[string]string
 	return set
 }
 
-// environment returns the same as assignments.
+// assignments returns the same variables as assignments of a shell.
 func (r rooms) assignments(folder string, network codex.Network) (env []string) {
 	for name, value := range r.variables(folder, network) {
 		env = append(env, name+"="+value)

@@ -33,7 +33,7 @@ type sandbox struct {
 	networks map[string]codex.Network // of programs that have hosts of their own, by their names
 	issue    []string                 // variables of the scripts; none for what is made for all issues
 	hooks    workspace.Hooks
-	copy     io.Writer // gets what scripts print too; nil for nobody
+	output   io.Writer // gets what scripts print, too; nil drops it
 
 	session *codex.Session
 	here    place // the workspace, while session is open
@@ -64,8 +64,8 @@ func (s *sandbox) shell(ctx context.Context, at place, c script) (code int, outp
 		c.network, reached = "", s.network
 	}
 	stdout := io.Writer(&tail)
-	if s.copy != nil {
-		stdout = io.MultiWriter(&tail, s.copy)
+	if s.output != nil {
+		stdout = io.MultiWriter(&tail, s.output)
 	}
 	result, err := s.session.Exec(ctx, at.exec(codex.Exec{
 		// Not a login shell: Codex was started by one, and here HOME is the agent's.

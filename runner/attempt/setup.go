@@ -10,10 +10,8 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"net/url"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -226,7 +224,7 @@ func (p *preparation) keep(at place, key setup.Key) (content setup.Content, err 
 			return err
 		}
 		defer home.Close()
-		content, err = p.Preparations.Folder.Save(key, setup.Made{Places: at.setupPlaces(), WorkTar: work, HomeTar: home, Secrets: p.secrets()})
+		content, err = p.Preparations.Folder.Save(key, setup.Made{Places: at.setupPlaces(), WorkTar: work, HomeTar: home, Secrets: p.Secrets(p.lookup)})
 		return err
 	})
 	if err != nil {
@@ -245,30 +243,6 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 		return nil, fmt.Errorf("%w: %w", setup.ErrRefused, err)
 	}
 	return root.Open(name)
-}
-
-// minSecret is the length from which on a value of setup.env counts as a secret, in bytes: a
-// shorter one stands in many files by chance.
-const minSecret = 8
-
-// secrets returns the values that the script alone may know.
-func (p *preparation) secrets() (secrets []string) {
-	for _, name := range p.Env {
-		if p.lookup == nil {
-			return nil
-		}
-		if value, _ := p.lookup(name); len(value) >= minSecret && !isPublic(value) {
-			secrets = append(secrets, value)
-		}
-	}
-	return secrets
-}
-
-// isPublic reports whether a value is a path, or an address without a password, which files may
-// hold.
-func isPublic(value string) bool {
-	u, err := url.Parse(value)
-	return filepath.IsAbs(value) || err == nil && u.Host != "" && u.User == nil && u.RawQuery == ""
 }
 
 // stage writes the tars of the session's pack into a folder, for a place: that of the home, and

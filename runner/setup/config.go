@@ -1,6 +1,10 @@
 package setup
 
-import "time"
+import (
+	"net/url"
+	"path/filepath"
+	"time"
+)
 
 // Config holds the section setup of WORKFLOW.md.
 type Config struct {
@@ -12,6 +16,31 @@ type Config struct {
 	Timeout time.Duration
 	// Online says that the script has its network also on the agent's work.
 	Online bool
+}
+
+// minSecret is the length from which on a value of Env counts as a secret, in bytes: a shorter one
+// stands in many files by chance.
+const minSecret = 8
+
+// Secrets returns the values that the script alone may know. lookup returns a variable of this
+// program, and may be nil.
+func (c Config) Secrets(lookup func(name string) (string, bool)) (secrets []string) {
+	for _, name := range c.Env {
+		if lookup == nil {
+			return nil
+		}
+		if value, _ := lookup(name); len(value) >= minSecret && !isPublic(value) {
+			secrets = append(secrets, value)
+		}
+	}
+	return secrets
+}
+
+// isPublic reports whether a value is a path, or an address without a password, which files may
+// hold.
+func isPublic(value string) bool {
+	u, err := url.Parse(value)
+	return filepath.IsAbs(value) || err == nil && u.Host != "" && u.User == nil && u.RawQuery == ""
 }
 
 // Manifests are the patterns of the files that say what is installed: of manifests and lock files.
