@@ -233,7 +233,7 @@ func (n tokens) object() Object {
 	return Object{"totalTokens": n.In + n.Out, "inputTokens": n.In, "cachedInputTokens": 0, "cacheWriteInputTokens": 0, "outputTokens": n.Out, "reasoningOutputTokens": 0}
 }
 
-// usage returns what the thread has spent in all and with its last response. t.mu must be held.
+// usage returns the tokens of the thread, in all and of its last response. t.mu must be held.
 func (t *thread) usage(turnID any, last tokens) Object {
 	return Object{"threadId": t.ID, "turnId": turnID,
 		"tokenUsage": Object{"total": t.Total.object(), "last": last.object(), "modelContextWindow": 258400}}
