@@ -1,8 +1,8 @@
 // Package shell reads and writes the words of a POSIX shell in commands that people and settings
 // give: [Quote] and [Word] write one, [Program] and [Elsewhere] look for the program of a command.
 //
-// It understands words, quotes and assignments before them. A command that does more, such as
-// a pipeline, has no program for it: the caller then says what the setting has to look like.
+// It splits a command at spaces and knows no quotes: it finds the program of a simple command,
+// behind exec, env and assignments. What it finds in any other command is a guess.
 package shell
 
 import (
