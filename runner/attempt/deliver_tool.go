@@ -70,6 +70,8 @@ func (p *publication) call(ctx context.Context, arguments json.RawMessage) (answ
 		return "Nothing was published. The work is refused:\n\n" + refused.Reasons + "\nFix this and call deliver again.", false
 	case isVerify:
 		return failed.text() + "\n\nFix the work and call deliver again.", false
+	case errors.Is(err, git.ErrRejected):
+		return "Nothing was published: " + err.Error() + ". If the reason is in the work, fix it and call deliver again; otherwise end your turn.", false
 	case errors.Is(err, git.ErrRefused):
 		return "Nothing was published: " + err.Error() + ". Fix this and call deliver again.", false
 	}

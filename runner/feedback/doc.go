@@ -15,8 +15,8 @@
 // word counts is decided again in each poll. A new process reads it once more.
 //
 // Nothing here reacts to an event. Judge compares what there is with the mark up to
-// which everything was put before the agent; what is newer is unanswered, and makes the
-// issue due. So an event that was lost, or a run that was killed, only costs time. After a
+// which everything was put before the agent; what is newer is unanswered. Whether a
+// session starts for it is up to package schedule. So an event that was lost, or a run that was killed, only costs time. After a
 // session, a command or a save of another run has moved a mark, what was read before is judged
 // again.
 //

@@ -179,7 +179,7 @@ func (l list) writeMarkdown(w *markdownWriter) {
 	w.lines(lines...)
 }
 
-// leftOut returns the number of // leftOut  that entries left out, in words.
+// leftOut returns the number of entries that were left out, in words.
 func leftOut(n int) string { return fmt.Sprintf("… and %d more", n) }
 
 // writeMarkdown writes the table, how many of its rows had no room, and the remarks

@@ -137,7 +137,7 @@ func (t Tick) outcome() string {
 	return nothingToDo
 }
 
-// planned returns the number of // planned  that verdicts a decision.
+// planned returns the number of verdicts that are a decision.
 func (t Tick) planned() int {
 	n := 0
 	for _, v := range t.Verdicts {

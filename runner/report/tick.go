@@ -250,7 +250,7 @@ func (t *Tick) Trim(most int, claimed func(tracker.ID) bool) {
 	t.Earlier.Parked += before - len(t.Parked)
 }
 
-// Worked returns the number of // Worked  that issues worked on.
+// Worked returns the number of issues that were worked on.
 func (t Tick) Worked() int { return t.Earlier.Issues + len(t.Rows) }
 
 // Sessions returns the number of sessions on them that have ended.

@@ -8,8 +8,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// feedback returns the unanswered feedback on an issue for which the policy has sessions. read
-// is false if its conversation was not read.
+// feedback returns the unanswered feedback on an issue, without the rounds that the policy
+// switches off. read is false if its conversation was not read.
 func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
 	f, read = pl.snap.Feedback[id]
 	if f.Round == RoundSaid && pl.p.MaxRounds <= 0 || f.Round == RoundChecks && pl.p.MaxCheckRounds <= 0 {

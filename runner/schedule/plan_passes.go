@@ -95,8 +95,8 @@ func issueBudget(c Claim, b Budget) Why {
 }
 
 // settle performs the second pass on a claim without a session: it releases,
-// dispatches or keeps it. A claim without a phase stands for an issue that has only a
-// delivery, and about whose conversation something must be decided.
+// dispatches or keeps it. An issue with a delivery and no claim comes here as a claim
+// without a phase; see unclaimed.
 func (pl *planner) settle(c Claim) {
 	f, _ := pl.feedback(c.ID)
 	if c.Phase == "" && !f.IsPending() {

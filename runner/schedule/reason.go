@@ -45,7 +45,9 @@ const (
 	Reopened        Reason = "reopened"         // its pull request was opened again
 )
 
-// The reasons that stop a session. The first also keeps sessions from starting.
+// Further reasons that stop a session: the end of a run and the loss of a claim. Interrupted also
+// keeps sessions from starting. The list of all that stop one, with the marked ones above, is
+// also in knownCause of package store.
 const (
 	Interrupted     Reason = "interrupted" // the run received a signal, or failed
 	Stalled         Reason = "stalled"     // silent for longer than codex.stall_timeout_ms

@@ -41,7 +41,8 @@ var (
 	ErrTooBig = errors.New("too_big")
 	// ErrUnsupported: the repository is of a kind that is not supported.
 	ErrUnsupported = errors.New("repository_unsupported")
-	// ErrRefused: the agent's work cannot be taken; the error is a [*Refusal].
+	// ErrRefused: the agent's work cannot be taken; the error is a [*Refusal]. The program
+	// refuses work, the remote rejects a push.
 	ErrRefused = errors.New("work_refused")
 	// ErrNothingNew: the agent's work has no commit that the base does not have.
 	ErrNothingNew = errors.New("nothing_new")

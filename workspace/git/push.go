@@ -16,9 +16,9 @@ import (
 // failure it may simply be made again.
 //
 // The error is [ErrMoved] if the branch is somewhere else or the commit does not follow
-// it: fetch, and bring what is there into the work. [ErrRejected] is a refusal of the
-// remote that lasts, with its words; ErrUnavailable one that passes. The others are
-// those of a Fetch.
+// it: fetch, and bring what is there into the work. [ErrRejected], with the words of
+// the remote, means that it would reject the same push again; ErrUnavailable that the push may
+// succeed later. It fails as a Fetch does besides.
 func (in *Incoming) Push(ctx context.Context, to Branch, commit, old ObjectID) error {
 	if to.IsZero() || commit.IsZero() {
 		return errors.New("push: the branch or the commit is missing")
