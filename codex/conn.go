@@ -28,7 +28,7 @@ type conn struct {
 	done         chan struct{} // closed by fail
 	wg           sync.WaitGroup
 
-	mu      sync.Mutex // guards the fields below; see Session for the order of locks
+	mu      sync.Mutex // guards the fields below; see core for the order of locks
 	lastID  int64      // the id of the last call
 	pending map[int64]call
 	err     error // why done is closed

@@ -2,10 +2,10 @@
 // over a connection, runs turns on one thread, answers every request of the server and
 // reports events.
 //
-// It works on any [io.ReadWriteCloser]. It never starts a process, reads the
-// environment or opens a file, but to copy the certificates of a network: package
-// workspace starts and ends the process behind the connection. Package attempt calls [Open], then [Session.Turn] as often as the
-// issue needs, then [Session.Close]. In one session of a tick it calls [Session.Check]
+// It works on any [io.ReadWriteCloser]. It never starts a process and never reads the
+// environment: package workspace starts and ends the process behind the connection. It touches
+// files only for the /tmp of commands, the test of the loopback, and certificates. Package
+// attempt calls [Open], then [Session.Turn] as often as the issue needs, then [Session.Close]. In one session of a tick it calls [Session.Check]
 // before the first turn, to find out whether any session can work; [Preflight] makes
 // the same checks alone.
 //
@@ -18,6 +18,8 @@
 //
 //	message          lines of at most 16 MiB, as requests, notifications and replies
 //	json_lenient     the parts of a message, in the spelling of any server
+//	errors           the categories of failures, and what to do about each
+//	event            what a session reports of itself
 //	conn             the connection: one goroutine reads, one writes; calls and replies
 //	options          what a session is given
 //	handshake        the first calls: initialize, login, configuration
@@ -37,6 +39,8 @@
 //	outcome          how a turn ended, in two generations of the protocol
 //	exec             programs of the host in the agent's sandbox
 //	sandbox          whether it takes them, and whether it starts
+//	bubblewrap       the program before bubblewrap, which gives commands a /tmp of their own
+//	exec_terminal    the terminal of a program that a person uses
 //	exec_output      their output, from the read loop to a writer
 //	exec_profile     the sandbox's rules in the server's own configuration
 //	shell_start      what bash does before each of their commands

@@ -34,7 +34,7 @@ type execOutput struct {
 	refused chan struct{} // closed by refuse
 	wake    chan struct{} // has room for one: there is something to write
 
-	mu      sync.Mutex // guards the fields below; see Session for the order of locks
+	mu      sync.Mutex // guards the fields below; see core for the order of locks
 	chunks  []chunk    // not yet written
 	waiting int        // bytes in chunks
 	total   int        // bytes of standard output so far

@@ -45,13 +45,15 @@
 // Before the first tick, scaffold writes the WORKFLOW.md of a new project, and the workflow of
 // Actions that runs it, and validation reports what the checks of one find. lookup finds the
 // issue that a person means by a name, demo has a sample project, and trial plays the path of
-// an issue in a repository.
+// an issue in a repository. setup keeps what the preparation of a project has made, room has the
+// variables of the agent's commands, hosts the sets of hosts that they may reach, and action
+// speaks to GitHub Actions.
 //
 // # One tick
 //
 //	open   Workflows.Current, Connect, Store.Load; adopt the claims of dead runs
-//	┌─ round  reload WORKFLOW.md; at a poll: read the state again, clean up once, read claims and candidates,
-//	│         and what was said about the issues with a claim or a delivery
+//	┌─ round  reload WORKFLOW.md; at a poll: read the state again and adopt, read the claims, and what was
+//	│         said about the issues with a claim or a delivery, clean up once, list the candidates
 //	│         plan    schedule.Plan; first read again the issues that would start on old knowledge,
 //	│                 and a list of candidates that is older than a poll
 //	│                 before the first session: fetch the repository, if there is one
@@ -59,17 +61,20 @@
 //	│                 if another run saved first: load, apply our exits, distrust all
 //	│                 that was read, plan again
 //	│         perform start and stop sessions, remove workspaces, finish what was merged
-//	│                 answer commands, and tell people that an issue waits for them
-//	│                 a session publishes its work: Store.Save, push, pull request, hand-over
+//	│         answer  answer commands, and tell people that an issue waits for them
 //	└─ wait   a session's update or exit, the poll timer, schedule's Wake, the deadline, a signal,
-//	          a change of WORKFLOW.md, at which it looks every second
+//	          a request of the status page, a change of WORKFLOW.md, at which it looks every second
 //	until nothing runs and nothing falls due soon; then save and report
+//
+// Meanwhile a session that publishes its work asks the loop to save the state, pushes, opens the
+// pull request and hands the issue over.
 //
 // # The parts of a run
 //
-// The loop (loop.go, reconcile.go, persist.go, sessions.go) has the claims, the plan and the
-// save. Everything else is a part with its own state, methods and messages. A part knows the
-// core, which all share, and the parts that it is given; it never knows the loop.
+// The loop has the claims, the plan and the save: loop.go, poll.go, reconcile.go, persist.go, and
+// for its sessions sessions.go, session_log.go and tick_report.go. Everything else is a part with
+// its own state, methods and messages. A part knows the core, which all share, and the parts that
+// it is given. Only its messages know the loop, which applies them (tasks.go).
 //
 //	core           core.go          the workflow in force, the state with what is unsaved, the next poll,
 //	                                remarks (remarks.go) and tasks in the background (tasks.go)

@@ -15,7 +15,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// unsaved holds what happened to our sessions since the state was last saved. If
+// unsaved holds the changes since the state was last saved. If
 // another run has saved in between, its state is loaded and unsaved is applied to
 // it. Decisions are not: they are made again.
 type unsaved struct {

@@ -11,8 +11,8 @@ type tasks struct {
 
 func newTasks() tasks { return tasks{inbox: make(chan message), over: make(chan struct{})} }
 
-// message is something that happened to a session or a workspace. The loop
-// applies it by calling applyTo.
+// message says what became of a session or of another task. The loop applies it by calling
+// applyTo.
 type message interface{ applyTo(*loop) }
 
 // send passes a message to the loop. After the end of the run nobody learns of it.

@@ -1,7 +1,8 @@
 // Command symphony performs ticks of an orchestrator that lets an issue tracker
 // drive coding agents. This package is the edge of the process: it reads flags,
 // the environment and signals, names the tracker adapters, and turns errors into
-// exit statuses (exit.go). Nothing below it does any of that.
+// exit statuses (exit.go). Nothing below it does any of that, but for the signals of a terminal
+// that changes its size or stops (package terminal).
 //
 // Standard output is the report, as text or JSON; logs and the live display go
 // to standard error. In a step of GitHub Actions both belong to runner/action,
@@ -11,7 +12,7 @@
 //
 // # How the files stand
 //
-// Each command is a struct with its flags and a method Run, in a file of its name. app.go has the
+// Most commands are a struct with its flags and a method Run, in a file of its name. app.go has the
 // command tree and what all commands share. A command asks it for the parts, each of which says
 // what it needs:
 //

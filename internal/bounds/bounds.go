@@ -9,9 +9,9 @@
 //	lines=n   lines of at most n bytes that hide nothing, see [text.Lines]
 //	whole=n   one line of at most n bytes; a longer one is left out, see [Whole]
 //	plain=n   the same, and it hides nothing
-//	word      letters and underscores; everything else is left out
+//	word      ASCII letters and underscores, at most 256; any other text is left out
 //	free      any text, which something else checks
-//	list=n    at most n entries
+//	list=n    at most n entries; a list of texts needs it, and a longer one of structs is an error
 //	max=n     a number of at most n; by default 2³¹-1 for an int, and 2⁵³ for an int64
 //	keep      nothing is changed here and below, since a changed value would mean something else
 //

@@ -1,6 +1,6 @@
 // Package attempt performs one run attempt (SPEC §7.2, §10.7): workspace →
-// before_run → prompt → agent process → session → turns → end of the process →
-// after_run. It composes workspace, prompt and codex, and decides nothing about
+// prompt → before_run → agent process → session → turns → end of the process →
+// after_run; with a repository the order is another, see below. It composes workspace, prompt and codex, and decides nothing about
 // scheduling. [Run] never fails: every error becomes a [schedule.Outcome], whose
 // class says what the end of the attempt means for the issue (outcome.go).
 //
@@ -30,8 +30,8 @@
 // The files of a session that belong to no workspace are in Job.SessionDir:
 // a temporary folder that the agent may write and, when the session logs in with a
 // key, a Codex home of which only the rollout of the thread outlives the session
-// (session_dirs.go, rollout.go), and a program that all sessions share, behind which Codex
-// does not see a bubblewrap that is too old for it. [Forget] removes both folders together
+// (session_dirs.go, rollout.go), and a folder with the program that stands before bubblewrap and
+// with the /tmp of commands ([codex.Bubblewrap]). [Forget] removes all of them together
 // with the workspace, and [ForgetUnused] the folders of issues that the state does not know
 // any more. What no agent may read, above all the places where people keep credentials, is
 // one list in deny.go. [Preflight] tries everything except a turn; in a tick the first session
@@ -50,6 +50,10 @@
 // the agent runs. The host itself only moves a .git that it has made into its place, and
 // never opens the one that was there. Hooks that are trusted run outside the sandbox all
 // the same: then the process ends before them, and another one runs the turns.
+//
+// A message of Codex takes two ways. As a line (Options.Wire of package codex) it goes into the
+// event log, and from there to the log and the pages that show the session while it runs. As an
+// event (Options.Events) it becomes an [Update], from which the displays get its latest words.
 //
 // With Repository.Setup the project is prepared first: a script runs in a checkout of
 // its own, and each workspace and each check of work gets a copy of what it made.

@@ -1,12 +1,13 @@
 // Package feedback reads what people and checks say about the work on issues, judges what of
-// it nobody has answered, and answers. A comment has three forms on this way: that of its
-// tracker, an [Item], which has its place and how it counts, and the
-// [github.com/symphony-runner/symphony/runner/prompt.Feedback] in it, which the agent is given.
+// it nobody has answered, and answers. A comment has three forms on this way: the
+// tracker's (on a pull request, package client's before it), an [Item], which has its place and
+// how it counts, and the [github.com/symphony-runner/symphony/runner/prompt.Feedback] in it, which
+// the agent is given.
 //
-//	[Channel.Read]  in each poll, the comments, reviews and checks of all issues with a claim
-//	                or a delivery
+//	[Channel.Read]  in each poll, and less often in a shard, the comments, reviews and checks of
+//	                all issues with a claim or a delivery
 //	[Judge]         what of it is unanswered. It is the only place that decides this, it is pure,
-//	                and so is everything but the files of Channel
+//	                and so is everything but channel.go, kept.go and post.go
 //	[Channel.Reply] the answer of an agent; Say and React are the program's own
 //
 // As long as nothing is new a read costs one request for each 100 issues and one for each 100
@@ -16,9 +17,9 @@
 //
 // Nothing here reacts to an event. Judge compares what there is with the mark up to
 // which everything was put before the agent; what is newer is unanswered. Whether a
-// session starts for it is up to package schedule. So an event that was lost, or a run that was killed, only costs time. After a
-// session, a command or a save of another run has moved a mark, what was read before is judged
-// again.
+// session starts for it is up to package schedule. So an event that was lost, or a run that
+// was killed, only costs time. After a session, a command or a save of another run has moved a
+// mark, what was read before is judged again.
 //
 // # Whose word counts
 //
@@ -49,5 +50,6 @@
 // # What the program says
 //
 // It is made harmless first (mentions, commands and hidden text of an agent), bounded, and
-// marked, so that it is found and replaced the next time.
+// marked, so that the comment with the same key is replaced. Each wait has a comment of its own,
+// and an answer in a review thread is always a new one.
 package feedback

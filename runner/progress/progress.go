@@ -16,7 +16,7 @@ import (
 )
 
 // Progress describes what a run is doing at one moment. It is a copy that does not
-// change. Lists of issues are in the natural order of their identifiers.
+// change, except for what a session says live. Lists of issues are in the natural order of their identifiers.
 type Progress struct {
 	At       time.Time // when it was so
 	Started  time.Time // when the run began

@@ -8,6 +8,8 @@
 // does, where nobody has a display. It is given what their event logs get, and shows what
 // package transcript makes of it.
 //
+// [Follower] shows one event log of a session, to its end or while it grows.
+//
 // # Invariants
 //
 // No session and no tick waits for the reader of a log. What nobody reads waits in memory, up

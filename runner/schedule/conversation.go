@@ -11,6 +11,8 @@ import (
 // Conversation holds what a run leaves to the next about what people and checks say
 // about an issue. There is one for each issue that has a claim or a delivery, and it ends
 // with the last of both.
+//
+// Some names in JSON are older than the fields.
 type Conversation struct {
 	ReadUpTo     Mark `json:"heard,omitzero"`  // the agent has read everything up to here, or it does not count
 	PromptedUpTo Mark `json:"given,omitzero"`  // the latest session was given everything up to here
@@ -30,7 +32,7 @@ type Conversation struct {
 	// had moved the branch: the next session is not another round.
 	Moved          bool   `json:"moved,omitempty"`
 	Asked          string `json:"asked,omitempty" bound:"lines=4000"`  // the agent's question that nobody has answered; empty for none
-	Posted         string `json:"posted,omitempty" bound:"whole=256"`  // digest of what the program said last, so that it is not said again
+	Posted         string `json:"posted,omitempty" bound:"whole=256"`  // key of the comment that says that the issue waits; empty if it does not wait
 	PendingCommand Order  `json:"ordered,omitzero"`                    // command from outside of comments that is not obeyed yet; zero for none
 	Answer         string `json:"answer,omitempty" bound:"lines=4000"` // answer from outside of comments, for the next session; empty for none
 

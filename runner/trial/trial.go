@@ -1,7 +1,8 @@
 // Package trial plays the path of one issue in a repository on GitHub, and says for each behavior
-// of GitHub that the program relies on whether it is so there. What a person does takes the token
-// of one, since nobody talks to the program with the program's own account. What a trial makes
-// has a name of its own, also the branch that the work is for, and is removed at the end.
+// of GitHub that the program relies on whether it is so there. What only a person can do takes
+// the token of one, since nobody talks to the program with the program's own account; without it
+// these parts are not tried. What a trial makes has a name of its own, also the branch that the
+// work is for, and is removed at the end, except the issue and the pull request, which stay closed.
 //
 // [Trial.Prepare] makes what the trial needs, [Trial.Play] tries all parts (parts.go), and
 // [Trial.Clean] removes what they made. The command performs the ticks.
