@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 // else that can come back.
 func TestATrialTakesOnlyARefusalForOne(t *testing.T) {
 	t.Parallel()
-	var next http.HandlerFunc
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next(w, r) }))
+	var next atomic.Value // an http.HandlerFunc
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.Load().(http.HandlerFunc)(w, r) }))
 	t.Cleanup(server.Close)
 	c, err := client.New(client.Config{Repo: "acme/shop", Token: "ghs_0123456789abcdefTOKEN", APIURL: server.URL}, nil)
 	if err != nil {
@@ -48,7 +49,7 @@ func TestATrialTakesOnlyARefusalForOne(t *testing.T) {
 		"not available":     {answer: status(http.StatusServiceUnavailable), want: "^503 "},
 		"a cut connection":  {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want: "can be reached"},
 	} {
-		next = test.answer
+		next.Store(test.answer)
 		for part, got := range map[string]struct {
 			err error
 			yes bool

@@ -17,7 +17,7 @@ else
   "$git" ls-files -z --others --ignored --exclude-standard --directory >"$to/list" || exit 4
 fi
 tar -cf "$to/work.tar" --null -T "$to/list" && tar -cf "$to/home.tar" -C "$home" . || {
-  if [ $? = 153 ]; then echo "it is more than $most bytes: have the script remove some, or keep less (setup.keep)" >&2; fi
+  if [ $? = 153 ]; then echo "(more than $most bytes): have the script remove some, or keep less (setup.keep)" >&2; fi
   exit 5
 } # 153 is SIGXFSZ
 "$git" diff --name-only HEAD | head -n 10`

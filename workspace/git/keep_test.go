@@ -18,7 +18,7 @@ func TestAKeptTarIsBounded(t *testing.T) {
 		want string
 	}{
 		"fits":     {bound * 3 / 4, ""},
-		"too much": {bound + 1, "it is more than 1048576 bytes: have the script remove some, or keep less (setup.keep)"},
+		"too much": {bound + 1, "(more than 1048576 bytes): have the script remove some, or keep less (setup.keep)"},
 	} {
 		folder, home, to := m.path(name, "work"), m.path(name, "home"), m.path(name, "to")
 		for _, dir := range []string{folder, home, to} {
