@@ -23,7 +23,7 @@ const outgoingLines = 64
 type conn struct {
 	rwc          io.ReadWriteCloser
 	tap          func(dir byte, line []byte)
-	replyTimeout time.Duration // for sending a reply to a server that does not read
+	replyTimeout time.Duration // time for a reply to a server that does not read
 	outgoing     chan []byte
 	done         chan struct{} // closed by fail
 	wg           sync.WaitGroup
@@ -157,7 +157,7 @@ func (c *conn) sendReply(r reply) {
 
 const (
 	overloadTries = 4                      // attempts at a request that the server is too busy for
-	overloadPause = 100 * time.Millisecond // before the second attempt; doubles with each further one
+	overloadPause = 100 * time.Millisecond // pause before the second attempt; it doubles with each further one
 )
 
 // call is one of our requests that the server has not answered yet.

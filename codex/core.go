@@ -30,7 +30,7 @@ type core struct {
 
 	mu     sync.Mutex
 	thread string
-	turn   *turn // in progress; nil between turns
+	turn   *turn // turn in progress; nil between turns
 }
 
 // ThreadID returns the id of the thread. A later session can resume the thread once a

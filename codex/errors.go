@@ -95,8 +95,8 @@ func (e *ResponseError) unknown() bool {
 type TurnError struct {
 	Category   error
 	Info       string    // the variant of codexErrorInfo, such as usageLimitExceeded; "" when none is given
-	HTTPStatus int       // of the model's provider; 0 when unknown
-	Message    string    // from the server, for people
+	HTTPStatus int       // status of the model's provider; 0 when unknown
+	Message    string    // message of the server for people
 	ResetsAt   time.Time // when a usage limit ends; zero when unknown
 }
 

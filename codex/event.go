@@ -31,17 +31,17 @@ const (
 type Event struct {
 	Kind       Kind
 	Time       time.Time // UTC
-	PID        int       // of the app-server; 0 when unknown
+	PID        int       // id of the app-server's process; 0 when unknown
 	Thread     string    // the session's thread
 	Turn       string    // its turn in progress; "" between turns
 	Session    string    // Thread-Turn (SPEC §4.2); "" between turns
-	Method     string    // of the protocol; "" for an event of our own
-	Summary    string    // for people: one line of at most 120 characters, 500 of a Warning
+	Method     string    // method of the protocol; "" for an event of our own
+	Summary    string    // one line for people of at most 120 characters, 500 of a Warning
 	Doing      string    // what the agent does now, as short as the Summary; "" when the event does not say
 	Said       string    // a whole message of the agent, in several lines; "" for every other event
-	Usage      *Usage    // of the session so far, when it changed
+	Usage      *Usage    // tokens of the session so far, when they changed
 	RateLimits json.RawMessage
-	Blocked    []Blocked // of a command that has ended, if the turns have a network of named hosts
+	Blocked    []Blocked // refused hosts of an ended command, if the turns have a network of named hosts
 
 	// Progress reports whether the event counts as activity for stall detection
 	// (SPEC §8.5). A malformed line does not count, nor does Codex waiting for the
@@ -51,7 +51,7 @@ type Event struct {
 
 const (
 	summaryRunes = 120
-	messageRunes = 500      // in errors
+	messageRunes = 500      // runes of a message in an error
 	maxSaid      = 16 << 10 // bytes of a message of the agent
 )
 

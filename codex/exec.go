@@ -75,7 +75,7 @@ type ExecError struct {
 	Program  string // the first word of Argv
 	Reason   string
 	Stderr   string // as in ExecResult
-	Cause    error  // of a writer that failed; nil for none
+	Cause    error  // error of a writer that failed; nil for none
 }
 
 func (e *ExecError) Error() string {
@@ -115,7 +115,7 @@ const execMethod = "command/exec"
 // programs runs programs of the host that [sandbox] has admitted.
 type programs struct {
 	*core
-	running map[string]*execOutput // by the id of the program; core.mu guards it
+	running map[string]*execOutput // outputs by the id of their program; core.mu guards it
 	last    int                    // the number of the last one; core.mu guards it
 }
 
@@ -236,7 +236,7 @@ func (p *programs) run(ctx context.Context, x Exec) (ExecResult, error) {
 // The exit codes by which Codex reports that a program did not exit by itself. A program
 // may also use them itself.
 const (
-	exitPanic   = 101 // of the sandbox's own helper
+	exitPanic   = 101 // exit status of the sandbox's own helper
 	exitTimeout = 124
 	exitKilled  = 137
 )

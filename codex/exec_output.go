@@ -29,7 +29,7 @@ type execDelta struct {
 
 // execOutput is the output of one program on its way from the read loop to a writer.
 type execOutput struct {
-	limit   int           // of standard output, in bytes; Codex holds standard error to the same
+	limit   int           // bytes of standard output; Codex holds standard error to the same
 	both    bool          // standard error is passed on too
 	refused chan struct{} // closed by refuse
 	wake    chan struct{} // has room for one: there is something to write

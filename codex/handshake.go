@@ -14,9 +14,9 @@ import (
 type serverInfo struct {
 	version    string          // "" when it does not say
 	home       string          // its Codex home; "" when it does not say
-	provider   string          // of the model
+	provider   string          // provider of the model
 	custom     bool            // the provider is not built in, so its settings can be changed
-	idle       time.Duration   // after which the provider's silence is a failure; 0 is Codex's default
+	idle       time.Duration   // time after which the provider's silence is a failure; 0 is Codex's default
 	overridden map[string]bool // the settings that its command line gives
 }
 

@@ -193,7 +193,7 @@ func (n *notifications) onSettings(params json.RawMessage) {
 type item struct {
 	Type           string
 	Text           string
-	Summary        []string // of reasoning
+	Summary        []string // summary of the reasoning
 	Command        string
 	CommandActions []struct{ Command string }
 	ExitCode       *int

@@ -28,24 +28,24 @@ type Config struct {
 	TurnSandboxPolicy json.RawMessage
 	Model             string        // "" means Codex's own default
 	Effort            string        // "" means Codex's own default
-	TurnTimeout       time.Duration // of a whole turn
-	ReadTimeout       time.Duration // of one request; the slowest two get more
-	StallTimeout      time.Duration // of silence; not positive means no limit
-	MaxToolCalls      int           // of one session; not positive means the default
+	TurnTimeout       time.Duration // time for a whole turn
+	ReadTimeout       time.Duration // time for one request; the slowest two get more
+	StallTimeout      time.Duration // longest silence; not positive means no limit
+	MaxToolCalls      int           // tool calls of one session; not positive means the default
 	Env               []string      // names of environment variables that the agent sees besides the plain ones
 	Deny              []string      // absolute paths that the agent may not read, besides those of [Options]
 }
 
 // Options are the parameters of a session.
 type Options struct {
-	Version string // of this program, for the server's log
-	PID     int    // of the app-server, for events
+	Version string // version of this program for the server's log
+	PID     int    // id of the app-server's process for events
 	Cwd     string // the workspace, absolute
-	Name    string // of the thread: "ABC-1: Title"
+	Name    string // name of the thread, such as "ABC-1: Title"
 	Config  Config // timeouts and bounds that are not positive mean the default
 	Tools   []Tool
 	Resume  string // the thread to continue; "" starts a new one
-	Prompt  string // of the workflow; Check looks for the skills that it names
+	Prompt  string // prompt of the workflow; Check looks for the skills that it names
 
 	Key  string // an API key to log in with; "" uses the server's own login
 	Home string // the Codex home that the server must have; "" accepts any

@@ -44,7 +44,7 @@ func (c Config) hasNetwork() bool {
 // NeedsSandbox reports whether Codex has to start a sandbox with these settings.
 func (c Config) NeedsSandbox() bool {
 	_, sandbox := c.sandbox()
-	p := decodeSandbox(sandbox) // without a policy it is our own sandbox
+	p := decodeSandbox(sandbox) // none is our own sandbox
 	return p.Type != "dangerFullAccess" && p.Type != "externalSandbox"
 }
 

@@ -23,7 +23,7 @@ type Tool struct {
 	Name        string
 	Description string
 	InputSchema json.RawMessage // JSON Schema of the arguments; this package does not check it
-	Timeout     time.Duration   // of one call; not positive means one minute
+	Timeout     time.Duration   // time for one call; not positive means one minute
 	// Call runs the tool and returns the answer for the model, which may be the
 	// description of a failure. The arguments are one JSON value. Call must return
 	// when ctx is done. Several calls may run at the same time.

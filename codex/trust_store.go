@@ -44,7 +44,7 @@ func trustStore(certificates [][]byte, now time.Time) []byte {
 	for _, unit := range utf16.Encode([]rune(trustStorePassword)) {
 		digest.Write([]byte{byte(unit >> 8), byte(unit)})
 	}
-	digest.Write([]byte("Mighty Aphrodite")) // of the format
+	digest.Write([]byte("Mighty Aphrodite")) // the magic words of the format
 	digest.Write(b.Bytes())
 	return digest.Sum(b.Bytes())
 }

@@ -21,7 +21,7 @@ type Turn struct {
 // turn is the turn in progress. core.mu guards its fields.
 type turn struct {
 	id                   string    // "" until the server has answered turn/start
-	earlyOutcomes        []outcome // of any turn, received before the id is known
+	earlyOutcomes        []outcome // outcomes of turns that came before the id was known
 	outcome              *outcome
 	lastError            serverError // the last error that Codex did not retry
 	blockingQuestions    []string    // only a person can answer them; the agent waits

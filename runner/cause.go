@@ -90,7 +90,7 @@ func (p *pauseTest) begin(ctx context.Context, wf workflow.Workflow, now time.Ti
 // pauseTested is the message that the test of a pause has ended.
 type pauseTested struct {
 	cause schedule.Cause
-	began time.Time // of the pause
+	began time.Time // begin of the pause
 	err   error
 }
 

@@ -32,18 +32,18 @@ type conversations struct {
 	noted   bool // people were told of changes in this tick
 	stopped bool // the run ends: nobody is told anything more
 
-	nextRead time.Time                // before which a poll reads what people say only if an issue has changed
+	nextRead time.Time                // time before which a poll reads what people say only if an issue has changed
 	updated  map[tracker.ID]time.Time // when the issues with a claim had changed last, at the last read
 }
 
 // conversation is what was last read about one issue.
 type conversation struct {
 	said    feedback.Said
-	orders  []feedback.Order // to answer
+	orders  []feedback.Order // commands to answer
 	ignored []string         // see [feedback.Unanswered]
 
 	unanswered feedback.Unanswered    // as [conversations.judge] found it
-	judged     *schedule.Conversation // by which it did; nil for not yet
+	judged     *schedule.Conversation // marks by which it was judged; nil for not yet
 }
 
 // listenPerShard times the number of shards is the least time between two reads of what
@@ -269,7 +269,7 @@ func (c *conversations) redact(text string) string {
 // is not a change of the issue by a person.
 type withoutLabel struct {
 	tracker.Reader
-	label string // in normal form
+	label string // label in normal form
 }
 
 func (r withoutLabel) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {

@@ -164,7 +164,7 @@ func (c *conversations) tellOfParked(ctx context.Context) {
 		if !waits {
 			what, key, text = "goes on", talk.Posted, feedback.GoesOn
 			if !strings.HasPrefix(key, waitingKey+"-") && !strings.HasPrefix(key, questionKey+"-") {
-				key = waitingKey // of an older version, which had one comment for all waits
+				key = waitingKey // an older version had one comment for all waits
 			}
 		}
 		// A question stays as it was asked, above its answer.

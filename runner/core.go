@@ -25,7 +25,7 @@ type ledger struct {
 	state   *schedule.State
 	rev     store.Revision
 	unsaved unsaved
-	policy  func() schedule.Policy // in force
+	policy  func() schedule.Policy // returns the policy in force
 }
 
 // change makes a change in the state, and again if another run saves first.

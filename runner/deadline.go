@@ -13,7 +13,7 @@ const maxReserve = 10 * time.Second
 
 // deadline holds the times that follow from [Runner].Deadline. The zero value has none.
 type deadline struct {
-	startBy time.Time // after which nothing starts
+	startBy time.Time // time after which nothing starts
 	stopAt  time.Time // when sessions are stopped
 }
 

@@ -20,14 +20,14 @@ type deliverer struct {
 	*Repository
 	store  *git.Store
 	inbox  chan<- message
-	folder string // for work that may not leave
+	folder string // folder for work that may not leave
 	issue  tracker.Issue
 	base   git.Branch
 	branch git.Branch
 	there  git.ObjectID // where the remote has the branch, as far as we know; zero if it has none
 	last   publish.Record
 	proven bool // a session that ends well proves the work: nothing checks it
-	pushed bool // by this session, since the last fetch
+	pushed bool // this session has pushed since the last fetch
 	// renewed says that work of this session is put on a newer base than that with which it
 	// began.
 	renewed bool
@@ -203,7 +203,7 @@ func (d *deliverer) send(ctx context.Context, m message) {
 type recorded struct {
 	id       tracker.ID
 	delivery schedule.Delivery
-	ctx      context.Context // of the save
+	ctx      context.Context // context of the save
 	saved    chan<- error    // has room for the end of the save
 }
 

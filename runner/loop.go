@@ -324,7 +324,7 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 	defer cancel()
 	again := l.saveLast(last)
 	if again != nil && err != nil && !errors.Is(err, schedule.ErrInterrupted) {
-		l.Log.Warn("the last save failed too", "error", again) // for the reason that ends the run
+		l.Log.Warn("the last save failed too", "error", again) // the reason is the one that ends the run
 		return err
 	}
 	return errors.Join(err, again)

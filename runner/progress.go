@@ -21,11 +21,11 @@ const (
 
 // display holds what the loop keeps only for people who watch the run.
 type display struct {
-	show    func(progress.Progress) // of [Runner]; nil without a display, for which nothing is kept
+	show    func(progress.Progress) // Progress of [Runner]; nil without a display, and then nothing is kept
 	events  progress.Events
 	queue   progress.Queue              // as of the last round
 	held    map[tracker.ID]schedule.Why // why claims did not start in it
-	budget  schedule.Why                // of all issues, which is spent; zero for none
+	budget  schedule.Why                // spent budget of all issues; zero for none
 	shownAt time.Time
 	stale   bool // something has changed since
 }

@@ -52,9 +52,9 @@ type opened struct {
 	fetched git.Fetched
 	current bool                    // whether fetched is of this tick
 	stale   map[tracker.ID]bool     // issues whose branches were moved, by us or by others, since the last fetch
-	err     error                   // of the last fetch; nothing starts until the next
-	cancel  context.CancelCauseFunc // of the fetch in progress; nil for none
-	began   time.Time               // of the latest fetch
+	err     error                   // error of the last fetch; nothing starts until the next
+	cancel  context.CancelCauseFunc // ends the fetch in progress; nil for none
+	began   time.Time               // begin of the latest fetch
 }
 
 // hold returns the reason for which no session can start with the files that there are.

@@ -97,18 +97,18 @@ type Runner struct {
 	Logs        string        // absolute path of a folder for whole event logs, and for work that is not published; empty for none
 	Transcripts string        // absolute path of the folder where event logs are kept without Logs, within limits; empty for none
 	Pages       bool          // each event log below Logs has a page for people beside it
-	Version     string        // of this program; sent to agents
+	Version     string        // version of this program, which agents are told
 	Log         *slog.Logger
 	Progress    func(progress.Progress) // called soon after every change; may be nil, must be quick
 	OnSession   OnSession               // called before every session; may be nil, must be quick
-	Refresh     <-chan struct{}         // of the status page: each receive causes a poll at once; nil without one
-	Requests    <-chan progress.Request // of the status page: commands on issues; nil without one
+	Refresh     <-chan struct{}         // requests of the status page for a poll at once; nil without one
+	Requests    <-chan progress.Request // commands of the status page on issues; nil without one
 	// Killed is closed to end a run that ctx has ended already without waiting for what it
 	// has stopped. Nil if nobody can ask for it.
 	Killed <-chan struct{}
 
 	// Fleet and Shards make the run a part of a fleet; at most one is set. See the
 	// documentation of the package.
-	Fleet  *schedule.Fleet // of a plan; nil for other runs
-	Shards int             // of a shard, how many shards its fleet has; 0 for other runs
+	Fleet  *schedule.Fleet // fleet that a plan is made for; nil for other runs
+	Shards int             // number of shards of the fleet in which the run is one; 0 for other runs
 }

@@ -45,7 +45,7 @@ type SessionLog struct {
 	Outcome schedule.Outcome
 	Next    schedule.Next // what happens to the claim
 	Took    time.Duration
-	Lines   []string // in their order; only the last ones if there were too many
+	Lines   []string // lines in their order; only the last ones if there were too many
 	Omitted int      // number of lines dropped before them
 	File    string   // path of the event log, which has all; empty for none
 

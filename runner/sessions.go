@@ -29,7 +29,7 @@ type worker struct {
 	round  string          // the feedback that the session was given, in one line; empty for a session without feedback
 	rounds int             // number of sessions on feedback since somebody let the issue go on, this one included
 	head   string          // where the program had left the branch before the session
-	speak  context.Context // of what is posted about the session when it has ended
+	speak  context.Context // context of posts about the ended session
 
 	own attempt.OwnChange // what the session did to its issue
 
@@ -37,7 +37,7 @@ type worker struct {
 	live     *transcript.Live // what the log gets, for displays; nil without a display or a log
 	events   progress.Events  // its latest, for the display
 
-	onEnd func(SessionLog) // of Runner.OnSession; nil for none
+	onEnd func(SessionLog) // result of Runner.OnSession; nil for none
 }
 
 // perform carries out decisions that have been saved.

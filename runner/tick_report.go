@@ -88,7 +88,7 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	attrs := []any{"session_id", m.last.Session, "pid", m.last.PID, "outcome", o.Class, "status", o.Status, "turns", o.Turns, "tokens", o.Usage.Total(), "next", nextWord(next)}
 	why := o.Why
 	if o.Class == schedule.Stopped || next.Phase == schedule.Parked {
-		why = cmp.Or(next.Why.String(), why) // in words: the error of the session repeats "stopped", and says nothing of a budget
+		why = cmp.Or(next.Why.String(), why) // the error of the session repeats "stopped", and says nothing of a budget
 	}
 	if why != "" {
 		attrs = append(attrs, "reason", why)

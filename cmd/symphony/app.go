@@ -22,10 +22,10 @@ type app struct {
 	logFormat   string // the flag --log-format: text or json
 	redactor    *redact.Redactor
 	githubApps  []githubApp     // opened so far
-	content     *transport.Pace // of what is posted on GitHub; nil for one of each client
-	warnings    []string        // for the report
+	content     *transport.Pace // pace of posts on GitHub; nil for an own one of each client
+	warnings    []string        // warnings for the report
 	reported    bool            // the error of the command was printed, or is not to be
-	endSurvival func()          // of surviveBrokenPipes
+	endSurvival func()          // ends what surviveBrokenPipes began
 	program     string          // the words of a shell that start this program; empty until [app.ownCommand] is asked
 }
 

@@ -36,7 +36,7 @@ type opener struct {
 	state    statePlace
 	redactor *redact.Redactor
 	apps     *[]githubApp    // opened so far
-	content  *transport.Pace // of what is posted on GitHub; nil for one of each client
+	content  *transport.Pace // pace of posts on GitHub; nil for an own one of each client
 }
 
 // tracker opens the tracker that a workflow names, without a request.

@@ -20,7 +20,7 @@ type console struct {
 	redact  func(string) string
 
 	mu  sync.Mutex
-	err error // of the first log line that could not be written
+	err error // error of the first log line that could not be written
 }
 
 // console returns the console of standard error. It is live if that is wanted and

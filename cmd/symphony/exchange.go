@@ -26,7 +26,7 @@ type exchangeCommand struct {
 	attempt int
 	plan    string // name of the plan, as text; not yet checked
 
-	pause time.Duration // before do is called again; 0 for two seconds
+	pause time.Duration // pause before do is called again; 0 for two seconds
 }
 
 // handOverTries bounds how often a remote that is unavailable is asked.

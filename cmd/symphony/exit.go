@@ -19,12 +19,12 @@ const (
 	exitFailed      = 1   // the tick failed: tracker unreachable, state unreadable
 	exitUsage       = 2   // bad usage or invalid workflow
 	exitTaken       = 3   // another run holds the state or the workspace
-	exitInterrupted = 130 // by a signal
+	exitInterrupted = 130 // a signal ended it
 )
 
 var (
 	errUsage    = errors.New("usage")                   // an error of the command line
-	errProblems = errors.New("validate found problems") // in the workflow or what it needs
+	errProblems = errors.New("validate found problems") // the workflow or what it needs has problems
 	errFailOn   = errors.New("fail_on")                 // a completed tick that --fail-on makes a failure
 )
 
@@ -49,7 +49,7 @@ func exitStatus(err error) int {
 	case is(store.ErrLocked, store.ErrConflict, workspace.ErrInUse):
 		return exitTaken
 	case is(errUsage, errProblems, action.ErrRefused, action.ErrEvent, workflow.ErrMissingFile, workflow.ErrParse, workflow.ErrNotAMap, workflow.ErrInvalid,
-		prompt.ErrParse, prompt.ErrRender, // of a tick, not of one attempt
+		prompt.ErrParse, prompt.ErrRender, // errors of a tick, not of one attempt
 		tracker.ErrUnsupportedKind, tracker.ErrInvalidConfig, tracker.ErrMissingSecret, workspace.ErrRoot):
 		return exitUsage
 	}

@@ -175,7 +175,7 @@ func (g gitHub) links(wf workflow.Workflow, repo string) report.Links {
 	server, _ := g.server(wf)
 	l := report.Links{Server: server, Repository: repo}
 	if g.actions.InActions() {
-		event, _ := g.actions.Event() // without the payload if that cannot be read
+		event, _ := g.actions.Event() // it lacks the payload if that cannot be read
 		if file, found := strings.CutPrefix(event.File, ".github/workflows/"); found {
 			l.Workflow = file
 		}

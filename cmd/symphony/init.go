@@ -22,7 +22,7 @@ import (
 // person at a terminal for what no flag says.
 type initCommand struct {
 	*app
-	answers map[string]*string // by the name of the question and of its flag
+	answers map[string]*string // answers by the name of the question and of its flag
 	trial   bool               // write the workflow of the trial, and nothing else
 }
 

@@ -15,7 +15,7 @@ import (
 // started: then its claims are saved, which takes a moment. A run that does not end even
 // then is given up.
 type interrupts struct {
-	end    context.CancelFunc // of the context of the program
+	end    context.CancelFunc // ends the context of the program
 	killed chan struct{}      // closed by the second one
 
 	mu                sync.Mutex

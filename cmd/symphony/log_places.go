@@ -14,7 +14,7 @@ import (
 // artifact of the job, or by a command on this machine.
 type logPlaces struct {
 	inActions bool
-	artifact  string // of the job; empty for none
+	artifact  string // artifact of the job; empty for none
 	folder    string // the value of --logs; empty for the default
 	program   string // the words of a shell that start this program
 	workflow  string // the path of the WORKFLOW.md

@@ -21,7 +21,7 @@ import (
 type logSource struct {
 	app      *app
 	workflow workflow.Workflow // zero if it is invalid
-	name     string            // of the folder or the artifact, for people
+	name     string            // name of the folder or the artifact for people
 	folder   string            // empty for an artifact
 	files    fs.FS             // nil for a folder that does not exist
 	root     *os.Root          // behind files; nil for an artifact
@@ -47,7 +47,7 @@ func (l *logCommand) open(ctx context.Context, args []string) (*logSource, error
 			if !l.namesAPI() && !in.Sound("tracker.kind", "tracker.api_url", "tracker.provider.api_url") {
 				return nil, fmt.Errorf("%w: --run: %s does not say which server has the run: correct what symphony validate finds, or set GITHUB_API_URL", errUsage, shownPath(path))
 			}
-			wf = in.Workflow // without the key of the tracker it names the server too
+			wf = in.Workflow // it names the server also if the key of the tracker is missing
 		}
 		s.name, s.files, err = l.fetchRun(ctx, path, wf)
 		return s, err

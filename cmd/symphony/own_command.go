@@ -36,7 +36,7 @@ func (p process) commandOf(self string) string {
 
 // goRun returns the command of go run that has built this program.
 func goRun(info *debug.BuildInfo) string {
-	if info.Main.Sum == "" { // from a checkout, in whose folder we are
+	if info.Main.Sum == "" { // it was built from the checkout in whose folder we are
 		return "go run " + info.Path
 	}
 	return "go run " + info.Path + "@" + info.Main.Version

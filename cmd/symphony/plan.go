@@ -28,10 +28,10 @@ type planCommand struct {
 	exchange string // a folder
 	shards   int
 	slots    int
-	limit    time.Duration // from the start of a shard until it has ended its sessions
+	limit    time.Duration // time from the start of a shard until it has ended its sessions
 	runsOn   string        // labels of the default runner: one, or a list in JSON
-	id       string        // of the run, outside Actions
-	attempt  int           // of that run
+	id       string        // id of the run outside Actions
+	attempt  int           // attempt of that run
 
 	made fleet.Plan
 }
@@ -135,7 +135,7 @@ func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) {
 	if owner.Run == "" { // the host name marks the run as one that GitHub does not know
 		owner.Run, owner.Attempt, owner.Host = c.id, c.attempt, r.Self.Host
 	}
-	event, _ := c.actions.Event() // without the payload if that cannot be read
+	event, _ := c.actions.Event() // it lacks the payload if that cannot be read
 	r.Fleet = &schedule.Fleet{Owner: owner, Name: event.File, Shards: c.shards, Slots: c.slots, Lease: c.limit + queueTime, RunsOn: wf.Settings.RunsOn}
 	r.Login, r.Test = nil, testMachine(c.process) // only shards have the login of the agent
 	if asJob, _ := c.getenv("SYMPHONY_ACTS_AS_JOB"); asJob == "true" && c.shards >= needToken {

@@ -119,7 +119,7 @@ func needs(g gitHub, event action.Event, wf workflow.Workflow, starts, sessions 
 		private = g.isPrivate(event)
 	}
 	return [][2]string{
-		{"codex", strconv.FormatBool(starts && program == "codex")}, // of the PATH: to be installed
+		{"codex", strconv.FormatBool(starts && program == "codex")}, // the one of the PATH is to be installed
 		{"sandbox", strconv.FormatBool(starts && filepath.Base(program) == "codex" && wf.Settings.Codex.NeedsSandbox())},
 		{"prepares", strconv.FormatBool(starts && wf.Settings.Repository != nil && wf.Settings.Setup.Run != "")},
 		{"workspaces", wf.Settings.Workspace.Root},

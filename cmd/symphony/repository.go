@@ -116,7 +116,7 @@ func (o opener) runLink(wf workflow.Workflow) string {
 	if !o.actions.InActions() {
 		return ""
 	}
-	event, _ := o.actions.Event() // without the payload if that cannot be read
+	event, _ := o.actions.Event() // it lacks the payload if that cannot be read
 	page := o.links(wf, event.Repository).RunPage(event.RunID, event.RunAttempt)
 	if page == "" {
 		return ""

@@ -32,7 +32,7 @@ func (x *tickRun) serve() (stop func(), err error) {
 	case err != nil:
 		return nil, fmt.Errorf("serve status: %w: %w; choose another --port", errUsage, err)
 	}
-	refresh := make(chan struct{}, 1) // of one: a second request is served by the same poll
+	refresh := make(chan struct{}, 1) // holds one: a second request is served by the same poll
 	x.Refresh = refresh
 	page := statuspage.New(x.redactor, refresh)
 	token := ""

@@ -123,7 +123,7 @@ func (s *shellCommand) Run(ctx context.Context, name string, args, command []str
 	case err != nil:
 		return fmt.Errorf("shell: %w", err)
 	case code != 0:
-		s.reported = true // by the command itself
+		s.reported = true // the command itself has said why
 		return &visitError{code}
 	}
 	return nil

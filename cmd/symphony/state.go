@@ -26,7 +26,7 @@ import (
 // stateCommand shows or changes the state of --state, or of a WORKFLOW.md.
 type stateCommand struct {
 	*app
-	path      string // of the WORKFLOW.md; empty for the one in the current folder
+	path      string // path of the WORKFLOW.md; empty for the one in the current folder
 	allParked bool
 }
 

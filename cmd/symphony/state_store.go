@@ -15,7 +15,7 @@ import (
 type stateStore struct {
 	open       func(context.Context) (backend, error)
 	checkWrite func(context.Context) error // nil when nothing can be checked ahead of a Save
-	exclusive  bool                        // on this machine, the run that has loaded it is the only one
+	exclusive  bool                        // the run that has loaded it is the only one on this machine
 	warn       func(string)                // called at most once, when the state was rolled back
 	redactor   *redact.Redactor
 

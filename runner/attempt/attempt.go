@@ -103,7 +103,7 @@ type attempt struct {
 	filler       *filler
 	publication  publication
 
-	usage     codex.Usage // of the sessions that have ended
+	usage     codex.Usage // tokens of the sessions that have ended
 	changed   bool        // whether the session changed the workspace; if its work is taken, whether it published any
 	questions []string    // that the agent asked
 	resumed   bool        // whether the session continues Thread

@@ -22,7 +22,7 @@ const (
 // blockedHosts counts the hosts that commands of the agent asked for and were refused.
 type blockedHosts struct {
 	mu    sync.Mutex
-	hosts []blockedHost // in the order of the first refusal
+	hosts []blockedHost // hosts in the order of their first refusal
 }
 
 // blockedHost is one of them.

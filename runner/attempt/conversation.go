@@ -17,7 +17,7 @@ import (
 const (
 	maxReplies   = 50
 	maxReply     = 10_000 // bytes
-	maxQuestions = 5      // in one turn
+	maxQuestions = 5      // questions of one turn
 	maxQuestion  = 2_000  // bytes, with its choices
 	maxChoices   = 10
 	replyTime    = time.Minute

@@ -160,7 +160,7 @@ type resolver map[string]resolved
 
 // resolved is where a path leads.
 type resolved struct {
-	path    string // without links
+	path    string // path without links
 	missing bool   // nothing was there, so there is nothing below it either
 }
 
@@ -170,7 +170,7 @@ func (r resolver) resolve(path string, links int) resolved {
 		return known
 	}
 	at := r.resolveEntry(path, links)
-	if links == 0 { // at a greater depth maxLinks may have cut the result short
+	if links == 0 { // deeper, maxLinks may have cut the result short
 		r[path] = at
 	}
 	return at

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	maxEventLine = 64 << 10 // of a longer message the long texts lose their middle
+	maxEventLine = 64 << 10 // bytes; the long texts of a longer message lose their middle
 	maxBriefLine = 4 << 10  // the same for a message after the limit of the log
-	maxShortened = 4 << 20  // of a message above this only the size is kept
+	maxShortened = 4 << 20  // bytes; only the size of a longer message is kept
 	// The limits of a log that is whole and of one that is not, in bytes. After it the log is
 	// brief: long messages are shortened more, so that half as many bytes again keep what was run
 	// and said. What comes after those is not written, except the hooks and the outcome.
@@ -38,7 +38,7 @@ const (
 // LogOptions say where and how an event log is written.
 type LogOptions struct {
 	Folder  string // absolute; the agent can read nothing in it
-	Name    string // of the file in it, see [transcript.Name]
+	Name    string // name of the file in it, see [transcript.Name]
 	Session transcript.Session
 	Whole   bool                // also when pieces of texts and outputs arrive, and what a reader learns elsewhere
 	Foreign bool                // the folder may come with a repository: a link in its place is refused
@@ -58,7 +58,7 @@ type EventLog struct {
 	out     *bufio.Writer
 	timer   *time.Timer // flushes out; nil if nothing waits in it
 	written int         // bytes in the log
-	limit   int         // of written, in bytes; the log is brief after it
+	limit   int         // bytes of written after which the log is brief
 	lack    error       // why the log is not complete; nil if it is
 	stopped bool        // the log ended early
 	broken  bool        // it cannot be written any more

@@ -18,9 +18,9 @@ type progress struct {
 	reporting sync.Mutex // held while report is called; guards phase
 	phase     schedule.AttemptStatus
 
-	turnID  string       // of the latest turn, from the session's events; empty before the first
+	turnID  string       // id of the latest turn, from the session's events; empty before the first
 	turns   int          // how many turns have begun
-	thread  string       // of the latest turn; empty until a turn has started
+	thread  string       // thread of the latest turn; empty until a turn has started
 	said    string       // the latest message of the agent
 	blocked blockedHosts // that commands of the agent were refused
 }

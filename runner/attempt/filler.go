@@ -32,8 +32,8 @@ type filler struct {
 	preparation *preparation
 
 	unfilled   bool            // the workspace is of no use for another session
-	submodules []git.Submodule // of each folder; nil until findSubmodules
-	checkout   git.Checkout    // of the workspace
+	submodules []git.Submodule // submodule of each folder; nil until findSubmodules
+	checkout   git.Checkout    // checkout of the workspace
 	tree       git.WorkTree    // the files that it made there
 }
 

@@ -55,7 +55,7 @@ func (h *harvester) harvest(ctx context.Context, from git.From, command git.Comm
 // LFS says that files in Git LFS have their contents in the workspace, and bounds what is
 // taken from it.
 type LFS struct {
-	MaxBytes int64 // of all new objects; of work that has more, none is taken
+	MaxBytes int64 // bytes of all new objects; none of them is taken if they have more
 	History  bool  // whether those of all commits are taken, or those of the latest alone
 }
 

@@ -135,7 +135,7 @@ type mounts []mount
 
 // readMounts returns the mounts of this program, without those that hold no files.
 func readMounts(proc string) (all mounts) {
-	text, _ := os.ReadFile(filepath.Join(proc, "self/mountinfo")) // without it paths have no aliases
+	text, _ := os.ReadFile(filepath.Join(proc, "self/mountinfo")) // an empty one gives paths no aliases
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())

@@ -19,15 +19,15 @@ import (
 type Job struct {
 	Issue       tracker.Issue
 	Attempt     int               // SPEC §4.1.5: 0 in the first run
-	Thread      string            // to resume, empty for a new one
+	Thread      string            // thread to resume; empty for a new one
 	Refused     string            // why the work of the last session was not published, which the first prompt says; empty for nothing
 	LeftOut     string            // files that could not be taken along with that work, which the first prompt says; empty for none
 	Blocked     string            // hosts that commands of the last session were refused, which the first prompt says; empty for none
 	Unsettled   bool              // the last session ended well, and the rest of its publication needs no agent; see [schedule.Claim]
 	Feedback    []prompt.Feedback // what was said about the work and nobody has answered, oldest first
 	Prompt      string            // the template, SPEC §5.4
-	PromptLine  int               // of WORKFLOW.md, on which it begins; 0 counts as 1
-	MaxTurns    int               // of the session; positive
+	PromptLine  int               // line of WORKFLOW.md on which it begins; 0 counts as 1
+	MaxTurns    int               // turns of the session; positive
 	Codex       codex.Config
 	Policy      schedule.Policy // decides whether a session continues with the issue
 	Tracker     tracker.Adapter
@@ -60,8 +60,8 @@ type Job struct {
 	Test     func(context.Context, schedule.Cause) error
 	Own      *OwnChange          // learns what the session does to its issue; nil for nobody who asks
 	Redact   func(string) string // hides secrets in texts that leave the program; nil hides none
-	EventLog *EventLog           // of the session; nil for none. The caller ends it
-	Version  string              // of this program, sent to the agent
+	EventLog *EventLog           // event log of the session, which the caller ends; nil for none
+	Version  string              // version of this program, which the agent is told
 	Warn     func(string)        // gets the warnings of [Preflight] and [Prepare]; nil drops them
 	Output   io.Writer           // gets what setup.run prints in [Prepare]; nil drops it
 	Log      *slog.Logger
@@ -77,13 +77,13 @@ type Update struct {
 	schedule.Update
 	At      time.Time
 	Session string // thread and turn
-	PID     int    // of the agent's process; 0 before it was started
+	PID     int    // id of the agent's process; 0 before it was started
 	// Status is the phase of the attempt, SPEC §7.2; empty when it has not changed.
 	Status   schedule.AttemptStatus
 	Event    string   // the kind of event, SPEC §10.4
 	Summary  string   // the same in words, one short line
 	Doing    string   // the latest message, command, tool or file, also in words
-	Warnings []string // for people, independent of the outcome of the session
+	Warnings []string // warnings for people, independent of the outcome of the session
 }
 
 // Merge returns the newer of u and old, completed with what only the other one says.

@@ -19,10 +19,10 @@ const (
 // parts of the attempt share it.
 type journal struct {
 	log      *slog.Logger
-	eventLog *EventLog // of the session; nil for none
+	eventLog *EventLog // event log of the session; nil for none
 	redact   func(string) string
 
-	pid         int      // of the agent's process; 0 before it was started
+	pid         int      // id of the agent's process; 0 before it was started
 	lastSession string   // the session of the latest turn that has ended
 	warnings    []string // failures that do not change the outcome
 }

@@ -38,7 +38,7 @@ type leftovers struct {
 	*harvester
 
 	kept  bool         // the workspace has what the last session left
-	head  savedWork    // with which the branch begins; zero for none
+	head  savedWork    // saved work with which the branch begins; zero for none
 	aside []savedWork  // each on a branch of its own
 	start git.ObjectID // where work began that the session continues; zero for Checkout.Head
 	lost  string       // what could not be taken along with the work that the last session left; empty for nothing
@@ -101,7 +101,7 @@ func (s start) String() string {
 // parseStart returns false if text does not say where work began.
 func parseStart(text string) (s start, ok bool) {
 	fields := strings.Fields(text)
-	if len(fields) == 3 { // of an older version
+	if len(fields) == 3 { // an older version wrote it
 		fields = append(fields, "all")
 	}
 	if len(fields) != 4 {
@@ -119,7 +119,7 @@ func parseStart(text string) (s start, ok bool) {
 type leftWork struct {
 	start
 	*git.Incoming
-	number int // of the saved work
+	number int // number of the saved work
 }
 
 // find returns the work that earlier sessions have left beside a kept workspace or in

@@ -139,7 +139,7 @@ func classify(err error) (schedule.Class, time.Time) {
 		return schedule.IssueFailed, time.Time{}
 	case isAny(err, sharedDeliveryErrors...):
 		return schedule.Systemic, time.Time{}
-	case isAny(err, workspace.ErrInUse, workspace.ErrForeign): // until the other process, or the other project's issue, is done
+	case isAny(err, workspace.ErrInUse, workspace.ErrForeign): // it passes when the other process, or the other project's issue, is done
 		return schedule.Transient, time.Time{}
 	case isAny(err, git.ErrTimeout, errOutputLost):
 		return schedule.Transient, time.Time{}

@@ -39,8 +39,8 @@ type publication struct {
 
 	done       atomic.Bool   // the agent has said in the latest turn, by the tool, that it needs no more of them
 	publishing chan struct{} // has room for one
-	words      words         // by the agent, from its latest call of deliver
-	published  publishedWork // in this session
+	words      words         // title and text of the agent's latest call of deliver
+	published  publishedWork // work that this session has published
 	delivered  bool          // what there is of the work is published, by this session or an earlier one
 	refused    string        // why it is not, if it was refused
 	latest     Delivered     // the answer to it

@@ -76,7 +76,7 @@ type Repository struct {
 // Delivery is work to publish.
 type Delivery struct {
 	Incoming    *git.Incoming
-	Title, Text string // by the agent; empty if it gave none
+	Title, Text string // the agent's title and text; empty if it gave none
 	Tested      string // what is known of tests, by the host; empty for nothing
 	Blocked     string // paragraph on the hosts that commands were refused; empty for none
 	Unproven    bool   // the work failed its check, or the session did not end well
@@ -84,8 +84,8 @@ type Delivery struct {
 
 // Delivered is the answer to a Delivery.
 type Delivered struct {
-	URL      string       // of the pull request; empty for none
-	Head     git.ObjectID // of the branch
+	URL      string       // address of the pull request; empty for none
+	Head     git.ObjectID // head of the branch
 	Refused  string       // why nothing was published, in Markdown for the agent; empty if it was
 	Warnings []string     // failures that do not matter for the work
 	// There says of an error that the branch has all the work, and a later try needs no agent.

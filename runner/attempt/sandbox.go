@@ -30,7 +30,7 @@ const (
 type sandbox struct {
 	*journal
 	rooms
-	networks map[string]codex.Network // of programs that have hosts of their own, by their names
+	networks map[string]codex.Network // networks of programs that have hosts of their own, by the names of the programs
 	issue    []string                 // variables of the scripts; none for what is made for all issues
 	hooks    workspace.Hooks
 	output   io.Writer // gets what scripts print, too; nil drops it
@@ -53,7 +53,7 @@ type script struct {
 	doing     string        // what it does, for people
 	network   string        // one of sandbox.networks; any other is that of the agent
 	variables []string      // names of those that it sees besides the plain ones
-	timeout   time.Duration // after which it is stopped
+	timeout   time.Duration // time after which it is stopped
 }
 
 // shell runs a script in a place, and returns its exit status and the end of its output.

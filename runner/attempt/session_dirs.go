@@ -20,8 +20,8 @@ const defaultBaseURL = "https://api.openai.com/v1"
 
 // Account holds the credentials with which a session logs in.
 type Account struct {
-	Key     string // for the model's API; empty uses the login of the user's own Codex home
-	BaseURL string // of that API; empty is OpenAI's
+	Key     string // key of the model's API; empty uses the login of the user's own Codex home
+	BaseURL string // address of that API; empty for OpenAI's
 }
 
 // homesDir returns the folder that holds one Codex home per issue.
@@ -90,12 +90,12 @@ type sessionDirs struct {
 	all      string // Job.SessionDir, which holds them, without links once they are made
 	account  Account
 	loopback bool
-	key      string // of the issue's workspace, by which they are named
+	key      string // key of the issue's workspace, which names them
 	suffix   string // ends the name of the Codex home; empty for that of the issue
 	required bool   // whether the session cannot do without them
 
 	home, temp string            // the session's own Codex home and temporary folder; empty for none
-	bubblewrap *codex.Bubblewrap // of the session; nil for none
+	bubblewrap *codex.Bubblewrap // program and /tmp of the session; nil for none
 	sockets    sockets
 }
 

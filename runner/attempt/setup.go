@@ -41,7 +41,7 @@ const folderAdvice = "give the user who runs symphony a folder there that can be
 // Setup says how the project of a Repository is prepared.
 type Setup struct {
 	setup.Config
-	Network      codex.Network // of the script on the base, and on the agent's work if Config.Online is set
+	Network      codex.Network // hosts of the script on the base, and on the agent's work if Config.Online is set
 	Preparations *Preparations // shared by the sessions of a run
 }
 
@@ -102,7 +102,7 @@ type preparation struct {
 	*Setup // nil for a project that is not prepared
 
 	pack   *setup.Pack       // nil for none
-	inputs map[string]string // of the base: the objects of setup.inputs by their paths
+	inputs map[string]string // objects of setup.inputs in the base, by their paths
 }
 
 // find finds the pack for the base of the session, or has it made.
@@ -366,7 +366,7 @@ func (p *preparation) tool() codex.Tool {
 		Description: "Prepare the project again in the workspace, as it was prepared before the session, " + with + ". " +
 			"Call it when you have changed what the project depends on." + locks + " The answer is the end of the output.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`),
-		Timeout:     2*p.Timeout + time.Minute, // of both scripts
+		Timeout:     2*p.Timeout + time.Minute, // both scripts have this time
 		Call: func(ctx context.Context, _ json.RawMessage) (string, bool) {
 			text, ok := p.call(ctx)
 			return p.redact(text), ok

@@ -21,7 +21,7 @@ import (
 
 const (
 	defaultVerifyTime = 10 * time.Minute
-	maxVerifyLines    = 40 // of the output of a check that the agent is shown
+	maxVerifyLines    = 40 // lines of a check's output that the agent is shown
 )
 
 // verifyError reports work that failed Repository.Verify.

@@ -19,7 +19,7 @@ import (
 // Visitor is a person who works in the room of an issue.
 type Visitor struct {
 	Command        []string        // that runs there; empty for a shell on Terminal
-	Terminal       *codex.Terminal // of the shell
+	Terminal       *codex.Terminal // terminal of the shell
 	Stdout, Stderr io.Writer
 }
 

@@ -33,7 +33,7 @@ type block interface {
 
 // headline is the verdict on a tick. It begins its document.
 type headline struct {
-	emoji  string // for pages only
+	emoji  string // emoji that only pages show
 	lead   string
 	detail string // what there is to say about lead; may be empty
 	totals string // outcomes and cost of the issues; may be empty
@@ -68,7 +68,7 @@ type item struct {
 	count int // the number of issues that it stands for; 0 is an item without a number
 	text  phrase
 	sub   []phrase
-	left  int  // of sub that are left out
+	left  int  // number of sub that are left out
 	long  bool // sub is shown at length; a terminal wraps it instead of cutting it
 }
 
@@ -114,7 +114,7 @@ type tableRow struct {
 type remark struct {
 	text    string
 	lines   int    // the most that the text takes on a terminal
-	command string // of a shell, behind the text; empty for none
+	command string // shell command behind the text; empty for none
 	linked  bool   // it is an address that the row links to, so a page does not show it
 }
 
@@ -129,7 +129,7 @@ type column struct {
 	page  bool // it is shown on pages alone
 	drop  int  // order in which columns are dropped on a narrow terminal, 1 first; 0 is never dropped
 	width int  // the most columns that a page shows of a cell; 0 is nameWidth
-	prose bool // of sentences: on a terminal without room for them they stand below their rows
+	prose bool // the cells are sentences, which stand below their rows on a terminal without room
 }
 
 // columnKind says how a column is printed.
@@ -137,7 +137,7 @@ type columnKind int
 
 const (
 	textColumn    columnKind = iota
-	numberColumn             // to the right
+	numberColumn             // aligned to the right
 	instantColumn            // as time from now on a terminal, in UTC on a page
 )
 
@@ -148,8 +148,8 @@ type phrase []span
 type span struct {
 	text   string
 	own    bool      // our own words, which hold no markup
-	strong bool      // in bold on a page
-	name   bool      // of something that a page may link to, and never empty there
+	strong bool      // a page shows it in bold
+	name   bool      // the name of something that a page may link to; never empty there
 	url    string    // where a page links the name to; empty is nowhere
 	at     time.Time // an instant instead of text; the zero time means text
 }

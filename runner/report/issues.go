@@ -59,7 +59,7 @@ func (v view) issues(d *document) {
 		if r.Log != (Log{}) && v.issueOutcome(r) == failed {
 			row.remarks = append(row.remarks, r.Log.remark())
 		}
-		for _, warning := range r.Warnings { // at length: the end of a hook's output counts
+		for _, warning := range r.Warnings { // nothing is cut: the end of a hook's output counts
 			row.remarks = append(row.remarks, remark{text: warning, lines: maxItem})
 		}
 		t.rows = append(t.rows, row)

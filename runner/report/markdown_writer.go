@@ -28,7 +28,7 @@ const maxRemarks = 20
 // line between them, so that a page can be cut between any two of them.
 type markdownWriter struct {
 	text  strings.Builder
-	level markdown  // of the headings of sections
+	level markdown  // level of the headings of sections
 	now   time.Time // the time from which ages are counted; zero shows no ages
 }
 

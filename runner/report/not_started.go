@@ -73,7 +73,7 @@ func (v view) skipGroups() []skipGroup {
 		case verdict.Phase == schedule.Waiting, verdict.Phase == schedule.Parked, v.worked[verdict.Issue.ID]:
 			continue
 		case verdict.Action != "" && v.DryRun:
-			continue // in the table of the plan
+			continue // the table of the plan has it
 		case verdict.Action == schedule.Dispatch:
 			reason = ""
 		}

@@ -113,8 +113,8 @@ const (
 	completed   = "completed"          // issues were worked on, however that went, or given to shards
 	nothingToDo = "nothing_to_do"      // no issue could be started
 	unreadable  = "tracker_unreadable" // the tracker could not be read when it was last asked
-	interrupted = "interrupted"        // by a signal
-	deadline    = "deadline"           // by --deadline
+	interrupted = "interrupted"        // a signal stopped the tick
+	deadline    = "deadline"           // --deadline stopped the tick
 	failed      = "failed"             // it could not do its work
 )
 

@@ -40,10 +40,10 @@ type Tick struct {
 	Listed   bool               // the tracker's candidates were read at least once
 	Unread   string             // why the tracker could not be read when it was last asked; empty when it could
 	Pause    schedule.Pause     // a systemic failure, if there is one
-	Spent    schedule.Spent     // in this tick; in all of them for a service
+	Spent    schedule.Spent     // spending of this tick; of all ticks for a service
 	Today    schedule.Day       // over all runs; without a date when the state was not read
 	Budget   schedule.Budget
-	Reserved schedule.Reserved // of the budgets, for shards without a result
+	Reserved schedule.Reserved // reserves of the budgets for shards without a result
 	NextDue  time.Time         // when the next waiting issue may continue; zero when none waits
 	Acted    int               // decisions that were performed, without observations, and claims taken over; the latter alone in a dry run
 	Parked   []tracker.ID      // issues that were parked in this tick, in that order; see Earlier
@@ -60,7 +60,7 @@ type Tick struct {
 	// completed when its work is published.
 	Delivers   bool
 	Deliveries map[tracker.ID]schedule.Delivery // those of all runs that are left at the end
-	Checks     map[tracker.ID]schedule.Checks   // of the heads of pull requests, as they were read last
+	Checks     map[tracker.ID]schedule.Checks   // checks of the heads of pull requests, as read last
 
 	// Asked holds what agents ask people and nobody has answered, in several lines: a question
 	// and its choices, which are a list in Markdown.
@@ -82,7 +82,7 @@ type Assigned struct {
 type Earlier struct {
 	Issues   int
 	Sessions int
-	Outcomes map[string]int // of the issues, as a table shows them
+	Outcomes map[string]int // numbers of issues by outcome, as a table shows them
 	Warned   int            // issues with warnings
 	Parked   int            // entries of Tick.Parked
 }
@@ -95,8 +95,8 @@ type Row struct {
 	Identifier string                 `json:"identifier,omitempty" bound:"shown=256"`
 	Title      string                 `json:"title,omitempty" bound:"shown=1000"`
 	URL        string                 `json:"url,omitempty" bound:"plain=2000"`
-	State      string                 `json:"state,omitempty" bound:"shown=256"` // of the issue, as last seen
-	Attempt    int                    `json:"attempt,omitempty"`                 // of the last session; 0 is the first run
+	State      string                 `json:"state,omitempty" bound:"shown=256"` // state of the issue as last seen
+	Attempt    int                    `json:"attempt,omitempty"`                 // attempt of the last session; 0 is the first run
 	Sessions   int                    `json:"sessions,omitempty"`                // ended in this tick
 	Class      schedule.Class         `json:"class,omitempty" bound:"word"`      // how the last one ended
 	Status     schedule.AttemptStatus `json:"status,omitempty" bound:"word"`
@@ -113,8 +113,8 @@ type Row struct {
 	Delivery    schedule.Delivery `json:"-"`                                        // where this tick published its work; zero for nowhere
 	PullRequest string            `json:"pull_request,omitempty" bound:"shown=256"` // what this tick did: "opened", "updated" (its text, or by a push) or "unchanged"; empty without one
 	Kept        Kept              `json:"kept,omitzero"`                            // work that was not published
-	Log         Log               `json:"log,omitzero"`                             // of the last session
-	Shard       int               `json:"-"`                                        // of the fleet that worked on it; 0 without one
+	Log         Log               `json:"log,omitzero"`                             // log of the last session
+	Shard       int               `json:"-"`                                        // shard of the fleet that worked on it; 0 without one
 	Run         string            `json:"-"`                                        // id of the workflow run of the shard; empty outside of one
 	Job         string            `json:"-"`                                        // id of the shard's job at the provider; empty if it is not known
 	JobURL      string            `json:"-"`                                        // page of that job; empty for none
@@ -128,16 +128,16 @@ type Row struct {
 // there. The zero value is for work that is not kept.
 type Kept struct {
 	Folder   string   `json:"folder,omitempty" bound:"plain=2000"`
-	Artifact string   `json:"artifact,omitempty" bound:"plain=256"`         // of the workflow run, which holds the folder; empty when it is on this machine
-	Commands []string `json:"commands,omitempty" bound:"list=8 whole=4000"` // of a shell in a clone of the repository that has the files
+	Artifact string   `json:"artifact,omitempty" bound:"plain=256"`         // artifact of the workflow run that holds the folder; empty when it is on this machine
+	Commands []string `json:"commands,omitempty" bound:"list=8 whole=4000"` // shell commands for a clone of the repository that has the files
 	Secret   bool     `json:"secret,omitempty"`                             // it is not kept, because the files would hold a secret
 }
 
 // Log says where the event log of a session is. The zero value is for a session without one.
 type Log struct {
 	File     string `json:"file,omitempty" bound:"plain=2000"`
-	Artifact string `json:"artifact,omitempty" bound:"plain=256"` // of the workflow run, which holds the file; empty when it is on this machine
-	Command  string `json:"-"`                                    // of a shell, which shows it; empty for none
+	Artifact string `json:"artifact,omitempty" bound:"plain=256"` // artifact of the workflow run that holds the file; empty when it is on this machine
+	Command  string `json:"-"`                                    // shell command that shows it; empty for none
 }
 
 // whatHappened lists what a tick can do to a pull request. If it did several of these,

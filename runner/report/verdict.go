@@ -32,7 +32,7 @@ type Standing struct {
 // Stand returns the place of an issue in a plan whose sessions may take a number of slots.
 func Stand(plan []schedule.Verdict, id tracker.ID, slots int, active []string) Standing {
 	s := Standing{Active: active, Slots: slots}
-	for _, v := range plan { // in the order in which they would start
+	for _, v := range plan { // the order is the one in which they would start
 		if v.Action == schedule.Dispatch || v.Action == "" && competes[v.Why.Reason] {
 			s.Of++
 			if v.Issue.ID == id {

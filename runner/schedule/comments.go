@@ -16,7 +16,7 @@ type IssueComments int
 // The places of comments on issues.
 const (
 	NoIssueComments IssueComments = iota // none are read
-	OnTheIssue                           // beside the issue, in its tracker
+	OnTheIssue                           // people comment beside the issue, in its tracker
 	OnGitHub                             // the same, where only people with write access are heard
 	InTheFile                            // the file of the issue
 )
