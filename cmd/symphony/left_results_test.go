@@ -61,7 +61,7 @@ func takeOver(t *testing.T, byArtifacts bool) {
 	r := p.ok("--once", "--report", "out.json")
 	var reported struct {
 		Issues []struct {
-			Identifier string
+			Identifier string `json:"issue_identifier"`
 			JobURL     string `json:"job_url"`
 		}
 	}
