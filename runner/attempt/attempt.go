@@ -470,6 +470,10 @@ func (a *attempt) fingerprint(ctx context.Context, ws workspace.Workspace) strin
 	return print
 }
 
+// exitStatusTime is how long the end of a process may take after the end of its output. On a busy
+// machine that is more than a second.
+const exitStatusTime = 5 * time.Second
+
 // addExitStatus adds to the error of a closed connection how the process ended. A
 // command that was not found is the cause of all the rest, so it stands alone.
 func addExitStatus(err error, process *workspace.Process) error {
@@ -484,7 +488,7 @@ func addExitStatus(err error, process *workspace.Process) error {
 		case exit != nil:
 			return fmt.Errorf("%w: %w", err, exit)
 		}
-	case <-time.After(time.Second): // it closed its output and runs on: there is no status to add
+	case <-time.After(exitStatusTime): // it closed its output and runs on: there is no status to add
 	}
 	return err
 }
