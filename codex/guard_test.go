@@ -21,7 +21,7 @@ type guardRow struct {
 
 // proofs lists the files whose tests prove rows: the red team of this package, and tests
 // of the whole program, of the trackers' tools and of the files of a fleet.
-var proofs = []string{"../runner/attempt/verify_test.go", "../runner/attempt/host_sockets_test.go", "../runner/delivery/unseen_test.go", "*_test.go", "../cmd/symphony/guard_*_test.go", "../tracker/github/*_test.go", "../tracker/linear/*_test.go", "../runner/fleet/*_test.go"}
+var proofs = []string{"../runner/attempt/verify_test.go", "../runner/attempt/host_sockets_test.go", "../runner/room/sockets_test.go", "../runner/delivery/unseen_test.go", "*_test.go", "../cmd/symphony/guard_*_test.go", "../tracker/github/*_test.go", "../tracker/linear/*_test.go", "../runner/fleet/*_test.go"}
 
 // guardRows returns the rows of the table.
 func guardRows() []guardRow {

@@ -10,6 +10,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -77,8 +78,8 @@ type Runner struct {
 	// settings of a workflow. It returns nil if it does not. Several goroutines may call it,
 	// one after the other. nil tests nothing.
 	Test       func(context.Context, workflow.Workflow, schedule.Cause) error
-	SessionDir string         // folder for files of sessions that belong to no workspace; empty for none
-	Denied     attempt.Denied // what agents may not read, besides the runner's own files
+	SessionDir string      // folder for files of sessions that belong to no workspace; empty for none
+	Denied     room.Denied // what agents may not read, besides the runner's own files
 	// Lookup returns a variable of this program, by which the agents' commands find tools.
 	Lookup func(name string) (value string, ok bool)
 

@@ -196,7 +196,7 @@ func guardTable(t *testing.T) string {
 
 // keyPlaces returns the places of keys that agents may not read.
 func keyPlaces() string {
-	return "`" + strings.Join(attempt.CredentialPaths(), "`, `") + "`\n"
+	return "`" + strings.Join(room.CredentialPaths(), "`, `") + "`\n"
 }
 
 // TestTheDocumentsSayWhatTheProgramSays compares the generated parts of the

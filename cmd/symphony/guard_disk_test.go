@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/internal/codextest"
-	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/room"
 )
 
 // These tests let an agent read the disk with the whole program, because cmd, runner
@@ -49,7 +49,7 @@ func TestRaidReadsAPlaceWhereKeysAreKept(t *testing.T) {
 	try := func(t *testing.T, posture string) map[string]bool {
 		p := reader(t, posture)
 		dir := filepath.Join(p.dir, "a", "b") // where every variable of the list leads
-		keys := attempt.DenyCredentials(func(name string) (string, bool) {
+		keys := room.DenyCredentials(func(name string) (string, bool) {
 			switch value := filepath.Join(dir, name); name {
 			case "PATH":
 				return os.LookupEnv(name)

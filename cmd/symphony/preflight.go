@@ -10,6 +10,7 @@ import (
 
 	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -42,7 +43,7 @@ func preflight(ctx context.Context, p process, wf workflow.Workflow, warn func(s
 	job := attempt.Job{
 		Issue: tracker.Issue{ID: "preflight", Identifier: "preflight"},
 		Codex: wf.Settings.Codex, Workspaces: root, Version: version(), Log: quiet(),
-		Account: p.account(), SessionDir: filepath.Join(folder, "codex"), Denied: attempt.DenyCredentials(p.getenv),
+		Account: p.account(), SessionDir: filepath.Join(folder, "codex"), Denied: room.DenyCredentials(p.getenv),
 		Loopback: wf.Settings.Loopback, UnixSockets: wf.Settings.UnixSockets, Network: wf.Settings.Network, HookNetwork: wf.Settings.HookNetwork, Lookup: p.getenv,
 		Prompt: wf.Prompt, Warn: warn,
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -129,8 +130,8 @@ func (a *app) wrongLogFormat() error {
 
 // denied returns the paths that agents may not read: the user's keys and what this
 // program keeps.
-func denied(place statePlace, workflowPath string) attempt.Denied {
-	d := attempt.DenyCredentials(place.getenv)
+func denied(place statePlace, workflowPath string) room.Denied {
+	d := room.DenyCredentials(place.getenv)
 	d.Paths = append(d.Paths, dataFolder(workflowPath))
 	path := place.path()
 	if path == "" {

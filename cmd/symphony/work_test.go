@@ -79,7 +79,7 @@ Go.
 	exchange := filepath.Join(p.dir, "exchange")
 	plan := fleet.Plan{Owner: schedule.Owner{Run: "r", Started: time.Now().UnixMilli(), Limit: 3600}}
 	for n := range 80 {
-		plan.Shards = append(plan.Shards, fleet.Slice{Number: n + 1, State: &schedule.State{Self: plan.ShardOwner(n + 1)}})
+		plan.Shards = append(plan.Shards, fleet.Slice{Number: n + 1, State: schedule.New(plan.ShardOwner(n + 1))})
 	}
 	if err := fleet.WritePlan(exchange, plan); err != nil {
 		t.Fatal(err)

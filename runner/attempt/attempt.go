@@ -14,6 +14,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -322,8 +323,8 @@ func (p prompts) first(resumed bool) string {
 // their callbacks.
 func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepository bool) (*workspace.Process, codex.Options, error) {
 	if a.opensSockets() {
-		if err := a.dirs.sockets.find(a.Lookup); err != nil {
-			return nil, codex.Options{}, err
+		if err := a.dirs.sockets.Find(a.Lookup); err != nil {
+			return nil, codex.Options{}, fmt.Errorf("%w: %w", codex.ErrNoSandbox, err)
 		}
 	}
 	var process *workspace.Process
@@ -333,13 +334,13 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepositor
 		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
 		Key: a.Account.Key, Home: a.dirs.home, Temp: a.dirs.temp, Repository: isRepository,
 		Set: a.dirs.variables(a.dirs.temp, a.Network), Loopback: a.Loopback, Network: a.Network, Networks: a.sandbox.networks,
-		UnixSockets: a.dirs.sockets.own != "", HostSocket: a.dirs.sockets.own,
+		UnixSockets: a.dirs.sockets.Own != "", HostSocket: a.dirs.sockets.Own,
 		Deny: func(home string) []string {
 			readable := a.Denied.Readable
 			if process != nil {
 				readable = slices.Concat(readable, process.Programs())
 			}
-			denied := realPaths(a.deniedPaths(home), readable)
+			denied := room.RealPaths(a.deniedPaths(home), readable)
 			if err := a.dirs.shareTmp(slices.Concat(denied, readable, []string{ws.Path}), a.Workspaces.Environment(a.Codex.Env)); err != nil {
 				a.warn("commands cannot write /tmp", err)
 			}
@@ -347,8 +348,8 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepositor
 		},
 	}
 	if a.dirs.temp != "" {
-		room := a.dirs.room(a.dirs.temp, a.Network)
-		options.ShellStart, options.Certificates = room.ShellStart(), room.Certificates()
+		own := a.dirs.room(a.dirs.temp, a.Network)
+		options.ShellStart, options.Certificates = own.ShellStart(), own.Certificates()
 	}
 	options.NeedsExec = a.Repository != nil // programs of the host run inside the agent's sandbox
 	command := a.Codex.Command
@@ -375,7 +376,7 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepositor
 // session's own, which are the other workspaces, the homes and temporary folders of
 // other sessions, the event logs, and the stores with the work of other agents.
 func (a *attempt) deniedPaths(home string) []string {
-	paths := slices.Concat(a.Denied.Paths, a.Codex.Deny, a.dirs.sockets.denied, []string{a.Workspaces.Path()})
+	paths := slices.Concat(a.Denied.Paths, a.Codex.Deny, a.dirs.sockets.Denied, []string{a.Workspaces.Path()})
 	if home != "" {
 		paths = append(paths, filepath.Clean(home)) // as the server says it
 	}

@@ -15,7 +15,7 @@
 //	progress      events.go        the phases, the signs of life, and the hosts that were refused (blocked.go)
 //	sessionIssue  own_change.go    the issue, as the session reads it again and the tracker's tools change it
 //	conversation  conversation.go  what the agent says to people
-//	sessionDirs   session_dirs.go  the session's own folders, with the sockets to hide (host_sockets.go)
+//	sessionDirs   session_dirs.go  the session's own folders, with the sockets to hide ([room.Sockets])
 //	rooms         rooms.go         the rooms of the session and of its scratch folders
 //	sandbox       sandbox.go       programs of the host in the agent's sandbox: commands, hooks, scripts
 //	preparation   setup.go         the preparation of the project, and the tool setup
@@ -34,7 +34,7 @@
 // with the /tmp of commands ([codex.Bubblewrap]). [Forget] removes all of them together
 // with the workspace, and [ForgetUnused] the folders of issues that the state does not know
 // any more. What no agent may read, above all the places where people keep credentials, is
-// one list in deny.go. [Preflight] tries everything except a turn; in a tick the first session
+// one list, [room.CredentialPaths]. [Preflight] tries everything except a turn; in a tick the first session
 // runs that check on its way, and the others wait for it ([PreflightOnce]).
 //
 // # A repository

@@ -10,6 +10,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
@@ -34,7 +35,7 @@ type Job struct {
 	Workspaces  *workspace.Root
 	Account     Account
 	SessionDir  string        // folder for the files of sessions that belong to no workspace; empty for none
-	Denied      Denied        // what the agent may not read, besides the files of this program
+	Denied      room.Denied   // what the agent may not read, besides the files of this program
 	Loopback    bool          // give the agent's commands a loopback of their own; see [codex.Options]
 	Network     codex.Network // hosts that the agent's commands reach; see [codex.Options]
 	HookNetwork codex.Network // hosts that hooks in the sandbox reach

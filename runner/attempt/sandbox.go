@@ -12,6 +12,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/internal/text"
+	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -113,7 +114,7 @@ func (s *sandbox) hook(ctx context.Context, at place, name, commands string) err
 		return err
 	case code != 0:
 		_, has := s.networks[hooksNetwork]
-		failed.Advice = networkAdvice(output, has)
+		failed.Advice = hosts.Advice(output, has)
 		failed.Err = fmt.Errorf("%w: %w", workspace.ErrHook, &workspace.ExitError{Code: code, Output: failed.Output})
 	default:
 		s.eventLog.hook(name, output, &code, time.Since(began), "")

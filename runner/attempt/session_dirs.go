@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -96,7 +97,7 @@ type sessionDirs struct {
 
 	home, temp string            // the session's own Codex home and temporary folder; empty for none
 	bubblewrap *codex.Bubblewrap // program and /tmp of the session; nil for none
-	sockets    sockets
+	sockets    room.Sockets
 }
 
 // make makes the folders: a temporary one that the agent may write and, with a key, a Codex
@@ -204,9 +205,7 @@ func (d *sessionDirs) environment() []string {
 
 // clean removes what the session leaves, except the rollout of its thread.
 func (d *sessionDirs) clean(thread string) (err error) {
-	if d.sockets.stop != nil {
-		d.sockets.stop()
-	}
+	d.sockets.Close()
 	if d.temp != "" {
 		err = forceRemoveAll(d.temp)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -41,7 +42,7 @@ func newVisitFixture(t *testing.T, command string) *repositoryFixture {
 	f := newSetupFixture(t, "mkdir -p cache ~/.cache && echo made >cache/made && echo of the home >~/.cache/made", command)
 	writeFile(t, f.path("home/.ssh/key"), "key\n")
 	writeFile(t, f.path("home/secret"), "secret\n")
-	f.job.Denied = Denied{Paths: []string{f.path("home/.ssh")}}
+	f.job.Denied = room.Denied{Paths: []string{f.path("home/.ssh")}}
 	f.job.Codex.Deny = []string{f.path("home/secret")}
 	f.job.Codex.Env, f.environment = []string{"OF_THE_AGENT"}, []string{"OF_THE_AGENT=yes", "OF_NOBODY=yes"}
 	if got := f.session(t.Context()); got.Class != schedule.Done {

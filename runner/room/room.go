@@ -1,11 +1,12 @@
 // Package room is what the commands of an agent take for their machine: a home, a folder for
 // temporary files, and the variables by which tools find their caches and their toolchains, and
-// know that there is no network where there is none.
+// know that there is no network where there is none. It also says what of the real machine stays
+// outside: the files with credentials (deny.go) and the Unix sockets (sockets.go).
 //
 // A room is a folder of one session. The agent may write it, and it is removed with the
 // session, so nothing that one agent leaves there reaches another. What a person's own home
 // holds stays where it is: toolchains there are named by variables and can be read, and what
-// keeps secrets is denied by package attempt.
+// keeps secrets is in the list of [CredentialPaths].
 //
 // The table is Variables: one line for each variable, with the reason.
 package room

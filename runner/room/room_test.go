@@ -12,13 +12,7 @@ func in(t *testing.T, variables map[string]string, files ...string) (Room, strin
 	t.Helper()
 	home := t.TempDir()
 	for _, name := range files {
-		path := filepath.Join(home, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		folder{t, home}.write(name, "")
 	}
 	return Room{Dir: t.TempDir(), Lookup: func(name string) (string, bool) {
 		if name == "HOME" {

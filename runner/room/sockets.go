@@ -1,4 +1,4 @@
-package attempt
+package room
 
 import (
 	"bufio"
@@ -10,11 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/symphony-runner/symphony/codex"
 )
 
-// With Job.UnixSockets the agent reaches each Unix socket of this machine whose path it can
+// With sandbox.unix_sockets the agent reaches each Unix socket of this machine whose path it can
 // read. So what is known to hold sockets is denied: socketPlaces and the folders for temporary
 // files as a whole, because sockets come and go there, and the sockets that the kernel lists.
 //
@@ -37,7 +35,7 @@ var socketPlaces = []string{
 func hostSockets(proc string, lookup func(name string) (string, bool)) ([]string, error) {
 	names, err := os.ReadFile(filepath.Join(proc, "net/unix"))
 	if err != nil {
-		return nil, fmt.Errorf("%w: look for the Unix sockets of this machine: %w: remove sandbox.unix_sockets", codex.ErrNoSandbox, err)
+		return nil, fmt.Errorf("look for the Unix sockets of this machine: %w: remove sandbox.unix_sockets", err)
 	}
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", false }
@@ -174,28 +172,28 @@ func (all mounts) aliases(path string) []string {
 	return paths
 }
 
-// sockets holds how the Unix sockets of this machine are kept from the agent; empty if it may
+// Sockets holds how the Unix sockets of this machine are kept from the agent; zero if it may
 // open none.
-type sockets struct {
-	denied []string // paths
-	own    string   // the path of a socket of this program, by which codex tries them
-	stop   func()   // closes it; nil for none
+type Sockets struct {
+	Denied []string // paths
+	Own    string   // path of a socket of this program, with which package codex tries the sandbox
+	stop   func()   // closes Own; nil for none
 }
 
-// find finds the sockets of this machine. One of this program is among them, in a temporary
+// Find finds the sockets of this machine. One of this program is among them, in a temporary
 // folder, which the first call makes.
-func (s *sockets) find(lookup func(name string) (string, bool)) (err error) {
+func (s *Sockets) Find(lookup func(name string) (string, bool)) (err error) {
 	if s.stop == nil {
 		err = s.listen()
 	}
 	if err == nil {
-		s.denied, err = hostSockets("/proc", lookup)
+		s.Denied, err = hostSockets("/proc", lookup)
 	}
 	return err
 }
 
 // listen makes the socket of this program.
-func (s *sockets) listen() error {
+func (s *Sockets) listen() error {
 	folder, err := os.MkdirTemp("/tmp", "symphony-socket-") // TMPDIR may be too long for a socket
 	if err != nil {
 		return fmt.Errorf("try the sandbox's Unix sockets: %w: make /tmp writable, or remove sandbox.unix_sockets", err)
@@ -206,10 +204,17 @@ func (s *sockets) listen() error {
 		os.RemoveAll(folder)
 		return fmt.Errorf("try the sandbox's Unix sockets: %w: remove sandbox.unix_sockets", err)
 	}
-	s.own = own
+	s.Own = own
 	s.stop = func() {
 		listener.Close()
 		os.RemoveAll(folder)
 	}
 	return nil
+}
+
+// Close closes the socket of this program.
+func (s *Sockets) Close() {
+	if s.stop != nil {
+		s.stop()
+	}
 }

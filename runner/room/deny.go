@@ -1,4 +1,4 @@
-package attempt
+package room
 
 import (
 	"errors"
@@ -109,10 +109,10 @@ func expand(place string, lookup func(string) (string, bool)) (paths []string) {
 	return paths
 }
 
-// realPaths returns the paths to deny so that nothing below paths can be read,
+// RealPaths returns the paths to deny so that nothing below paths can be read,
 // except what is in keep. Both hold clean paths. Codex needs real paths, without links. A path that does
 // not exist yet is kept: Codex looks again for every command.
-func realPaths(paths, keep []string) []string {
+func RealPaths(paths, keep []string) []string {
 	out := make([]string, 0, len(paths))
 	r := resolver{}
 	for _, path := range paths {
@@ -146,7 +146,7 @@ func realPaths(paths, keep []string) []string {
 	return slices.Compact(out)
 }
 
-// exists reports whether anything is at path.
+// exists reports whether anything is at path, even a link that leads nowhere.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
