@@ -109,7 +109,7 @@ func (s *State) Adopt(statuses map[Owner]OwnerStatus, p Policy, now time.Time) [
 		}
 		adopted = append(adopted, Adopted{Claim: c, From: owner, Began: true})
 	}
-	s.forgetReserves(now)
+	s.forgetReserves(s.Claims, now)
 	return adopted
 }
 

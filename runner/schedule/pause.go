@@ -110,8 +110,7 @@ func (s *State) freeCharged(now time.Time) {
 
 // ToTest returns the cause of the pause if a test of it can end the pause now, and the time
 // at which the pause began.
-func (s *State) ToTest(now time.Time) (cause Cause, began time.Time, ok bool) {
-	p := s.Pause
+func (p Pause) ToTest(now time.Time) (cause Cause, began time.Time, ok bool) {
 	testable := p.Cause == CauseStart || p.Cause == CauseMachine
 	return p.Cause, p.Since, testable && p.Why != "" && !p.Passed && p.Until.After(now)
 }

@@ -156,7 +156,7 @@ func TestAPauseEndsWhenTheTestOfItsCausePasses(t *testing.T) {
 	for cause, testable := range map[schedule.Cause]bool{schedule.CauseStart: true, schedule.CauseMachine: true, schedule.CauseDelivery: false, "": false} {
 		f := simple()
 		fails(f, cause, noon)
-		if got, began, ok := f.state.ToTest(noon); ok != testable || ok && (got != cause || !began.Equal(noon)) {
+		if got, began, ok := f.state.Pause.ToTest(noon); ok != testable || ok && (got != cause || !began.Equal(noon)) {
 			t.Errorf("%q: to be tested: %v, %q since %v", cause, ok, got, began)
 		}
 	}
@@ -165,18 +165,18 @@ func TestAPauseEndsWhenTheTestOfItsCausePasses(t *testing.T) {
 	if f.state.TestPassed(noon.Add(-time.Minute), noon) {
 		t.Error("the test of another pause ends this one")
 	}
-	if _, _, ok := f.state.ToTest(noon.Add(time.Hour)); ok {
+	if _, _, ok := f.state.Pause.ToTest(noon.Add(time.Hour)); ok {
 		t.Error("a pause that is over is tested: one session tries in any case")
 	}
 	if !f.state.TestPassed(noon, noon) || f.state.Pause.Until.After(noon) || f.state.Pause.Why == "" {
 		t.Errorf("it does not let one session try: %+v", f.state.Pause)
 	}
 	fails(f, schedule.CauseStart, noon.Add(time.Minute))
-	if _, _, ok := f.state.ToTest(noon.Add(time.Minute)); ok {
+	if _, _, ok := f.state.Pause.ToTest(noon.Add(time.Minute)); ok {
 		t.Error("a test that does not see the failure would start a session in each run")
 	}
 	fails(f, schedule.CauseMachine, noon.Add(2*time.Minute))
-	if _, _, ok := f.state.ToTest(noon.Add(2 * time.Minute)); !ok {
+	if _, _, ok := f.state.Pause.ToTest(noon.Add(2 * time.Minute)); !ok {
 		t.Error("another cause is not tested")
 	}
 }

@@ -59,7 +59,7 @@ func (r Reserve) boundDays(days []Day) []Day {
 }
 
 // reserve adds the issue and the tokens of a Dispatch to the reserve of its shard.
-func (s *State) reserve(d Decision, now time.Time) {
+func (s *Spending) reserve(d Decision, now time.Time) {
 	r, open := s.Reserves[d.Owner]
 	if !open {
 		r.Fleet, r.Since = d.Fleet, now
@@ -76,7 +76,7 @@ func (s *State) reserve(d Decision, now time.Time) {
 
 // awaitResult records that the claims of a shard are taken over now. Its reserve stays open,
 // because its result may still come.
-func (s *State) awaitResult(owner Owner, now time.Time) {
+func (s *Spending) awaitResult(owner Owner, now time.Time) {
 	if r, open := s.Reserves[owner]; open {
 		r.Since = now
 		s.Reserves[owner] = r
@@ -90,7 +90,7 @@ type Reserved struct {
 }
 
 // Reserved returns the sum of the open reserves of all other owners.
-func (s *State) Reserved() (all Reserved) {
+func (s *Spending) Reserved() (all Reserved) {
 	for owner, r := range s.Reserves {
 		if owner != s.Self && r.Tokens > 0 {
 			all.Shards++
@@ -100,14 +100,14 @@ func (s *State) Reserved() (all Reserved) {
 	return all
 }
 
-// forgetReserves deletes reserves of shards that have no claim any more: those that were
-// kept for reserveKept, and the oldest if there are more than maxReserves.
-func (s *State) forgetReserves(now time.Time) {
+// forgetReserves deletes reserves of owners that have no claim any more: all that are older
+// than reserveKept, and the oldest if there are more than maxReserves.
+func (s *Spending) forgetReserves(claims map[tracker.ID]Claim, now time.Time) {
 	if len(s.Reserves) == 0 {
 		return
 	}
 	live := map[Owner]bool{}
-	for _, c := range s.Claims {
+	for _, c := range claims {
 		live[c.Owner] = true
 	}
 	var closed []Owner

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -63,13 +64,30 @@ func (s Spent) Plus(other Spent) Spent {
 	}
 }
 
+// Spending holds what sessions have used, and what is set aside for sessions of shards.
+type Spending struct {
+	Self Owner // the current run; not stored
+	Tick Spent // what this tick has used so far; not stored
+	Days []Day // oldest first, at most maxDays
+	// Reserves holds the open reserves: of each shard of a fleet, by owner, until its result is
+	// settled.
+	Reserves map[Owner]Reserve
+}
+
+func (s *Spending) clone() Spending {
+	c := *s
+	c.Days = slices.Clone(s.Days)
+	c.Reserves = maps.Clone(s.Reserves) // the ids are replaced, never changed
+	return c
+}
+
 // today returns the entry of the day of now.
-func (s *State) today(now time.Time) *Day { return s.day(now.UTC().Format(time.DateOnly)) }
+func (s *Spending) today(now time.Time) *Day { return s.day(now.UTC().Format(time.DateOnly)) }
 
 // day returns the entry of a day. It adds the entry if it is missing, and then drops the
 // oldest if there are too many. If the day is older than all that are kept, it returns an
 // entry that is not kept.
-func (s *State) day(date string) *Day {
+func (s *Spending) day(date string) *Day {
 	at := 0
 	for ; at < len(s.Days) && s.Days[at].Date <= date; at++ {
 		if s.Days[at].Date == date {
@@ -87,7 +105,7 @@ func (s *State) day(date string) *Day {
 }
 
 // SpentToday returns the spending of the day of now.
-func (s *State) SpentToday(now time.Time) Day {
+func (s *Spending) SpentToday(now time.Time) Day {
 	date := now.UTC().Format(time.DateOnly)
 	for _, day := range s.Days {
 		if day.Date == date {
@@ -98,7 +116,7 @@ func (s *State) SpentToday(now time.Time) Day {
 }
 
 // countTokens adds tokens to the claim, the tick and the day.
-func (s *State) countTokens(c *Claim, live Usage, now time.Time) {
+func (s *Spending) countTokens(c *Claim, live Usage, now time.Time) {
 	more := Usage{
 		Input:  max(min(live.Input, MaxTokens)-c.Live.Input, 0),
 		Output: max(min(live.Output, MaxTokens)-c.Live.Output, 0),
@@ -112,7 +130,7 @@ func (s *State) countTokens(c *Claim, live Usage, now time.Time) {
 }
 
 // countTime adds the time of a session to the tick and the day.
-func (s *State) countTime(took time.Duration, now time.Time) {
+func (s *Spending) countTime(took time.Duration, now time.Time) {
 	s.Tick.Time += took
 	s.today(now).Time += took
 }
@@ -124,7 +142,7 @@ func nextDay(now time.Time) time.Time {
 
 // SpentBudget returns the spent budget that forbids to start anything more; zero
 // for none.
-func (s *State) SpentBudget(b Budget, now time.Time) Why {
+func (s *Spending) SpentBudget(b Budget, now time.Time) Why {
 	if b.TokensPerTick > 0 && s.Tick.Usage.Total() >= b.TokensPerTick {
 		return Why{TickBudget, "budget.max_tokens_per_tick is spent"}
 	}
@@ -146,7 +164,7 @@ func (s *State) SpentBudget(b Budget, now time.Time) Why {
 
 // tokensLeft returns the tokens that the sessions which start now may spend. If no budget
 // limits them, limited is false.
-func (s *State) tokensLeft(b Budget, now time.Time) (left int64, limited bool) {
+func (s *Spending) tokensLeft(b Budget, now time.Time) (left int64, limited bool) {
 	left = MaxTokens
 	if b.TokensPerTick > 0 {
 		left, limited = b.TokensPerTick-s.Tick.Usage.Total(), true
@@ -158,7 +176,7 @@ func (s *State) tokensLeft(b Budget, now time.Time) (left int64, limited bool) {
 }
 
 // addDays adds the spending of a shard, by day.
-func (s *State) addDays(days []Day) {
+func (s *Spending) addDays(days []Day) {
 	for _, more := range days {
 		day := s.day(more.Date)
 		day.Sessions += more.Sessions

@@ -15,9 +15,9 @@ import (
 // [New]. The tags of the types in it are the format in which package store keeps them, and their
 // bounds there; package store says how a format changes.
 type State struct {
+	Spending
 	Claims     map[tracker.ID]Claim
 	Pause      Pause
-	Days       []Day           // oldest first, at most maxDays
 	RateLimits json.RawMessage // the agent's latest snapshot; nil when none was received
 	Wait       TrackerWait     // time before which the tracker asked not to be called
 	Salt       string          // salt of all digests in the state; empty as long as there is none
@@ -28,11 +28,7 @@ type State struct {
 	// Conversations holds, by issue, the marks of handled comments and checks. An issue has
 	// an entry as long as it has a claim or a delivery.
 	Conversations map[tracker.ID]Conversation
-	// Reserves holds the open reserves: of each shard of a fleet, by owner, until its result is
-	// settled.
-	Reserves map[Owner]Reserve
 
-	Self Owner // the current run; not stored
 	// Completed lists the issues of which a session ended normally in this run
 	// (SPEC §4.1.8), with its work delivered if the policy delivers work, and out of
 	// the active states if it does not, the latest last, at most maxCompleted. It is for people: no
@@ -44,23 +40,21 @@ type State struct {
 	// Failed holds until when no session is started on feedback for which a session of this
 	// run was stopped or failed, on an issue that has no claim any more; not stored.
 	Failed map[tracker.ID]time.Time
-	Tick   Spent   // what this tick has used so far; not stored
 	Faults []Fault // faults of this tick; not stored
 }
 
 // New returns an empty state that is owned by the run self.
 func New(self Owner) *State {
-	return &State{Claims: map[tracker.ID]Claim{}, Self: self}
+	return &State{Claims: map[tracker.ID]Claim{}, Spending: Spending{Self: self}}
 }
 
 // Clone returns a copy that shares nothing that changes.
 func (s *State) Clone() *State {
 	c := *s
+	c.Spending = s.Spending.clone()
 	c.Claims = maps.Clone(s.Claims)
 	c.Deliveries = maps.Clone(s.Deliveries)
 	c.Conversations = maps.Clone(s.Conversations) // marks are replaced, never changed
-	c.Reserves = maps.Clone(s.Reserves)           // the ids are replaced, never changed
-	c.Days = slices.Clone(s.Days)
 	c.Finishing = maps.Clone(s.Finishing)
 	c.Failed = maps.Clone(s.Failed)
 	c.History = slices.Clone(s.History)
