@@ -34,10 +34,10 @@ func (l *loop) finish(now time.Time) {
 	t.Service, t.Comments = !l.Once && !t.DryRun, l.comments()
 	t.Claims = maps.Clone(l.state.Claims)
 	t.Deliveries = maps.Clone(l.state.Deliveries)
-	t.Checks = make(map[tracker.ID]schedule.Checks, len(l.state.Conversations))
+	t.Checks = l.state.Checks()
 	t.Asked = make(map[tracker.ID]string, len(l.state.Conversations))
 	for id, c := range l.state.Conversations {
-		t.Checks[id], t.Asked[id] = c.Checks, c.Asked
+		t.Asked[id] = c.Asked
 	}
 	t.Ignored = make(map[tracker.ID][]string, len(l.conversations.read))
 	for id, r := range l.conversations.read {

@@ -77,7 +77,8 @@ func deliveredTick(did string) report.Tick {
 func TestTheOutputsOfARunListItsPullRequests(t *testing.T) {
 	t.Parallel()
 	got := publishTick(t, deliveredTick("opened"), workflow.Workflow{}).outputs
-	const want = "\n" + `[{"issue":"GH-1","number":12,"url":"https://github.com/acme/shop/pull/12","branch":"symphony/GH-1","head":"1f1f","state":"opened"}]` + "\n"
+	const want = "\n" + `[{"issue_id":"1","issue_identifier":"GH-1","issue_url":"","branch":"symphony/GH-1","base":"","head":"1f1f","pull_request_number":12,` +
+		`"pull_request_url":"https://github.com/acme/shop/pull/12","patch":"","pushed_at":null,"pushing":false,"checks":"","pull_request_change":"opened"}]` + "\n"
 	if !strings.Contains(got, "pull-requests<<") || !strings.Contains(got, want) {
 		t.Errorf("the outputs are\n%s", got)
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker"
 )
 
 // maxReasons is how many reasons of one refusal are shown, maxKept of how many issues
@@ -20,7 +19,7 @@ func whereDelivered(d schedule.Delivery, pullRequest string) phrase {
 	case !isPublished(d):
 		return nil
 	case d.Number > 0:
-		cell := phrase{pullRequestLink(d)}
+		cell := phrase{pullRequestLink(d.Number, d.URL)}
 		if pullRequest != "" {
 			cell = append(cell, own(" "), foreign(pullRequest))
 		}
@@ -146,13 +145,6 @@ func branchBeside(d schedule.Delivery) string {
 	return d.Branch
 }
 
-// checksOf returns the state of the checks of the pull request of an issue, empty if nothing
-// is known of them.
-func (t Tick) checksOf(id tracker.ID) schedule.Checks { return t.Checks[id] }
-
-// checksOf returns the same of a state.
-func (v StateView) checksOf(id tracker.ID) schedule.Checks { return v.state.Conversations[id].Checks }
-
 // checks returns the state of the checks of the pull request of a row. It returns nothing
 // for what this tick pushed, because its checks were not read yet.
 func (v view) checks(r Row) string {
@@ -160,7 +152,7 @@ func (v view) checks(r Row) string {
 		return ""
 	}
 	if r.PullRequest == "opened" || r.PullRequest == "updated" {
-		return cmp.Or(string(v.checksOf(r.ID)), "not known yet")
+		return cmp.Or(string(v.Checks[r.ID]), "not known yet")
 	}
-	return string(v.checksOf(r.ID))
+	return string(v.Checks[r.ID])
 }

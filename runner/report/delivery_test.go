@@ -81,8 +81,9 @@ func TestAPullRequestThatATickOpenedStaysOpened(t *testing.T) {
 
 func TestPullRequestsAreAListForScripts(t *testing.T) {
 	t.Parallel()
-	want := `[{"issue":"ABC-1","number":12,"url":"https://github.com/acme/shop/pull/12","branch":"symphony/ABC-1","head":"` + strings.Repeat("1f", 20) + `","state":"opened"},` +
-		`{"issue":"ABC-2","number":7,"url":"https://github.com/acme/shop/pull/7","branch":"symphony/ABC-2","head":"` + strings.Repeat("1f", 20) + `","state":"updated"}]`
+	const entry = `{"issue_id":%q,"issue_identifier":%[1]q,"issue_url":"https://linear.app/acme/issue/%[1]s","branch":"symphony/%[1]s","base":"main","head":"1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f",` +
+		`"pull_request_number":%[2]d,"pull_request_url":"https://github.com/acme/shop/pull/%[2]d","patch":"","pushed_at":"2025-11-21T12:00:04Z","pushing":false,"checks":%[3]q,"pull_request_change":%[4]q}`
+	want := "[" + fmt.Sprintf(entry, "ABC-1", 12, "", "opened") + "," + fmt.Sprintf(entry, "ABC-2", 7, "running", "updated") + "]"
 	if got := delivered().PullRequests(); got != want {
 		t.Errorf("not those that this tick touched:\n%s\n%s", want, got)
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/internal/text"
-	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -172,8 +171,8 @@ func issueName(identifier string, id tracker.ID, url string) span {
 }
 
 // pullRequestLink returns the number of a pull request with a link to it.
-func pullRequestLink(d schedule.Delivery) span {
-	return span{text: "#" + strconv.Itoa(d.Number), url: d.URL, name: true}
+func pullRequestLink(number int, url string) span {
+	return span{text: "#" + strconv.Itoa(number), url: url, name: true}
 }
 
 // cell returns a cell with the text of a stranger.

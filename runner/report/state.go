@@ -27,19 +27,13 @@ const shownTicks = 7
 
 // StateView is the state that is kept between runs, ready to be shown.
 type StateView struct {
-	state     *schedule.State
-	claims    []schedule.Claim
-	published []published
-	now       time.Time
-	program   string            // the words of a shell that start this program; empty for symphony
-	place     string            // where the state is, as --state takes it; empty for the default of every command
-	comments  schedule.Comments // zero if the workflow is not known
-}
-
-// published is the delivery of an issue.
-type published struct {
-	id tracker.ID
-	schedule.Delivery
+	state      *schedule.State
+	claims     []schedule.Claim
+	deliveries []Delivery
+	now        time.Time
+	program    string            // the words of a shell that start this program; empty for symphony
+	place      string            // where the state is, as --state takes it; empty for the default of every command
+	comments   schedule.Comments // zero if the workflow is not known
 }
 
 // State returns a view of the state as it is at now.
@@ -54,7 +48,7 @@ func State(s *schedule.State, now time.Time) StateView {
 			a.Due.Compare(b.Due), tracker.CompareNaturally(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID),
 		)
 	})
-	v.published = latestFirst(s.Deliveries)
+	v.deliveries = DeliveriesOf(s.Deliveries, s.Checks())
 	return v
 }
 
@@ -70,21 +64,6 @@ func (v StateView) ReachedBy(program, place string) StateView {
 func (v StateView) HeardIn(comments schedule.Comments) StateView {
 	v.comments = comments
 	return v
-}
-
-// latestFirst returns deliveries, the one that was pushed last first, without those of which
-// nothing is known.
-func latestFirst(deliveries map[tracker.ID]schedule.Delivery) []published {
-	var all []published
-	for id, d := range deliveries {
-		if !d.IsOnlyLost() {
-			all = append(all, published{id, d})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b published) int {
-		return cmp.Or(b.At.Compare(a.At), tracker.CompareNaturally(a.Identifier, b.Identifier), cmp.Compare(a.id, b.id))
-	})
-	return all
 }
 
 // latestParked compares two claims by when they were parked, the latest first: a list that
@@ -149,7 +128,7 @@ func (v StateView) document(l Links, page bool) document {
 	v.parked(&d, page)
 	v.running(&d, l)
 	v.waiting(&d, l)
-	v.deliveries(&d)
+	v.delivered(&d)
 	v.days(&d)
 	v.ticks(&d, l)
 	return d
@@ -288,9 +267,9 @@ func (v StateView) waiting(d *document, l Links) {
 	d.add(section{heading: "Waiting", detail: "a tick starts what is due", body: document{t}})
 }
 
-// deliveries adds where the work on issues was published, the latest first.
-func (v StateView) deliveries(d *document) {
-	if len(v.published) == 0 {
+// delivered adds where the work on issues was published, the latest first.
+func (v StateView) delivered(d *document) {
+	if len(v.deliveries) == 0 {
 		return
 	}
 	t := table{room: shortRoom, short: shownTicks, columns: []column{
@@ -302,24 +281,24 @@ func (v StateView) deliveries(d *document) {
 		{head: "Pushed", kind: instantColumn, drop: 2},
 		{head: "Refused", min: 14, width: whyWidth, prose: true},
 	}}
-	for _, p := range v.published {
+	for _, p := range v.deliveries {
 		var where, branch phrase
 		switch {
 		case p.Number > 0:
-			where, branch = phrase{pullRequestLink(p.Delivery)}, cell(p.Branch)
-		case p.URL != "":
-			where = cell(p.URL)
-		case p.Head != "", p.Pushing != "":
+			where, branch = phrase{pullRequestLink(p.Number, p.PullURL)}, cell(p.Branch)
+		case p.Patch != "":
+			where = cell(p.Patch)
+		case p.Head != "", p.Pushing:
 			where = cell(p.Branch)
 		}
-		if p.Pushing != "" {
+		if p.Pushing {
 			where = append(where, own(" being pushed"))
 		}
 		row := tableRow{cells: []phrase{
-			{issueName(p.Identifier, p.id, cmp.Or(v.state.Claims[p.id].URL, p.IssueURL))}, cell(p.Title), where, branch, cell(string(v.checksOf(p.id))), instantCell(p.At), cell(inOneLine(p.Refused)),
+			{issueName(p.Identifier, p.ID, cmp.Or(v.state.Claims[p.ID].URL, p.URL))}, cell(p.Title), where, branch, cell(string(p.Checks)), instantCell(p.PushedAt.Time), cell(inOneLine(p.Refused)),
 		}}
-		if p.Number > 0 && p.URL != "" {
-			row.remarks = []remark{{text: p.URL, lines: maxReason, linked: true}}
+		if p.PullURL != "" {
+			row.remarks = []remark{{text: p.PullURL, lines: maxReason, linked: true}}
 		}
 		t.rows = append(t.rows, row)
 	}

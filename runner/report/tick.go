@@ -128,16 +128,16 @@ type Row struct {
 // there. The zero value is for work that is not kept.
 type Kept struct {
 	Folder   string   `json:"folder,omitempty" bound:"plain=2000"`
-	Artifact string   `json:"artifact,omitempty" bound:"plain=256"`         // artifact of the workflow run that holds the folder; empty when it is on this machine
-	Commands []string `json:"commands,omitempty" bound:"list=8 whole=4000"` // shell commands for a clone of the repository that has the files
-	Secret   bool     `json:"secret,omitempty"`                             // it is not kept, because the files would hold a secret
+	Artifact string   `json:"artifact" bound:"plain=256"`                  // artifact of the workflow run that holds the folder; empty when it is on this machine
+	Commands []string `json:"commands,omitzero" bound:"list=8 whole=4000"` // shell commands for a clone of the repository that has the files
+	Secret   bool     `json:"secret,omitempty"`                            // it is not kept, because the files would hold a secret
 }
 
 // Log says where the event log of a session is. The zero value is for a session without one.
 type Log struct {
 	File     string `json:"file,omitempty" bound:"plain=2000"`
-	Artifact string `json:"artifact,omitempty" bound:"plain=256"` // artifact of the workflow run that holds the file; empty when it is on this machine
-	Command  string `json:"-"`                                    // shell command that shows it; empty for none
+	Artifact string `json:"artifact" bound:"plain=256"` // artifact of the workflow run that holds the file; empty when it is on this machine
+	Command  string `json:"-"`                          // shell command that shows it; empty for none
 }
 
 // whatHappened lists what a tick can do to a pull request. If it did several of these,

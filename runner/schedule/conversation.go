@@ -53,6 +53,18 @@ const (
 	ChecksRunning Checks = "running"
 )
 
+// Checks returns the checks of pull requests as read last, without those of which nothing is
+// known.
+func (s *State) Checks() map[tracker.ID]Checks {
+	known := map[tracker.ID]Checks{}
+	for id, c := range s.Conversations {
+		if c.Checks != "" {
+			known[id] = c.Checks
+		}
+	}
+	return known
+}
+
 // Mark is a place in a conversation. A comment may become visible after a later one, so
 // the comments of the last minutes are known by name.
 type Mark struct {

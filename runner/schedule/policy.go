@@ -52,11 +52,11 @@ type Policy struct {
 // Budget bounds the cost of an issue, a tick and a day. Tokens are input plus
 // output; 0 means unlimited.
 type Budget struct {
-	Attempts       int   // failures in a row before an issue is parked
-	IdleSessions   int   // sessions in a row that changed nothing before it is parked
-	TokensPerIssue int64 // tokens of one issue in all runs, while it is claimed
-	TokensPerTick  int64
-	TokensPerDay   int64 // a day of UTC
+	Attempts       int   `json:"max_attempts_per_issue"` // failures in a row before an issue is parked
+	IdleSessions   int   `json:"max_idle_sessions"`      // sessions in a row that changed nothing before it is parked
+	TokensPerIssue int64 `json:"max_tokens_per_issue"`   // tokens of one issue in all runs, while it is claimed
+	TokensPerTick  int64 `json:"max_tokens_per_tick"`
+	TokensPerDay   int64 `json:"max_tokens_per_day"` // a day of UTC
 }
 
 // PerTick returns the maximum of sessions that one tick starts.

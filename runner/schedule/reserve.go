@@ -85,8 +85,8 @@ func (s *Spending) awaitResult(owner Owner, now time.Time) {
 
 // Reserved is the sum of the reserves of shards that may still spend tokens.
 type Reserved struct {
-	Shards int
-	Tokens int64
+	Shards int   `json:"shards"`
+	Tokens int64 `json:"total_tokens"`
 }
 
 // Reserved returns the sum of the open reserves of all other owners.
