@@ -43,6 +43,7 @@ type Progress struct {
 	Asked      map[tracker.ID]string // questions of the agent that nobody has answered
 	Comments   schedule.Comments     // where people write what the run reads
 	Deliveries map[tracker.ID]schedule.Delivery
+	Checks     map[tracker.ID]schedule.Checks // checks of the heads of pull requests, as read last
 
 	Spent  schedule.Spent // by this run
 	Today  schedule.Day   // by all runs

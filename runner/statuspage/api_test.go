@@ -16,6 +16,7 @@ import (
 
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -56,6 +57,7 @@ func sample() progress.Progress {
 			"13": {Identifier: "GH-3", Branch: "symphony/GH-3", Base: "main", Head: "abc123", Number: 7, URL: "https://github.com/acme/shop/pull/7", At: at(-40)},
 			"14": {Identifier: "GH-4", Title: "Name the shelves", IssueURL: "https://github.com/acme/shop/issues/4", Branch: "symphony/GH-4", Base: "main", Head: "def456", URL: "/srv/GH-4.patch", At: at(-400), Refused: "2 files are protected"},
 		},
+		Checks: map[tracker.ID]schedule.Checks{"13": schedule.ChecksGreen},
 		Spent:  schedule.Spent{Sessions: 4, Usage: schedule.Usage{Input: 2000, Output: 700}, Time: 10 * time.Second},
 		Today:  schedule.Day{Date: "2026-01-02", Sessions: 9, Usage: schedule.Usage{Input: 9000, Output: 1000}, Time: 20 * time.Second},
 		Limits: []byte(`{"primary": {"usedPercent": 43}}`), Completed: []tracker.ID{"14"},
@@ -112,6 +114,25 @@ func parse(t *testing.T, text string) (v map[string]any) {
 	return v
 }
 
+// The claims and the deliveries of sample.
+const (
+	claim11 = `"issue_id": "11", "issue_identifier": "GH-1", "issue_url": "https://github.com/acme/shop/issues/1", "title": "Fix the cart", "state": "Todo",
+		"phase": "running", "since": "2026-01-02T11:58:30Z", "error": "", "attempt": 1, "due_at": null, "thread": "", "sessions": 2, "failures": 0, "idle_sessions": 0,
+		"issue_total_tokens": 1700, "lease_until": null, "owner": {}`
+	claim12 = `"issue_id": "12", "issue_identifier": "GH-2", "issue_url": "https://github.com/acme/shop/issues/2", "title": "Sell more", "state": "Todo",
+		"phase": "waiting", "since": "2026-01-02T11:59:55Z", "error": "turn_failed: exit status 1", "attempt": 2, "due_at": "2026-01-02T12:01:00Z", "thread": "",
+		"sessions": 2, "failures": 2, "idle_sessions": 0, "issue_total_tokens": 900, "lease_until": null, "owner": {}`
+	claim13 = `"issue_id": "13", "issue_identifier": "GH-3", "issue_url": "https://github.com/acme/shop/issues/3", "title": "Pay", "state": "Todo",
+		"phase": "parked", "since": "2026-01-02T11:59:30Z", "error": "needs input: Which bank?", "attempt": 1, "due_at": null, "thread": "",
+		"sessions": 1, "failures": 0, "idle_sessions": 0, "issue_total_tokens": 100, "lease_until": null, "owner": {}`
+	delivery13 = `"issue_id": "13", "issue_identifier": "GH-3", "issue_url": "https://github.com/acme/shop/issues/3", "title": "Pay", "branch": "symphony/GH-3", "base": "main",
+		"head": "abc123", "pull_request_number": 7, "pull_request_url": "https://github.com/acme/shop/pull/7", "patch": "", "pushed_at": "2026-01-02T11:59:20Z",
+		"pushing": false, "checks": "green", "refused": ""`
+	delivery14 = `"issue_id": "14", "issue_identifier": "GH-4", "issue_url": "https://github.com/acme/shop/issues/4", "title": "Name the shelves", "branch": "symphony/GH-4",
+		"base": "main", "head": "def456", "pull_request_number": 0, "pull_request_url": "", "patch": "/srv/GH-4.patch", "pushed_at": "2026-01-02T11:53:20Z",
+		"pushing": false, "checks": "", "refused": "2 files are protected"`
+)
+
 func TestTheStateHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 	t.Parallel()
 	want := parse(t, `{
@@ -122,34 +143,16 @@ func TestTheStateHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 			"next": [{"issue_id": "15", "issue_identifier": "GH-5", "issue_url": "https://github.com/acme/shop/issues/5", "title": "Count the stock", "state": "Todo"}]
 		},
 		"running": [{
-			"issue_id": "11", "issue_identifier": "GH-1", "issue_url": "https://github.com/acme/shop/issues/1", "state": "Todo",
-			"session_id": "thread-turn", "turn_count": 3, "last_event": "notification", "last_message": "running `+"`make`"+`",
+			`+claim11+`, "session_id": "thread-turn", "turn_count": 3, "last_event": "notification", "last_message": "running `+"`make`"+`",
 			"started_at": "2026-01-02T11:58:30Z", "last_event_at": "2026-01-02T11:59:59Z",
 			"tokens": {"input_tokens": 500, "output_tokens": 200, "total_tokens": 700},
-			"title": "Fix the cart", "phase": "running", "attempt": 1, "attempt_status": "StreamingTurn", "codex_app_server_pid": 42,
-			"doing": "running `+"`make`"+`", "issue_total_tokens": 1700, "sessions": 2
+			"attempt_status": "StreamingTurn", "codex_app_server_pid": 42, "doing": "running `+"`make`"+`"
 		}],
-		"retrying": [{
-			"issue_id": "12", "issue_identifier": "GH-2", "issue_url": "https://github.com/acme/shop/issues/2",
-			"attempt": 2, "due_at": "2026-01-02T12:01:00Z", "error": "turn_failed: exit status 1", "last_error": "turn_failed: exit status 1",
-			"title": "Sell more", "phase": "waiting", "state": "Todo", "issue_total_tokens": 900, "sessions": 2
-		}],
-		"codex_totals": {"input_tokens": 2000, "output_tokens": 700, "total_tokens": 2700, "seconds_running": 100},
+		"retrying": [{`+claim12+`, "last_error": "turn_failed: exit status 1"}],
+		"codex_totals": {"sessions": 4, "input_tokens": 2000, "output_tokens": 700, "total_tokens": 2700, "seconds_running": 100},
 		"rate_limits": {"primary": {"usedPercent": 43}},
-		"parked": [{
-			"issue_id": "13", "issue_identifier": "GH-3", "issue_url": "https://github.com/acme/shop/issues/3", "title": "Pay", "phase": "parked",
-			"state": "Todo", "attempt": 1, "error": "needs input: Which bank?", "parked_at": "2026-01-02T11:59:30Z",
-			"question": "Which bank?\nOld or new?", "go_on": "`+schedule.AnyComments.GoOn()+`", "issue_total_tokens": 100, "sessions": 1
-		}],
-		"elsewhere": [], "deliveries": [{
-			"issue_id": "13", "issue_identifier": "GH-3", "issue_url": "https://github.com/acme/shop/issues/3",
-			"branch": "symphony/GH-3", "base": "main", "head": "abc123", "pull_request": 7, "pull_request_url": "https://github.com/acme/shop/pull/7",
-			"patch": "", "pushed_at": "2026-01-02T11:59:20Z", "pushing": false, "refused": ""
-		}, {
-			"issue_id": "14", "issue_identifier": "GH-4", "issue_url": "https://github.com/acme/shop/issues/4",
-			"branch": "symphony/GH-4", "base": "main", "head": "def456", "pull_request": 0, "pull_request_url": "",
-			"patch": "/srv/GH-4.patch", "pushed_at": "2026-01-02T11:53:20Z", "pushing": false, "refused": "2 files are protected"
-		}],
+		"parked": [{`+claim13+`, "question": "Which bank?\nOld or new?", "go_on": "`+schedule.AnyComments.GoOn()+`"}],
+		"elsewhere": [], "deliveries": [{`+delivery13+`}, {`+delivery14+`}],
 		"completed": ["14"],
 		"recent_events": [{"at": "2026-01-02T11:58:30Z", "event": "dispatched", "message": "a slot is free", "issue_id": "11", "issue_identifier": "GH-1"}],
 		"trouble": [{"source": "tracker", "message": "tracker_unreadable: 502; wait, or check the token"}],
@@ -170,8 +173,8 @@ func TestAClaimThatIsDueSaysWhyItDoesNotStart(t *testing.T) {
 		p.Waiting[0].Due = noon.Add(due)
 		p.Held = map[tracker.ID]schedule.Why{"12": p.NoRoom}
 		row := show(p).stateJSON(noon).Retrying[0]
-		if row.Error != want || row.LastError != "turn_failed: exit status 1" {
-			t.Errorf("due in %v: %+v", due, row.retryJSON)
+		if row.Why != want || row.LastError != "turn_failed: exit status 1" {
+			t.Errorf("due in %v: %+v", due, row)
 		}
 	}
 }
@@ -180,7 +183,7 @@ func TestTheStateOfAnIdleRunHasZerosAndEmptyLists(t *testing.T) {
 	t.Parallel()
 	want := parse(t, `{
 		"generated_at": "2026-01-02T12:00:00Z", "counts": {"running": 0, "retrying": 0, "parked": 0, "queued": 0, "completed": 0}, "running": [], "retrying": [],
-		"codex_totals": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "seconds_running": 0}, "rate_limits": null,
+		"codex_totals": {"sessions": 0, "input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "seconds_running": 0}, "rate_limits": null,
 		"queue": {"length": 0, "waits_for": "", "listed_at": null, "next": []}, "parked": [], "elsewhere": [], "deliveries": [], "completed": [], "recent_events": [], "trouble": [], "pause": null,
 		"today": {"date": "", "sessions": 0, "input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "seconds_running": 0},
 		"max_concurrent_agents": 0, "next_poll_at": null, "deadline_at": null, "started_at": null, "workflow": "", "tracker": ""
@@ -190,9 +193,10 @@ func TestTheStateOfAnIdleRunHasZerosAndEmptyLists(t *testing.T) {
 	}
 	fresh := progress.Progress{Sessions: []progress.Session{{Claim: schedule.Claim{ID: "1", Identifier: "A-1"}}}}
 	row := parse(t, `{
-		"issue_id": "1", "issue_identifier": "A-1", "issue_url": "", "state": "", "session_id": "", "turn_count": 0, "last_event": "", "last_message": "",
+		"issue_id": "1", "issue_identifier": "A-1", "issue_url": "", "title": "", "state": "", "phase": "", "since": null, "error": "", "attempt": 0, "due_at": null, "thread": "",
+		"sessions": 0, "failures": 0, "idle_sessions": 0, "issue_total_tokens": 0, "lease_until": null, "owner": {}, "session_id": "", "turn_count": 0, "last_event": "", "last_message": "",
 		"started_at": null, "last_event_at": null, "tokens": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0},
-		"title": "", "phase": "", "attempt": 0, "attempt_status": "", "codex_app_server_pid": 0, "doing": "", "issue_total_tokens": 0, "sessions": 0
+		"attempt_status": "", "codex_app_server_pid": 0, "doing": ""
 	}`)
 	if diff := cmp.Diff(any(row), fields(t, show(fresh).stateJSON(noon))["running"].([]any)[0]); diff != "" {
 		t.Errorf("a session that has just begun: %s", diff)
@@ -203,55 +207,39 @@ func TestAnIssueHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 	t.Parallel()
 	v := show(sample())
 	for name, want := range map[string]string{
-		"GH-1": `{
-			"issue_identifier": "GH-1", "issue_id": "11", "status": "running", "workspace": {"path": "/srv/workspaces/GH-1"},
+		"GH-1": `{` + claim11 + `, "status": "running", "workspace": {"path": "/srv/workspaces/GH-1"},
 			"attempts": {"restart_count": 1, "current_retry_attempt": 1},
-			"running": {
-				"state": "Todo", "session_id": "thread-turn", "turn_count": 3, "last_event": "notification", "last_message": "running ~make~",
+			"running": {` + claim11 + `,
+				"session_id": "thread-turn", "turn_count": 3, "last_event": "notification", "last_message": "running ~make~",
 				"started_at": "2026-01-02T11:58:30Z", "last_event_at": "2026-01-02T11:59:59Z", "tokens": {"input_tokens": 500, "output_tokens": 200, "total_tokens": 700},
-				"attempt": 1, "attempt_status": "StreamingTurn", "codex_app_server_pid": 42, "doing": "running ~make~"
+				"attempt_status": "StreamingTurn", "codex_app_server_pid": 42, "doing": "running ~make~"
 			},
 			"retry": null,
 			"logs": {"codex_session_logs": [{"label": "latest", "path": "/srv/sessions/GH-1/1.jsonl", "url": "http://localhost:4000/issues/GH-1"}]},
 			"recent_events": [
-				{"at": "2026-01-02T11:58:30Z", "event": "dispatched", "message": "a slot is free"}, {"at": "2026-01-02T11:58:40Z", "event": "session_started", "message": ""},
-				{"at": "2026-01-02T11:59:59Z", "event": "notification", "message": "running ~make~"}
+				{"at": "2026-01-02T11:58:30Z", "event": "dispatched", "message": "a slot is free", "issue_id": "11", "issue_identifier": "GH-1"},
+				{"at": "2026-01-02T11:58:40Z", "event": "session_started", "message": "", "issue_id": "11", "issue_identifier": "GH-1"},
+				{"at": "2026-01-02T11:59:59Z", "event": "notification", "message": "running ~make~", "issue_id": "11", "issue_identifier": "GH-1"}
 			],
-			"last_error": "", "tracked": {},
-			"title": "Fix the cart", "issue_url": "https://github.com/acme/shop/issues/1", "state": "Todo", "phase": "running", "issue_total_tokens": 1700, "sessions": 2,
-			"parked": null, "delivery": null
+			"last_error": "", "tracked": {}, "parked": null, "delivery": null
 		}`,
-		"GH-2": `{
-			"issue_identifier": "GH-2", "issue_id": "12", "status": "retrying", "workspace": {"path": "/srv/workspaces/GH-2"},
+		"GH-2": `{` + claim12 + `, "status": "retrying", "workspace": {"path": "/srv/workspaces/GH-2"},
 			"attempts": {"restart_count": 1, "current_retry_attempt": 2}, "running": null,
-			"retry": {"attempt": 2, "due_at": "2026-01-02T12:01:00Z", "error": "turn_failed: exit status 1", "state": "Todo", "last_error": "turn_failed: exit status 1"},
-			"logs": {"codex_session_logs": []}, "recent_events": [], "last_error": "turn_failed: exit status 1", "tracked": {},
-			"title": "Sell more", "issue_url": "https://github.com/acme/shop/issues/2", "state": "Todo", "phase": "waiting", "issue_total_tokens": 900, "sessions": 2,
-			"parked": null, "delivery": null
+			"retry": {` + claim12 + `, "last_error": "turn_failed: exit status 1"},
+			"logs": {"codex_session_logs": []}, "recent_events": [], "last_error": "turn_failed: exit status 1", "tracked": {}, "parked": null, "delivery": null
 		}`,
-		"13": `{
-			"issue_identifier": "GH-3", "issue_id": "13", "status": "parked", "workspace": {"path": "/srv/workspaces/GH-3"},
+		"13": `{` + claim13 + `, "status": "parked", "workspace": {"path": "/srv/workspaces/GH-3"},
 			"attempts": {"restart_count": 0, "current_retry_attempt": 1}, "running": null, "retry": null,
 			"logs": {"codex_session_logs": []}, "recent_events": [], "last_error": "needs input: Which bank?", "tracked": {},
-			"title": "Pay", "issue_url": "https://github.com/acme/shop/issues/3", "state": "Todo", "phase": "parked", "issue_total_tokens": 100, "sessions": 1,
-			"parked": {
-				"state": "Todo", "attempt": 1, "error": "needs input: Which bank?", "parked_at": "2026-01-02T11:59:30Z", "question": "Which bank?\nOld or new?",
-				"go_on": "` + schedule.AnyComments.GoOn() + `"
-			},
-			"delivery": {
-				"branch": "symphony/GH-3", "base": "main", "head": "abc123", "pull_request": 7, "pull_request_url": "https://github.com/acme/shop/pull/7",
-				"patch": "", "pushed_at": "2026-01-02T11:59:20Z", "pushing": false, "refused": ""
-			}
+			"parked": {` + claim13 + `, "question": "Which bank?\nOld or new?", "go_on": "` + schedule.AnyComments.GoOn() + `"},
+			"delivery": {` + delivery13 + `}
 		}`,
 		"gh-4": `{
-			"issue_identifier": "GH-4", "issue_id": "14", "status": "delivered", "workspace": {"path": "/srv/workspaces/GH-4"},
+			"issue_id": "14", "issue_identifier": "GH-4", "issue_url": "https://github.com/acme/shop/issues/4", "title": "Name the shelves", "state": "",
+			"phase": "", "since": null, "error": "", "attempt": 0, "due_at": null, "thread": "", "sessions": 0, "failures": 0, "idle_sessions": 0, "issue_total_tokens": 0,
+			"lease_until": null, "owner": {}, "status": "delivered", "workspace": {"path": "/srv/workspaces/GH-4"},
 			"attempts": {"restart_count": 0, "current_retry_attempt": 0}, "running": null, "retry": null,
-			"logs": {"codex_session_logs": []}, "recent_events": [], "last_error": "", "tracked": {},
-			"title": "Name the shelves", "issue_url": "https://github.com/acme/shop/issues/4", "state": "", "phase": "", "issue_total_tokens": 0, "sessions": 0, "parked": null,
-			"delivery": {
-				"branch": "symphony/GH-4", "base": "main", "head": "def456", "pull_request": 0, "pull_request_url": "",
-				"patch": "/srv/GH-4.patch", "pushed_at": "2026-01-02T11:53:20Z", "pushing": false, "refused": "2 files are protected"
-			}
+			"logs": {"codex_session_logs": []}, "recent_events": [], "last_error": "", "tracked": {}, "parked": null, "delivery": {` + delivery14 + `}
 		}`,
 	} {
 		i := v.find(name)
@@ -343,10 +331,10 @@ func TestTextOfStrangersIsOneSafeLineWithoutSecrets(t *testing.T) {
 	p := sample()
 	p.Workflow, p.Pause.Why, p.Trouble[0].Text, p.Events[0].Text, p.Events[0].Kind, p.Limits = hostile, hostile, hostile, hostile, hostile, []byte(`{"a":"`+secret+`"}`)
 	s := &p.Sessions[0]
-	s.Claim.Title, s.Claim.State, s.Claim.URL, s.Claim.Identifier = hostile, hostile, "javascript:alert(1)", hostile
+	s.Claim.Title, s.Claim.State, s.Claim.URL, s.Claim.Identifier, s.Claim.Thread = hostile, hostile, "javascript:alert(1)", hostile, hostile
 	s.Doing, s.Summary, s.Event, s.ID, s.Log, s.Events[0].Text = hostile, hostile, hostile, hostile, hostile, hostile
 	p.Queue.Next[0] = schedule.Claim{ID: "q", Identifier: hostile, Title: hostile, State: hostile, URL: "javascript:alert(1)"}
-	p.Elsewhere = []schedule.Claim{{ID: "e", Identifier: hostile, Title: hostile, State: hostile, URL: "https://evil.example/?" + secret, Owner: schedule.Owner{Run: hostile, Host: hostile, Shard: 3}}}
+	p.Elsewhere = []schedule.Claim{{ID: "e", Identifier: hostile, Title: hostile, State: hostile, URL: "https://evil.example/?" + secret, Owner: schedule.Owner{Run: hostile, Job: hostile, Host: hostile, Shard: 3}}}
 	p.Waiting[0].Why, p.Parked[0].Why, p.Asked["13"] = hostile, hostile, hostile
 	p.Deliveries["13"] = schedule.Delivery{Identifier: hostile, Branch: hostile, Base: hostile, Head: hostile, Number: 1, URL: "https://github.com@evil.example/", Refused: hostile}
 	p.Deliveries["14"] = schedule.Delivery{Identifier: hostile, URL: "https://evil.example/?" + secret}
@@ -403,12 +391,12 @@ func TestTheReadmeNamesWhatTheAPISays(t *testing.T) {
 		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 			of = of.Elem()
 		}
-		if of.Kind() != reflect.Struct || of == reflect.TypeFor[time.Time]() || seen[of] {
+		if of.Kind() != reflect.Struct || of == reflect.TypeFor[report.Time]() || seen[of] {
 			return
 		}
 		seen[of] = true
 		for field := range of.Fields() {
-			if name := field.Tag.Get("json"); name != "" && !strings.Contains(string(text), "`"+name+"`") {
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && !strings.Contains(string(text), "`"+name+"`") {
 				t.Errorf("README.md does not name %s", name)
 			}
 			check(field.Type)

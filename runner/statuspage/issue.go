@@ -113,8 +113,8 @@ func (v *view) findPage(name string) *issue {
 	if i := v.find(name); i != nil {
 		return i
 	}
-	for n := range v.raw.Elsewhere {
-		if i := v.issueOf(&v.raw.Elsewhere[n]); i.isNamed(name) {
+	for _, i := range v.Elsewhere {
+		if i.isNamed(name) {
 			return i
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -16,22 +17,12 @@ import (
 // documents show of it.
 type issue struct {
 	view     *view
-	claim    schedule.Claim     // zero for an issue without a claim
-	session  *progress.Session  // nil for an issue without a session
-	delivery *schedule.Delivery // nil for none
+	claim    schedule.Claim    // zero for an issue without a claim
+	session  *progress.Session // nil for an issue without a session
+	delivery *report.Delivery  // its texts are not fit to be shown; nil for none
 
 	ID, Name string
 	Path     string // of its page
-}
-
-// delivery is where the work on an issue was published.
-type delivery struct {
-	Branch, Base, Head, Refused string
-	URL                         string // of the pull request; empty unless it is a web address
-	Patch                       string // its path, if there is one in place of a pull request
-	Number                      int
-	At                          time.Time
-	Pushing                     bool
 }
 
 // noSession stands for the session of an issue that has none.
@@ -163,7 +154,7 @@ func (i *issue) Events() []event {
 			all = append(all, e)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b event) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(all, func(a, b event) int { return a.At.Compare(b.At.Time) })
 	return all
 }
 
@@ -172,19 +163,17 @@ func (i *issue) Recent() []happened {
 	return recent(i.Events(), func(event) string { return "" })
 }
 
-// Delivery returns the delivery of the issue, nil for nowhere.
-func (i *issue) Delivery() *delivery {
-	d := i.delivery
-	if d == nil {
+// Delivery returns the delivery of the issue, with texts that are fit to be shown; nil for none.
+func (i *issue) Delivery() *report.Delivery {
+	if i.delivery == nil {
 		return nil
 	}
-	line := i.view.line
-	shown := &delivery{
-		Branch: line(d.Branch, maxName), Base: line(d.Base, maxName), Head: line(d.Head, maxName), Refused: line(d.Refused, maxLine),
-		URL: webAddress(i.view.redactor, d.URL), Number: d.Number, At: d.At, Pushing: d.Pushing != "",
-	}
-	if shown.URL == "" {
-		shown.Patch = line(d.URL, maxLine)
-	}
-	return shown
+	d, line := *i.delivery, i.view.line
+	d.IssueNames, d.Title, d.Refused = i.issue().IssueNames, i.Title(), line(d.Refused, maxLine)
+	d.Branch, d.Base, d.Head = line(d.Branch, maxName), line(d.Base, maxName), line(d.Head, maxName)
+	d.PullURL, d.Patch = webAddress(i.view.redactor, d.PullURL), line(d.Patch, maxLine)
+	return &d
 }
+
+// Place returns the process that works on the issue of a claim elsewhere, in words.
+func (i *issue) Place() string { return i.view.line(progress.Place(i.claim.Owner), maxName) }

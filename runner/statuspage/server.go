@@ -13,6 +13,7 @@ import (
 
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/report"
 )
 
 // Server shows the latest progress of a run. It reads nothing else and changes nothing; a
@@ -125,7 +126,7 @@ func (s *Server) serveRefresh(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, http.StatusBadRequest, "bad_request", "want no body, or {}")
 		return
 	}
-	answer := refreshJSON{Queued: true, RequestedAt: time.Now().UTC(), Operations: []string{"poll", "reconcile"}}
+	answer := refreshJSON{Queued: true, RequestedAt: report.Time{Time: time.Now()}, Operations: []string{"poll", "reconcile"}}
 	select {
 	case s.refresh <- struct{}{}:
 	default:

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -39,6 +39,7 @@ type view struct {
 	Running           []*issue
 	Waiting           []*issue
 	Parked            []*issue
+	Elsewhere         []*issue // claims of other processes, whose sessions this run cannot see
 	Queue             []*issue // that start next, fewer than there are
 	Delivered         []*issue // the latest first; those that have a claim too are the same values
 	Completed         []string // ids
@@ -52,26 +53,23 @@ type view struct {
 // maxElsewhere bounds how many claims of other processes a page shows.
 const maxElsewhere = 50
 
-// elsewhere is the claim of another process, whose session this run cannot see.
-type elsewhere struct {
-	ID, Name, Title, State string
-	URL                    string // empty unless it is a web address
-	Place                  string // the process
-	Since                  time.Time
-}
-
+// event is something that happened.
 type event struct {
-	At         time.Time
-	ID         string
-	Name       string // of the issue
-	Kind, Text string
+	At   report.Time `json:"at"`
+	Kind string      `json:"event"`
+	Text string      `json:"message"`
+	ID   string      `json:"issue_id"`
+	Name string      `json:"issue_identifier"`
 }
 
-type trouble struct{ Source, Text string }
+type trouble struct {
+	Source string `json:"source"`
+	Text   string `json:"message"`
+}
 
 // viewOf returns the view of a progress.
 func viewOf(p progress.Progress, r *redact.Redactor) *view {
-	v := &view{raw: p, redactor: r, byName: map[string]*issue{}, turn: p.Turn()}
+	v := &view{raw: p, redactor: r, byName: map[string]*issue{}, turn: p.Turn(), Trouble: []trouble{}, Completed: []string{}}
 	v.Workflow, v.Tracker, v.Pause = v.line(p.Workflow, maxLine), v.line(p.Tracker, maxName), v.line(p.Pause.Why, maxLine)
 	v.Limits, v.Events = cleanJSON(r, p.Limits), v.events(p.Events)
 	for _, t := range p.Trouble {
@@ -91,21 +89,18 @@ func (v *view) addIssues() {
 		i.session = &v.raw.Sessions[n]
 		v.Running = append(v.Running, i)
 	}
-	v.Waiting, v.Parked, v.Queue = v.issuesOf(v.raw.Waiting), v.issuesOf(v.raw.Parked), v.issuesOf(v.raw.Queue.Next)
+	v.Waiting, v.Parked = v.issuesOf(v.raw.Waiting), v.issuesOf(v.raw.Parked)
+	v.Elsewhere, v.Queue = v.issuesOf(v.raw.Elsewhere), v.issuesOf(v.raw.Queue.Next)
 	all := slices.Concat(v.Running, v.Waiting, v.Parked)
 	byID := make(map[tracker.ID]*issue, len(all))
 	for _, i := range all {
 		byID[i.claim.ID] = i
 	}
-	for _, id := range latestFirst(v.raw.Deliveries) {
-		d := v.raw.Deliveries[id]
-		if d.IsOnlyLost() {
-			continue
-		}
-		i := byID[id]
+	for _, d := range report.DeliveriesOf(v.raw.Deliveries, v.raw.Checks) {
+		i := byID[d.ID]
 		if i == nil {
-			i = v.unclaimed(id, d.Identifier)
-			i.claim.Title, i.claim.URL = d.Title, d.IssueURL
+			i = v.unclaimed(d.ID, d.Identifier)
+			i.claim.Title, i.claim.URL = d.Title, d.URL
 			all = append(all, i)
 		}
 		i.delivery = &d
@@ -158,43 +153,19 @@ func (v *view) events(all []progress.Event) []event {
 	list := make([]event, 0, len(all))
 	for _, e := range all {
 		list = append(list, event{
-			e.At, v.line(string(e.ID), maxName), v.line(cmp.Or(e.Identifier, string(e.ID)), maxName), v.line(e.Kind, maxName), v.line(e.Text, maxLine),
+			report.Time{Time: e.At}, v.line(e.Kind, maxName), v.line(e.Text, maxLine), v.line(string(e.ID), maxName), v.line(cmp.Or(e.Identifier, string(e.ID)), maxName),
 		})
 	}
 	return list
 }
 
-// latestFirst returns the issues of deliveries, the one that was pushed last first.
-func latestFirst(deliveries map[tracker.ID]schedule.Delivery) []tracker.ID {
-	return slices.SortedFunc(maps.Keys(deliveries), func(a, b tracker.ID) int {
-		x, y := deliveries[a], deliveries[b]
-		return cmp.Or(y.At.Compare(x.At), tracker.CompareNaturally(x.Identifier, y.Identifier), cmp.Compare(a, b))
-	})
-}
-
-// Elsewhere returns the claims of other processes. ShownElsewhere returns those that the
-// page shows, and MoreElsewhere how many it leaves out.
-func (v *view) Elsewhere() []elsewhere      { return v.elsewhere(len(v.raw.Elsewhere)) }
-func (v *view) ShownElsewhere() []elsewhere { return v.elsewhere(maxElsewhere) }
-func (v *view) MoreElsewhere() int          { return max(len(v.raw.Elsewhere)-maxElsewhere, 0) }
-
-// elsewhere returns the first n claims of other processes, fewer if there are fewer.
-func (v *view) elsewhere(n int) []elsewhere {
-	list := make([]elsewhere, 0, n)
-	for _, c := range v.raw.Elsewhere[:min(n, len(v.raw.Elsewhere))] {
-		list = append(list, elsewhere{
-			ID: v.line(string(c.ID), maxName), Name: v.line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName), Title: v.line(c.Title, maxTitle),
-			State: v.line(c.State, maxName), URL: webAddress(v.redactor, c.URL), Place: v.line(progress.Place(c.Owner), maxName), Since: c.Since,
-		})
-	}
-	return list
-}
+// ShownElsewhere returns the claims of other processes that the page shows, and MoreElsewhere how
+// many it leaves out.
+func (v *view) ShownElsewhere() []*issue { return v.Elsewhere[:min(len(v.Elsewhere), maxElsewhere)] }
+func (v *view) MoreElsewhere() int       { return len(v.Elsewhere) - len(v.ShownElsewhere()) }
 
 // find returns an issue by its identifier or id; nil if there is none.
 func (v *view) find(name string) *issue { return v.byName[strings.ToLower(name)] }
-
-// runningFor returns the time of all sessions of the run, those in progress included.
-func (v *view) runningFor(now time.Time) time.Duration { return v.raw.Spent.Time + v.uncounted(now) }
 
 // uncounted returns the time of the sessions in progress.
 func (v *view) uncounted(now time.Time) time.Duration {
