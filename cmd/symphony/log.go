@@ -8,12 +8,12 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/lookup"
+	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/runlog"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
@@ -225,12 +225,12 @@ func (l *logCommand) warnOfRest(log *io.LimitedReader) {
 
 // listedSession is a session in the list as JSON.
 type listedSession struct {
-	Issue   string    `json:"issue"`
-	Session int       `json:"session"`
-	Began   time.Time `json:"began"`
-	Took    string    `json:"took,omitempty"`
-	Ended   string    `json:"ended"`
-	Log     string    `json:"log"`
+	Issue   string      `json:"issue_identifier"`
+	Session int         `json:"session"`
+	Began   report.Time `json:"started_at"`
+	Took    string      `json:"took,omitempty"`
+	Ended   string      `json:"ended"`
+	Log     string      `json:"log"`
 }
 
 // writeList writes which sessions there are, the oldest first: as a table, or as JSON if
@@ -242,7 +242,7 @@ func (l *logCommand) writeList(ctx context.Context, w io.Writer, source *logSour
 		if ctx.Err() != nil {
 			return schedule.ErrInterrupted
 		}
-		sessions[i] = listedSession{issue.Identifier, file.Number, file.Began.UTC(), s.Took, s.Ended, source.path(file)}
+		sessions[i] = listedSession{issue.Identifier, file.Number, report.Time{Time: file.Began.UTC()}, s.Took, s.Ended, source.path(file)}
 	}
 	if l.logFormat == "json" {
 		text, err := l.jsonText(sessions)

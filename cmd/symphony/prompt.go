@@ -63,7 +63,7 @@ func (p *promptCommand) Run(ctx context.Context, name string, args []string) err
 
 // issuePrompt is the prompt of an issue as it is printed.
 type issuePrompt struct {
-	Issue  string `json:"issue"`
+	Issue  string `json:"issue_identifier"`
 	Prompt string `json:"prompt"`
 }
 
