@@ -30,10 +30,8 @@ type tickFile struct {
 }
 
 type faultFile struct {
-	ID      tracker.ID `json:"id" bound:"keep whole=256"`
-	Kind    string     `json:"kind" bound:"shown=4000"`
-	Why     string     `json:"why,omitempty" bound:"shown=4000"`
-	Excused bool       `json:"excused,omitempty"`
+	ID tracker.ID `json:"id" bound:"keep whole=256"`
+	schedule.Fault
 }
 
 // newTick returns the part of a tick that a result holds, within its bounds. Spending and
@@ -57,7 +55,7 @@ func newTick(t report.Tick, s *schedule.State) (tickFile, error) {
 		}
 	}
 	for _, fault := range s.Faults {
-		f.Faults = append(f.Faults, faultFile{fault.Before.ID, fault.Kind, fault.Why, fault.Excused})
+		f.Faults = append(f.Faults, faultFile{fault.Before.ID, fault})
 		stored.Claims[fault.Before.ID] = fault.Before
 	}
 	_ = bounds.Apply(&f) // the texts of agents are cut
@@ -94,11 +92,11 @@ func (f tickFile) restore(slice, s *schedule.State) (report.Tick, error) {
 		t.Rows[i].Delivery = stored.Deliveries[t.Rows[i].ID]
 	}
 	for _, fault := range f.Faults {
-		before, stored := stored.Claims[fault.ID]
-		if !stored {
+		known := false
+		if fault.Before, known = stored.Claims[fault.ID]; !known {
 			return report.Tick{}, fmt.Errorf("its report: the claim before the fault of issue %q is missing", fault.ID)
 		}
-		s.Faults = append(s.Faults, schedule.Fault{Kind: fault.Kind, Why: fault.Why, Before: before, Excused: fault.Excused})
+		s.Faults = append(s.Faults, fault.Fault)
 	}
 	return t, nil
 }

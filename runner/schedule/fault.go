@@ -15,10 +15,10 @@ import (
 // charged for it. [State.Reclassify] finds that out at the end of a session, and
 // [State.SettleFaults] from the results of shards, which do not know of each other.
 type Fault struct {
-	Kind    string // see [Outcome.Fault]
-	Why     string // reason of the outcome
-	Before  Claim  // claim before the failure was charged
-	Excused bool   // the charge is taken back, or was not made
+	Kind    string `json:"kind" bound:"shown=4000"`          // see [Outcome.Fault]
+	Why     string `json:"why,omitempty" bound:"shown=4000"` // reason of the outcome
+	Before  Claim  `json:"-"`                                // claim before the failure was charged
+	Excused bool   `json:"excused,omitempty"`                // the charge is taken back, or was not made
 }
 
 // PushFault begins the Fault of a session whose push the server has refused.
