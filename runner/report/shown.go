@@ -10,8 +10,8 @@ import (
 )
 
 // This file has the things that more than one document for programs shows: the report, the state
-// and the API of the status page. Each has one type and one function that makes it, so that it has the
-// same names everywhere. SPEC §13.7 gives the names of what it has.
+// and the API of the status page. Each has one type and one function that makes it, so that its
+// names are the same everywhere. They are the names of SPEC §13.7 where that has the thing.
 
 // Time is a time that JSON has in UTC as RFC 3339, and null for the zero time.
 type Time struct{ time.Time }
@@ -29,7 +29,7 @@ func Seconds(d time.Duration) float64 {
 	return float64(d.Round(time.Millisecond).Milliseconds()) / 1000
 }
 
-// List returns a list of what is shown of each value. It is never nil, which JSON would have as null.
+// List returns the shown form of each value. It is never nil, which JSON would have as null.
 func List[T, S any](values []T, shown func(T) S) []S {
 	list := make([]S, 0, len(values))
 	for _, v := range values {
