@@ -65,6 +65,15 @@ func (s *State) Checks() map[tracker.ID]Checks {
 	return known
 }
 
+// Known reports whether this program has the value.
+func (c Checks) Known() bool {
+	switch c {
+	case "", ChecksGreen, ChecksRed, ChecksRunning:
+		return true
+	}
+	return false
+}
+
 // Mark is a place in a conversation. A comment may become visible after a later one, so
 // the comments of the last minutes are known by name.
 type Mark struct {
@@ -94,6 +103,15 @@ const (
 	CommandPark   Command = "park"   // park it when no session works on it
 	CommandStatus Command = "status" // say how it stands
 )
+
+// Waits reports whether a command can wait for a run to obey it.
+func (c Command) Waits() bool {
+	switch c {
+	case CommandRetry, CommandResume, CommandStop, CommandPark:
+		return true
+	}
+	return false
+}
 
 // Order is a command that a person gave by starting a run, or on the status page.
 type Order struct {

@@ -212,16 +212,16 @@ func (pl *planner) roundsSpent(f Feedback, talk Conversation) Why {
 	case f.Round == "", talk.again(f):
 		return Why{}
 	case f.Round == RoundSaid && talk.Rounds >= pl.p.MaxRounds:
-		return unanswered(Why{RoundsSpent, fmt.Sprintf("spent %s of feedback.max_rounds %d on what people said", text.Count(talk.Rounds, "session"), pl.p.MaxRounds)}, f)
+		return withUnanswered(Why{RoundsSpent, fmt.Sprintf("spent %s of feedback.max_rounds %d on what people said", text.Count(talk.Rounds, "session"), pl.p.MaxRounds)}, f)
 	case f.Round == RoundChecks && talk.CheckRounds >= pl.p.MaxCheckRounds:
-		return unanswered(Why{RoundsSpent, fmt.Sprintf("spent %s of feedback.max_check_rounds %d on checks and conflicts", text.Count(talk.CheckRounds, "session"), pl.p.MaxCheckRounds)}, f)
+		return withUnanswered(Why{RoundsSpent, fmt.Sprintf("spent %s of feedback.max_check_rounds %d on checks and conflicts", text.Count(talk.CheckRounds, "session"), pl.p.MaxCheckRounds)}, f)
 	}
 	return Why{}
 }
 
-// unanswered returns the reason with the unanswered feedback added, so that the feedback
+// withUnanswered returns the reason with the unanswered feedback added, so that the feedback
 // does not seem overlooked.
-func unanswered(why Why, f Feedback) Why {
+func withUnanswered(why Why, f Feedback) Why {
 	if f.Round != "" && f.Summary != "" {
 		why.Detail = why.String() + "; unanswered: " + f.Summary
 	}
@@ -244,12 +244,12 @@ func (pl *planner) settleUnclaimed(c Claim, known *tracker.Issue, f Feedback) {
 	}
 	pl.taken[c.ID] = true
 	if why := pl.startRules(c, known).ineligibleToStart(known); !why.None() {
-		pl.note(*known, "", "", unanswered(why, f))
+		pl.note(*known, "", "", withUnanswered(why, f))
 		return
 	}
 	if until := pl.state.Failed[c.ID]; until.After(pl.now) && pl.talk(c.ID).again(f) {
 		why := Why{NotDue, fmt.Sprintf("the session on this ended without an answer, and the next one waits until %s", until.UTC().Format(time.RFC3339))}
-		pl.note(*known, "", "", unanswered(why, f))
+		pl.note(*known, "", "", withUnanswered(why, f))
 		return
 	}
 	if why := pl.mustPark(c, f); !why.None() && pl.answers(known) { // otherwise somebody moved it back
@@ -277,7 +277,7 @@ func (pl *planner) startDue(before *tracker.Issue) {
 		pl.due = pl.due[1:]
 		if why := pl.noRoomFor(issue); !why.None() {
 			f, _ := pl.feedback(issue.ID)
-			pl.note(*issue, "", "", unanswered(why, f))
+			pl.note(*issue, "", "", withUnanswered(why, f))
 			continue
 		}
 		pl.dispatch(*issue, "")

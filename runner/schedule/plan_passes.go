@@ -107,7 +107,7 @@ func (pl *planner) settle(c Claim) {
 	switch {
 	case !asked:
 		pl.taken[c.ID] = true
-		pl.note(c.remembered(), c.Phase, "", unanswered(pl.unknown(c.ID), f))
+		pl.note(c.remembered(), c.Phase, "", withUnanswered(pl.unknown(c.ID), f))
 		return
 	case pl.isFinished(known, f):
 		pl.finish(c, known, f)
@@ -170,7 +170,7 @@ func (pl *planner) resumeWaiting(c Claim, known *tracker.Issue) {
 		return
 	}
 	pl.observe(c, known)
-	pl.note(*known, c.Phase, "", unanswered(why, f))
+	pl.note(*known, c.Phase, "", withUnanswered(why, f))
 }
 
 // release deletes a claim. Unanswered feedback on the issue may be the reason for another
@@ -180,7 +180,7 @@ func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 		pl.taken[c.ID] = true
 		f, _ := pl.feedback(c.ID)
 		if !pl.freed[c.ID] {
-			pl.note(issue, "", "", unanswered(why, f))
+			pl.note(issue, "", "", withUnanswered(why, f))
 		}
 		if f.Pending { // the command cannot be obeyed: drop it, or every tick would read the issue because of it
 			pl.decide(Decision{Action: Observe, ID: c.ID, Feedback: f}, issue, "")

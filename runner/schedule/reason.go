@@ -46,14 +46,23 @@ const (
 )
 
 // Further reasons that stop a session: the end of a run and the loss of a claim. Interrupted also
-// keeps sessions from starting. The list of all that stop one, with the marked ones above, is
-// also in knownCause of package store.
+// keeps sessions from starting. [Reason.Stops] lists them with the marked ones above.
 const (
 	Interrupted     Reason = "interrupted" // the run received a signal, or failed
 	Stalled         Reason = "stalled"     // silent for longer than codex.stall_timeout_ms
 	DeadlineReached Reason = "deadline"    // the run has no time left
 	ClaimLost       Reason = "claim_lost"  // another run holds the claim
 )
+
+// Stops reports whether a session is stopped for the reason.
+func (r Reason) Stops() bool {
+	switch r {
+	case Stalled, Terminal, NotActive, NotRoutable, NotDispatchable, NotVisible, IssueBudget, TickBudget, DayBudget,
+		Interrupted, DeadlineReached, ClaimLost, Merged, Closed, Commanded:
+		return true
+	}
+	return false
+}
 
 // releases reports whether a session that is stopped for the reason leaves no
 // claim behind.

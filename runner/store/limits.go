@@ -113,7 +113,7 @@ func validateClaim(c schedule.Claim) error {
 		return fmt.Errorf("it is %s, yet has a due time", c.Phase)
 	case c.Phase != schedule.Stopping && c.StopReason != "":
 		return fmt.Errorf("it is %s, yet has the cause of a stop", c.Phase)
-	case c.StopReason != "" && !knownCause(c.StopReason):
+	case c.StopReason != "" && !c.StopReason.Stops():
 		return fmt.Errorf("unknown cause %.40q", string(c.StopReason))
 	}
 	return nil
@@ -133,7 +133,7 @@ func (c conversation) validate() error {
 	if c.ID == "" {
 		return errors.New("its id is empty")
 	}
-	if p := c.PendingCommand; p != (schedule.Order{}) && !waits(p.Command) || !isKnown(c.Checks) {
+	if p := c.PendingCommand; p != (schedule.Order{}) && !p.Command.Waits() || !c.Checks.Known() {
 		return fmt.Errorf("unknown command %q or unknown checks %q", p.Command, c.Checks)
 	}
 	for _, names := range [][]string{c.ReadUpTo.IDs, c.PromptedUpTo.IDs, c.ParkedUpTo.IDs, c.CommandsUpTo.IDs, c.Read} {
@@ -164,36 +164,8 @@ func (r reserve) validate() error {
 // CheckOwner returns an error for an owner that no state can hold.
 func CheckOwner(o schedule.Owner) error { return bounds.Apply(&o) }
 
-// waits reports whether a command can wait for a run to obey it.
-func waits(c schedule.Command) bool {
-	switch c {
-	case schedule.CommandRetry, schedule.CommandResume, schedule.CommandStop, schedule.CommandPark:
-		return true
-	}
-	return false
-}
-
-func isKnown(c schedule.Checks) bool {
-	switch c {
-	case "", schedule.ChecksGreen, schedule.ChecksRed, schedule.ChecksRunning:
-		return true
-	}
-	return false
-}
-
 // emptyOrCommit reports whether s is empty or can be the id of a commit. Zeros stand
 // for no object, which is an empty text here.
 func emptyOrCommit(s string) bool {
 	return s == "" || len(s) == 40 && strings.Trim(s, "0123456789abcdef") == "" && strings.Trim(s, "0") != ""
-}
-
-func knownCause(cause schedule.Reason) bool {
-	switch cause {
-	case schedule.Stalled, schedule.Terminal, schedule.NotActive, schedule.NotRoutable, schedule.NotDispatchable, schedule.NotVisible,
-		schedule.IssueBudget, schedule.TickBudget, schedule.DayBudget,
-		schedule.Interrupted, schedule.DeadlineReached, schedule.ClaimLost,
-		schedule.Merged, schedule.Closed, schedule.Commanded:
-		return true
-	}
-	return false
 }

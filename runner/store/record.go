@@ -88,10 +88,10 @@ func newRecord(s *schedule.State, generation int64) record {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Conversations)) {
 		c := s.Conversations[id]
-		if !waits(c.PendingCommand.Command) {
+		if !c.PendingCommand.Command.Waits() {
 			c.PendingCommand = schedule.Order{}
 		}
-		if !isKnown(c.Checks) {
+		if !c.Checks.Known() {
 			c.Checks = ""
 		}
 		r.Conversations = append(r.Conversations, conversation{id, c})
