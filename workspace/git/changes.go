@@ -30,8 +30,8 @@ type Change struct {
 	Path             string // bytes as the agent wrote them, not always valid UTF-8
 	OldMode, NewMode Mode   // 0 if there is nothing
 	Old, New         ObjectID
-	Size             int64  // of the new content; 0 for a submodule
-	Target           string // of a symbolic link
+	Size             int64  // size of the new content; 0 for a submodule
+	Target           string // target of a symbolic link
 }
 
 // maxTarget bounds the target of a symbolic link, in bytes.

@@ -46,8 +46,8 @@
 // # Git LFS
 //
 // With [Source].LFS, Fetch also downloads the objects of the files in Git LFS that the base
-// needs, and [Store.Objects] those of other commits of the remote: what an agent has made is
-// never a reason to download anything. Populate copies them into the new .git, and a filter
+// needs, and [Store.Objects] the objects that other commits of the remote need. Commits of an
+// agent never cause a download. Populate copies the objects into the new .git, and a filter
 // there, a shell script, puts them into the work tree and turns files into pointers; it runs
 // inside the sandbox alone (lfs_filter.sh).
 //
@@ -71,8 +71,8 @@
 // explicit repository, a process group that is killed with everything in it when the
 // context ends, and limits of time, memory and output. It refuses a folder below the
 // root of the workspaces. Hooks, garbage collection in the background, redirects,
-// replace references, lazy fetches, helpers for credentials and every protocol but
-// that of the remote are off.
+// replace references, lazy fetches, helpers for credentials and every protocol except
+// the remote's own are off.
 //
 // Submodules are fetched by the host, each into a store of its own, and never by a git
 // that reads .gitmodules itself. Where they come from is decided by the base branch; see
@@ -103,8 +103,9 @@
 //
 // # Limits of what is supported
 //
-// git 2.31 or newer (tested with 2.34, 2.39, 2.47 and 2.55), on systems with process groups and flock. Memory is not limited
-// where the system has no such limit, as on macOS. [Checkout] with Paths needs git 2.36.
-// Submodules come without their history, and files in Git LFS in them as pointers. In a
-// repository whose history is cut, the merge base is looked for in what there is.
+// git 2.31 or newer (tested with 2.34, 2.39, 2.47 and 2.55), on systems with process groups
+// and flock. Memory is not limited where the system has no such limit, as on macOS. [Checkout]
+// with Paths needs git 2.36. Submodules come without their history, and files in Git LFS in
+// them as pointers. In a repository whose history is cut, the merge base is looked for in the
+// commits that are there.
 package git

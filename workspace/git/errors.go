@@ -63,7 +63,7 @@ var (
 // text of the agent, in one sanitized line.
 type Refusal struct {
 	Reason string
-	Err    error // what caused it, if it is an error
+	Err    error // cause; nil if no error caused it
 }
 
 func (r *Refusal) Error() string {
@@ -114,7 +114,7 @@ func (e *RejectedError) Unwrap() error { return e.err }
 
 // exitError reports that git did not exit with status 0.
 type exitError struct {
-	verb   string // of the command: "fetch"
+	verb   string // git's subcommand, such as "fetch"
 	code   int    // -1 if a signal ended it
 	signal syscall.Signal
 	stderr string // the end of it, as git wrote it, without the token
@@ -171,7 +171,7 @@ func (e *tokenError) Is(target error) bool {
 
 func (e *tokenError) Unwrap() error { return e.err }
 
-// maxQuoted bounds git's own words in an error, in bytes: the end says what failed.
+// maxQuoted bounds git's own words in an error, in bytes; git names the cause at their end.
 const maxQuoted = 400
 
 // sanitize returns text of git, a remote or an agent as one harmless line.

@@ -13,21 +13,21 @@ import (
 	"sync"
 )
 
-// Source says what a Fetch reads.
+// Source describes the part of a remote that a Fetch reads.
 type Source struct {
 	// Base is the branch that the work is for. The zero Branch is the default branch of
 	// the remote. A person who looks at a branch with the prefix, or at no branch, in a
 	// repository on this machine does not change it.
 	Base   Branch
-	Prefix string // of the branches that are read besides the base, as "symphony/"; empty for none
+	Prefix string // prefix of further branches to read, such as "symphony/"; empty for none
 
 	// Seed is the absolute path of a clone of the remote on this machine, such as the
 	// job's checkout, or empty. An empty store takes from it what it can, so that less
 	// comes over the network. No agent may have been able to write to it.
 	Seed string
 
-	// Submodules says that those of the base are fetched too, each into a store of its own;
-	// see [Store.Submodules]. With Paths, only those in these folders.
+	// Submodules says that the submodules of the base are fetched too, each into a store of its
+	// own; see [Store.Submodules]. With Paths, only the submodules in these folders are.
 	Submodules bool
 	Paths      []string
 
@@ -40,14 +40,14 @@ type Source struct {
 type fetcher struct {
 	*bareRepository
 	fetching sync.Mutex // one Fetch at a time
-	fetched  bool       // whether a Fetch of this process has succeeded; needs fetching
+	fetched  bool       // a Fetch of this process has succeeded; needs fetching
 }
 
 // Fetched describes what the store holds of its remote.
 type Fetched struct {
 	Base     Branch
-	Head     ObjectID            // of the base
-	Branches map[Branch]ObjectID // those with the prefix
+	Head     ObjectID            // commit of the base
+	Branches map[Branch]ObjectID // branches with the prefix
 }
 
 // Fetch reads the base and our branches from the remote. Branches that the remote no
@@ -87,8 +87,8 @@ func (s *Store) Fetch(ctx context.Context, from Source) (Fetched, error) {
 	return fetched, nil
 }
 
-// Look returns the source as the remote has it now, and reads no object of it. The
-// errors are those of Fetch.
+// Look returns the source as the remote has it now, and reads no object of it. It fails with
+// the errors of Fetch.
 func (f *fetcher) Look(ctx context.Context, from Source) (Fetched, error) {
 	return f.listRemote(ctx, from)
 }

@@ -46,7 +46,7 @@ func (r FileRef) String() string { return r.name }
 // Everything happens in a repository of its own, which is empty at first and deleted by
 // Close. What others have pushed is read with the limits for the work of agents.
 type FileRefs struct {
-	store *bareRepository // of a temporary folder, which no other process opens
+	store *bareRepository // repository in a temporary folder, which no other process opens
 }
 
 const (
@@ -89,13 +89,14 @@ func (f *FileRefs) Close() error { return os.RemoveAll(f.store.dir) }
 // The limits of the files of one reference.
 const (
 	maxRefFiles = 300
-	maxRefDepth = 3        // of their paths
-	maxRefBytes = 96 << 20 // of all
+	maxRefDepth = 3        // folders in a path
+	maxRefBytes = 96 << 20 // bytes of all files
 )
 
 // Push creates a reference with files, which are given by their path. If the remote already has
-// the reference with the same files, Push changes nothing. The error is [ErrMoved] if the remote
-// has it with other files, [ErrTooBig] if the files exceed the limits, or that of a push.
+// the reference with the same files, Push changes nothing. The error is [ErrMoved] if the
+// remote has it with other files, [ErrTooBig] if the files exceed the limits, or an error of a
+// push.
 func (f *FileRefs) Push(ctx context.Context, ref FileRef, files map[string][]byte) error {
 	fail := func(err error) error {
 		return fmt.Errorf("push files to %s of %s: %w", ref, f.store.remote, err)

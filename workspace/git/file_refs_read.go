@@ -14,7 +14,7 @@ const (
 	maxRefsPack = 512 << 20           // bytes of the pack of several references
 	maxRefPack  = maxRefBytes + 4<<20 // bytes of the pack of one
 	refsTime    = 5 * time.Minute
-	readTime    = 6 * time.Minute // of all fetches of a Read together
+	readTime    = 6 * time.Minute // time of all fetches of one Read together
 )
 
 // RefFiles represents a reference that was read: either its files, by their path, or the error
@@ -47,7 +47,7 @@ func (f *FileRefs) read(ctx, bounded context.Context, refs []FileRef, limit func
 	}
 	for _, ref := range refs {
 		files, err := RefFiles{Ref: ref}, error(nil)
-		if fetchErr != nil { // because of one of them: each is fetched by itself
+		if fetchErr != nil { // one reference may be the cause: each is fetched by itself
 			err = f.fetch(bounded, maxRefPack, ref)
 			if bounded.Err() == nil && isOfRemote(ctx, err) {
 				return err
@@ -89,7 +89,7 @@ func isOfRemote(ctx context.Context, err error) bool {
 	return false
 }
 
-// fetch fetches references. Those of FileRefs have no history, so it fetches none.
+// fetch fetches references without their history: a reference of FileRefs has none.
 func (f *FileRefs) fetch(ctx context.Context, size int64, refs ...FileRef) error {
 	s := f.store
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--depth=1", "--", s.remote.url}

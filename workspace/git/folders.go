@@ -18,7 +18,7 @@ func (q *quarantine) Names(ctx context.Context, commit ObjectID, folders []strin
 	names := map[string][]string{}
 	err := q.store.host.readTrees(ctx, q.command(), func(w *treeWalk) error {
 		top, err := w.read(commit.String() + "^{tree}")
-		trees := map[string][]treeEntry{".": top} // by folder
+		trees := map[string][]treeEntry{".": top} // keys are folders
 		for _, folder := range folders {
 			if err != nil {
 				return err

@@ -42,8 +42,8 @@ func (m *moduleStores) readModules(ctx context.Context, blob ObjectID) ([]module
 // parseModules reads what git prints of a .gitmodules. It leaves out a submodule that is
 // set not to be fetched, and an entry without a path.
 func parseModules(list []byte) ([]moduleEntry, error) {
-	settings := map[string]map[string]string{} // by name and variable
-	var names []string                         // in the order of the file
+	settings := map[string]map[string]string{} // keys are the name of a submodule and of a variable
+	var names []string                         // names in the order of the file
 	for item := range bytes.SplitSeq(list, []byte{0}) {
 		key, value, _ := strings.Cut(string(item), "\n")
 		rest, isModule := strings.CutPrefix(key, "submodule.")

@@ -52,7 +52,7 @@ func (h *Host) harvest(start ObjectID, temp string, args []string) Command {
 // Untaken holds the paths at which the agent had changes that are not committed, and that
 // git could not take along. The zero value says that everything was taken.
 type Untaken struct {
-	Count int    // of all such paths
+	Count int    // number of all such paths
 	Paths []Path // the first 20 of them
 }
 
@@ -77,7 +77,7 @@ func (u Untaken) String() string {
 // More returns the number of paths that are not in Paths.
 func (u Untaken) More() int { return u.Count - len(u.Paths) }
 
-// untakenReasons holds the words with which the harvest says why git cannot take a path.
+// untakenReasons explains the words of the harvest for a path that git cannot take.
 var untakenReasons = map[string]string{
 	"large":      "larger than 32 MiB",
 	"repository": "a repository of its own",

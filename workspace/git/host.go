@@ -46,22 +46,22 @@ type limits struct {
 	network  time.Duration // another command that talks to a remote
 	checkout time.Duration // one that writes a work tree
 	local    time.Duration // any other command
-	slow     time.Duration // without a byte from the remote
-	pause    time.Duration // before a request to a server of Git LFS is repeated
-	lock     time.Duration // to wait for a store that another process has open
+	slow     time.Duration // time in which a remote sends not one byte
+	pause    time.Duration // wait before a request to a server of Git LFS is repeated
+	lock     time.Duration // wait for a store that another process has open
 
 	storeFile int64 // bytes of one file that a fetch writes, which is usually one pack
 	packFiles int   // packs of a store, before they are joined
 	output    int64 // bytes that git prints
 
 	pack        int64 // bytes of an incoming pack
-	objects     int   // in an incoming pack
+	objects     int   // objects of an incoming pack
 	object      int64 // bytes of one incoming object
 	contents    int64 // bytes of all incoming objects
 	names       int   // files and folders of a commit that a harvest reads
-	trees       int   // that a comparison reads
-	paths       int   // that a comparison finds
-	depth       int   // of folders
+	trees       int   // trees that a comparison reads
+	paths       int   // paths that a comparison finds
+	depth       int   // nested folders of a path
 	name        int64 // bytes of one path
 	lfsObjects  int   // files in Git LFS of one checkout
 	lfsObject   int64 // bytes of one

@@ -23,7 +23,8 @@ tar -cf "$to/work.tar" --null -T "$to/list" && tar -cf "$to/home.tar" -C "$home"
 "$git" diff --name-only HEAD | head -n 10`
 
 // KeepCommand returns the command that writes the files of a prepared checkout to work.tar, and
-// those of a home to home.tar, in a folder; see [keepScript]. No tar is larger than maxBytes.
+// the files of a home to home.tar, in a folder; see [keepScript]. No tar is larger than
+// maxBytes.
 func (h *Host) KeepCommand(folder, home string, maxBytes int64, paths []string) Command {
 	args := []string{h.shell, "-c", keepScript, "sh", h.git, folder, home, strconv.FormatInt(maxBytes, 10)}
 	return Command{Args: append(args, paths...), Env: sandboxEnv}

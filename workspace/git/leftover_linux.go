@@ -25,7 +25,7 @@ func (e *engine) ownMark() string {
 
 // endLeft kills the processes that a killed run has left: with the run git itself ends, but a
 // child that waits for a server, as for the end of a push, may wait there for minutes and
-// change the remote later. Those of a process that is alive are not touched.
+// change the remote later. It leaves the processes of a live run alone.
 func (e *engine) endLeft(ctx context.Context) {
 	uid := uint32(os.Geteuid())
 	killed := map[int]string{} // start times by process id

@@ -23,7 +23,7 @@ func lfsSettings() []string {
 		"filter.lfs.clean", "mode=clean\n" + lfsFilter,
 		"filter.lfs.smudge", "mode=smudge\n" + lfsFilter,
 		"filter.lfs.required", "true",
-		"lfs.skipdownloaderrors", "true", // of git-lfs, which has no network there
+		"lfs.skipdownloaderrors", "true", // git-lfs has no network in the sandbox
 	}
 }
 

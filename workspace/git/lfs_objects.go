@@ -27,23 +27,23 @@ const lfsName = "lfs"
 type lfsStore struct {
 	*bareRepository
 	busy  chan struct{}           // has room for one who reads trees for Git LFS, or fetches its objects
-	trees map[lfsTree][]pointerAt // that were read; needs busy
+	trees map[lfsTree][]pointerAt // pointers of the trees read so far; needs busy
 }
 
-// Objects says which objects of Git LFS a workspace gets. nil means none: its files in
-// Git LFS stay pointers.
+// Objects lists the objects of Git LFS that a workspace gets. nil means none: its files in Git
+// LFS stay pointers.
 type Objects struct {
 	pointers []Pointer
-	files    map[pointerAt]bool // that have them
+	files    map[pointerAt]bool // files that have these pointers
 }
 
 // Len returns the number of objects.
 func (o *Objects) Len() int { return len(o.pointers) }
 
-// Objects returns the objects of Git LFS that a checkout of these commits with paths needs.
-// It downloads those that the store does not have. The commits are those of the remote.
-// It fails with the errors of a Fetch, and [ErrLFS] for an object that is missing on the
-// server, or is not what its pointer says.
+// Objects returns the objects of Git LFS that a checkout of these commits with paths needs. It
+// downloads the objects that the store does not have. The commits must be on the remote. It
+// fails with the errors of a Fetch, and [ErrLFS] for an object that is missing on the server,
+// or does not match its pointer.
 func (s *lfsStore) Objects(ctx context.Context, paths []string, commits ...ObjectID) (*Objects, error) {
 	fail := func(err error) (*Objects, error) {
 		return nil, fmt.Errorf("fetch the objects of Git LFS of %s: %w", s.remote, err)

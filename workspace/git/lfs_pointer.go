@@ -16,14 +16,13 @@ import (
 	"strings"
 )
 
-// A file in Git LFS is an object on a server of its own, named by its SHA-256. The tree
-// has a pointer in its place, a text of three lines. .gitattributes says which files
-// these are (filter=lfs).
+// A file in Git LFS is an object on a server of its own, named by its SHA-256. The tree has a
+// pointer in its place, a text of three lines. .gitattributes selects these files (filter=lfs).
 
 // Pointer is the content of a pointer of Git LFS.
 type Pointer struct {
 	OID  string // SHA-256 of the content, in lower-case hexadecimal digits
-	Size int64  // of the content, in bytes
+	Size int64  // bytes of the content
 }
 
 // Bounds of the text of a pointer, in bytes.
@@ -56,10 +55,10 @@ type pointerAt struct {
 	path string
 }
 
-// lfsTree says which pointers a store has found.
+// lfsTree identifies a tree whose pointers a store has read.
 type lfsTree struct {
 	commit ObjectID
-	paths  string // those of the Checkout, joined
+	paths  string // Paths of the Checkout, joined
 }
 
 // pointers returns the pointers in the tree of a commit of the store that .gitattributes

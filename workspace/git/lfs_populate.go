@@ -26,8 +26,8 @@ func populateObjects(ctx context.Context, into *os.Root, folder string, pointers
 	return nil
 }
 
-// copyChecked copies one object. One of the store that a fault of the disk has damaged is
-// removed: the next session fetches it.
+// copyChecked copies one object. It removes an object of the store that a fault of the disk has
+// damaged: the next session fetches it again.
 func copyChecked(ctx context.Context, into *os.Root, name, from string, p Pointer, mode fs.FileMode) error {
 	src, err := os.Open(from)
 	if err != nil {

@@ -23,19 +23,19 @@ import (
 // URLs on that host that bring no permission. No redirect takes it along.
 
 const (
-	batchObjects = 100     // in one list
-	maxBatch     = 4 << 20 // bytes of the answer to it
+	batchObjects = 100     // objects in one list
+	maxBatch     = 4 << 20 // bytes of the answer to a list
 	lfsType      = "application/vnd.git-lfs+json"
 )
 
 // lfsServer is the server of Git LFS that belongs to a remote.
 type lfsServer struct {
-	remote    Remote // with the token for some time
+	remote    Remote // remote with a token that is valid for some time
 	root      *url.URL
 	transport *transport.Transport
 	client    *http.Client
-	slow      time.Duration // without a byte
-	whole     time.Duration // of one transfer
+	slow      time.Duration // longest time without a byte
+	whole     time.Duration // longest time of one transfer
 }
 
 // lfsServer returns the server for one list of objects and what follows.
@@ -66,7 +66,7 @@ func (s *lfsStore) lfsServer(ctx context.Context) (*lfsServer, error) {
 type lfsBatch struct {
 	Operation string      `json:"operation,omitempty"` // "download" or "upload"
 	Transfers []string    `json:"transfers,omitempty"`
-	Transfer  string      `json:"transfer,omitempty"` // of the answer; empty is basic
+	Transfer  string      `json:"transfer,omitempty"` // protocol that the answer chooses; empty is basic
 	Ref       *lfsRef     `json:"ref,omitempty"`
 	Objects   []lfsObject `json:"objects"`
 	Hash      string      `json:"hash_algo,omitempty"`
@@ -203,8 +203,8 @@ func statusMeaning(status int) (advice string, kind error) {
 }
 
 const (
-	lfsTries     = 3 // of one transfer
-	maxRedirects = 5 // of one download
+	lfsTries     = 3 // attempts at one transfer
+	maxRedirects = 5 // redirects of one download
 )
 
 // transfer makes the request of an action, and calls use with the answer to it, which has
@@ -234,7 +234,7 @@ func (l *lfsServer) transferOnce(ctx context.Context, method string, a lfsAction
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		var address *url.Error // which has the URL, and that may hold a permission
+		var address *url.Error // its URL may hold a permission: it is not shown
 		if errors.As(err, &address) {
 			err = address.Err
 		}
@@ -289,7 +289,7 @@ func (l *lfsServer) finish(answer *http.Response, what string, watch *time.Timer
 		advice, kind := statusMeaning(answer.StatusCode)
 		unwanted := errors.Is(kind, ErrNotFound) || errors.Is(kind, ErrUnsupported)
 		switch {
-		case unwanted && answer.Request.Method != http.MethodGet: // which may be because of what the agent made
+		case unwanted && answer.Request.Method != http.MethodGet: // the cause may be an object that the agent made
 			kind, advice = ErrRejected, "it does not take this object"
 		case errors.Is(kind, ErrNotFound):
 			kind = ErrLFS

@@ -82,8 +82,8 @@ type NewObject struct {
 	Path string // path of a file in the tip that has the object; empty if only an older commit has it
 }
 
-// ObjectsCommand returns the command that prints objects, for [Incoming.TakeObjects]. Run
-// it as that of the harvest.
+// ObjectsCommand returns the command that prints objects, for [Incoming.TakeObjects]. Run it as
+// the harvest is run.
 func (h *Host) ObjectsCommand(objects []NewObject) Command {
 	c := Command{Args: []string{h.shell, "-c", takeScript, "sh"}, Env: sandboxEnv}
 	for _, o := range objects {
@@ -95,13 +95,13 @@ func (h *Host) ObjectsCommand(objects []NewObject) Command {
 // takenObjects are the objects of Git LFS in a quarantine, beside the work.
 type takenObjects struct {
 	*quarantine
-	taken map[string]Pointer // by their id
+	taken map[string]Pointer // keys are the ids of the objects
 }
 
-// TakeObjects takes objects into the quarantine, from what the command for them prints,
-// and checks the SHA-256 of each. Those that the workspace does not have are left out;
-// see [Incoming.Object]. r must return an error, not io.EOF, if the command failed. If
-// the output is not that of the command, the error is a [Refusal].
+// TakeObjects takes objects into the quarantine, from the output of the command for them, and
+// checks the SHA-256 of each. Objects that the workspace does not have are left out; see
+// [Incoming.Object]. r must return an error, not io.EOF, if the command failed. If the output
+// is not the command's own, the error is a [Refusal].
 func (t *takenObjects) TakeObjects(r io.Reader, objects []NewObject) error {
 	from := bufio.NewReader(r)
 	for _, o := range objects {

@@ -114,7 +114,7 @@ func (f *fetcher) noBase(ctx context.Context, base Branch) error {
 
 // listing holds the output of git ls-remote.
 type listing struct {
-	head Branch // that HEAD names, or the zero Branch
+	head Branch // branch that HEAD names; zero for none
 	refs map[string]ObjectID
 }
 

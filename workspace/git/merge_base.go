@@ -34,9 +34,9 @@ func (in *Incoming) MergeBaseOf(ctx context.Context, commit ObjectID) (ObjectID,
 	return ParseObjectID(strings.TrimSpace(string(out)))
 }
 
-// checkMergeBase refuses work on an older base than that of the session: what the base
-// has dropped since then, such as a dangerous workflow, would be back on the branch,
-// and no change of the work would show it.
+// checkMergeBase refuses work on an older base than the session's: a file that the base has
+// dropped since then, such as a dangerous workflow, would be back on the branch, and no change
+// of the work would show it.
 func (in *Incoming) checkMergeBase(ctx context.Context) error {
 	began, err := in.MergeBaseOf(ctx, in.Start)
 	if err != nil || began.IsZero() || began == in.MergeBase {

@@ -42,9 +42,9 @@ func TrustedOrigin(folder string) (address string) {
 }
 
 // Origin returns the address of the remote origin of the repository that is checked out in a
-// folder, else that of its only remote; empty if it has none. The error is [os.ErrNotExist]
-// if no repository is checked out there. It starts no git: it reads the plain form that git
-// itself writes.
+// folder, else the address of its only remote; empty if it has none. The error is
+// [os.ErrNotExist] if no repository is checked out there. It starts no git: it reads the plain
+// form that git itself writes.
 func Origin(folder string) (address string, err error) {
 	config, err := checkoutConfig(folder)
 	if err != nil {
@@ -64,7 +64,7 @@ func checkoutConfig(folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !info.IsDir() { // a worktree or a submodule: the file says where the repository is
+	if !info.IsDir() { // a worktree or a submodule: the file names the repository
 		text, err := ReadSmallFile(own)
 		if err != nil {
 			return "", err
@@ -107,8 +107,8 @@ func absoluteFrom(folder, target string) string {
 	return filepath.Join(folder, target)
 }
 
-// originIn returns the address of the remote origin in a configuration of git, else that of
-// the only remote.
+// originIn returns the address of the remote origin in a configuration of git, else the address
+// of the only remote.
 func originIn(config string) string {
 	section, addresses := "", map[string]string{}
 	for line := range strings.Lines(config) {

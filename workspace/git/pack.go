@@ -17,14 +17,14 @@ import (
 
 // Types of the objects in a pack that are not objects by themselves.
 const (
-	offsetDelta    = 6 // against an object of the same pack
-	referenceDelta = 7 // against an object that is named
+	offsetDelta    = 6 // difference to an object of the same pack
+	referenceDelta = 7 // difference to an object that is named
 )
 
-// copyPack copies a pack from r to w and returns how many objects it has. The error is
-// a [Refusal] if the pack is larger than the limits or malformed, or an error of w. r
-// must end with the pack; the error for a pack that ends early is io.ErrUnexpectedEOF too.
-// Checksums and what the objects hold are left to git.
+// copyPack copies a pack from r to w and returns the number of its objects. The error is a
+// [Refusal] if the pack is larger than the limits or malformed, or an error of w. r must end
+// with the pack; the error for a pack that ends early is io.ErrUnexpectedEOF too. git checks
+// the checksums and the contents of the objects.
 func copyPack(w io.Writer, r io.Reader, l limits) (objects int, err error) {
 	p := packReader{limits: l, source: &packSource{r: r, w: w, left: l.pack}}
 	p.in = bufio.NewReaderSize(p.source, 64<<10)
@@ -39,7 +39,7 @@ type packSource struct {
 	r    io.Reader
 	w    io.Writer
 	left int64
-	err  error // of r or w, other than io.EOF
+	err  error // first error of r or w, other than io.EOF
 }
 
 func (s *packSource) Read(b []byte) (int, error) {
@@ -71,8 +71,8 @@ type packReader struct {
 
 var errPack = errors.New("the pack is malformed")
 
-// explain returns the error to show: that of the source counts more than that the pack
-// ends early because of it.
+// explain returns the error to show: an error of the source counts more than the early end of
+// the pack, which it causes.
 func (p *packReader) explain(err error) error {
 	var refusal *Refusal
 	switch {

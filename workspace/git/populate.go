@@ -24,19 +24,19 @@ type Person struct {
 // Checkout describes the content of a new workspace.
 type Checkout struct {
 	Base     Branch
-	BaseHead ObjectID   // where origin/<base> points
-	Branch   Branch     // of the issue; it is checked out
-	Head     ObjectID   // where the branch starts
-	Pushed   ObjectID   // where origin/<branch> points; zero if the remote does not have it
+	BaseHead ObjectID   // commit of origin/<base>
+	Branch   Branch     // branch of the issue; it is checked out
+	Head     ObjectID   // first commit of the branch
+	Pushed   ObjectID   // commit of origin/<branch>; zero if the remote does not have it
 	Aside    []ObjectID // earlier work that the branch does not have; see [AsideBranch]
 	User     Person     // author and committer of what the agent commits
-	Paths    []string   // folders whose files are checked out, with those beside and above them; empty is everything
+	Paths    []string   // folders whose files are checked out, with the files beside and above them; empty is everything
 	ReadOnly bool       // there are files in folders that a sandbox may keep read-only; see [Store.ReadOnly]
-	Objects  *Objects   // of Git LFS; nil leaves pointers
+	Objects  *Objects   // objects of Git LFS; nil leaves pointers
 	Exclude  []string   // patterns of files that are neither committed nor cleaned away, such as caches
 
-	// Submodules are those of Head that get their files, as [Store.Submodules] returns
-	// them; the folders of others stay empty.
+	// Submodules lists the submodules of Head that get their files, as [Store.Submodules]
+	// returns them; the folders of others stay empty.
 	Submodules []Submodule
 }
 
@@ -138,8 +138,8 @@ func (s *Store) copyPacks(ctx context.Context, into *os.Root, folder string) err
 	return nil
 }
 
-// CopyPacks copies the work into a .git that [Store.Populate] has made, so that Head or
-// one of Aside can be its tip, with the objects of Git LFS that were taken with it.
+// CopyPacks copies the work into a .git that [Store.Populate] has made, so that Head or an
+// Aside can be its tip, and the objects of Git LFS that were taken with it.
 func (in *Incoming) CopyPacks(ctx context.Context, into *os.Root) error {
 	const folder = "objects/pack"
 	entries, err := os.ReadDir(filepath.Join(in.dir, folder))
@@ -262,7 +262,7 @@ func (c Checkout) config(remote Remote) (string, error) {
 // folder of the workspace.
 type Command struct {
 	Args []string
-	Env  []string // as NAME=value, in addition to that of the sandbox
+	Env  []string // variables NAME=value, in addition to the sandbox's own
 }
 
 // sandboxEnv is the environment of git inside the sandbox.
@@ -283,10 +283,9 @@ outside=$(outside_read_only)
 "$git" ls-files --killed -z -- $outside | xargs -0 rm -rf -- &&
   "$git" -c sparse.expectFilesOutsideOfPatterns=false diff-files --ignore-submodules=dirty --name-only -z -- $outside "$@" | xargs -0 rm -rf --`
 
-// CheckoutCommands returns the commands that bring the work tree to the commit of a new
-// .git, in this order. Files that are ignored stay, which keeps caches; named pipes do
-// not. What they print says what is left out; see [LeftOut]. A checkout of a large
-// repository can take minutes.
+// CheckoutCommands returns the commands that bring the work tree to the commit of a new .git,
+// in this order. Files that are ignored stay, which keeps caches; named pipes do not. They
+// print what is left out; see [LeftOut]. A checkout of a large repository can take minutes.
 func (h *Host) CheckoutCommands(c Checkout) []Command {
 	script := func(text string, args ...string) Command {
 		return Command{Args: append([]string{h.shell, "-c", text, "sh"}, args...), Env: sandboxEnv}

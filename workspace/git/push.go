@@ -141,10 +141,9 @@ func parsePush(out, ref string) (pushAnswer, bool) {
 	return pushAnswer{}, false
 }
 
-// pushRefusals maps git's words to what a refusal means. The first row that matches
-// counts.
+// pushRefusals maps git's words to the meaning of a refusal. The first row that matches counts.
 var pushRefusals = []struct {
-	words  string // in the answer or, if it is not there, in what the remote printed
+	words  string // words of the answer or, if it does not have them, of the remote's own output
 	kind   error
 	advice string
 }{

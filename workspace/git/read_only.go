@@ -27,11 +27,11 @@ const leaveOut = `for folder in .agents .aws .codex; do
   fi
 done`
 
-// WorkTree says which files of its commit a workspace has.
+// WorkTree describes the files of its commit that a workspace has.
 type WorkTree struct {
-	Paths   []string // those of the [Checkout]
+	Paths   []string // Paths of the [Checkout]
 	LeftOut []string // folders that the checkout has left out
-	LFS     bool     // whether files in Git LFS have their contents
+	LFS     bool     // files in Git LFS have their contents
 }
 
 // LeftOut returns the folders that a checkout has left out; names are the words that its
@@ -46,9 +46,9 @@ func LeftOut(names []string) []string {
 	return left
 }
 
-// ReadOnly reports whether one of these commits has files in folders that a sandbox may
-// keep read-only, for [Checkout]. The commits are in the store or in left, which may be
-// nil. A zero commit has no files.
+// ReadOnly reports whether any of these commits has files in folders that a sandbox may keep
+// read-only, for [Checkout]. The commits are in the store or in left, which may be nil. A zero
+// commit has no files.
 func (s *Store) ReadOnly(ctx context.Context, left *Incoming, commits ...ObjectID) (bool, error) {
 	c := command{dir: s.dir, repository: s.repository()}
 	if left != nil {

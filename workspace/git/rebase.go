@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Rebase makes work that continues what is merged already into work on the newest base,
-// so that only the rest is new. merged is the commit whose content the base has, and
-// landed the commit of the base that brought it there; the message and people of c are
-// those of the new tip. It reports whether the work was changed. The work stays as it is
-// if the base in the store does not contain landed, if the work does not follow merged or
-// has it in common with the base, and if the base has other changes of the same files: a
-// commit that follows merged must never take its content away.
+// Rebase makes work that continues what is merged already into work on the newest base, so that
+// only the rest is new. merged is the commit whose content the base has, and landed the commit
+// of the base that brought it there; the new tip gets the message and people of c. It reports
+// whether the work was changed. The work stays as it is if the base in the store does not
+// contain landed, if the work does not follow merged or has it in common with the base, and if
+// the base has other changes of the same files: a commit that follows merged must never take
+// its content away.
 func (in *Incoming) Rebase(ctx context.Context, merged, landed ObjectID, c Commit) (bool, error) {
 	base, err := in.baseHead(ctx)
 	if err != nil {

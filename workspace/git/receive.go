@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// From says where the agent's work began.
+// From describes the beginning of the agent's work.
 type From struct {
 	Start ObjectID // the commit that the workspace was made from
 	Base  Branch   // the branch into which the work is to be merged
@@ -23,16 +23,16 @@ type From struct {
 // concurrently. The caller has to close it.
 type Incoming struct {
 	From
-	MergeBase ObjectID   // of the work and the base, as the store knows that
+	MergeBase ObjectID   // merge base of the work and the base, as the store knows the base
 	Tip       ObjectID   // the commit that holds all the work, less what is untaken
-	Untaken   Untaken    // what is missing there
+	Untaken   Untaken    // changes that Tip does not have
 	Commits   []ObjectID // new ones, the newest first
-	Objects   []Object   // new ones, among them those of the commits in between
+	Objects   []Object   // new ones, including the objects of the commits in between
 
 	*quarantine
 	*takenObjects
-	newBase ObjectID // that the work was put on; zero for the one that the store had when it was taken
-	work    []Change // between the merge base and the tip, once they have been compared
+	newBase ObjectID // base that the work was moved to; zero for the store's base at the time of the harvest
+	work    []Change // changes between the merge base and the tip, once they have been compared
 }
 
 // quarantine is a bare repository that borrows the objects of a store.
@@ -236,7 +236,7 @@ func (q *quarantine) index(ctx context.Context, r io.Reader) error {
 		return fmt.Errorf("take the agent's work: %w", err)
 	}
 	c := q.command("index-pack", "--strict", "--stdin", "--fix-thin", fmt.Sprintf("--max-input-size=%d", limits.pack))
-	c.stdin, c.fileSize = file, 2*limits.pack // with what a thin pack borrows
+	c.stdin, c.fileSize = file, 2*limits.pack // twice the limit: index-pack adds the objects that a thin pack borrows
 	_, err = q.run(ctx, c)
 	return err
 }

@@ -37,7 +37,7 @@ type Remote struct {
 	url    string
 	scheme string // "https", "http" or "file"
 	token  Token
-	tokens TokenSource // in place of token; nil for none
+	tokens TokenSource // source of tokens in place of token; nil for none
 
 	isSubmodule bool // its address is from a .gitmodules, not from the settings
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// remoteFailures maps git's own words to what is wrong with a remote. The first row that
-// matches counts. The words are those of git 2.34 to 2.55 in the C locale.
+// remoteFailures maps git's own words to faults of a remote. The first row that matches counts.
+// The words are from git 2.34 to 2.55 in the C locale.
 var remoteFailures = []struct {
 	words  string
 	kind   error

@@ -22,12 +22,12 @@ type command struct {
 	repository string   // the repository itself (GIT_DIR); empty for commands without one
 	bare       []string // further folders that git reads or writes; each is checked like dir
 	args       []string
-	config     []string // keys and values, in addition to those of baseConfig
-	env        []string // in addition to that of the host
-	remote     *Remote  // what the command talks to; nil for nothing
+	config     []string // keys and values, in addition to baseConfig
+	env        []string // variables, in addition to the host's
+	remote     *Remote  // remote that the command talks to; nil for none
 	stdin      io.Reader
 	stdout     io.Writer // nil: run returns the output
-	confined   bool      // whether the limits of commands on incoming objects hold
+	confined   bool      // limits of commands on incoming objects hold
 	fileSize   int64     // bytes of one file that git may write; 0 for no limit
 	timeout    time.Duration
 }
@@ -54,7 +54,7 @@ func environment(parent []string, path, home string) []string {
 		}
 	}
 	if file := lookup(parent, "SSL_CERT_FILE"); file != "" && lookup(parent, "GIT_SSL_CAINFO") == "" {
-		env = append(env, "GIT_SSL_CAINFO="+file) // what this program trusts, git has to trust as well
+		env = append(env, "GIT_SSL_CAINFO="+file) // git has to trust the certificates that this program trusts
 	}
 	return env
 }
@@ -99,10 +99,10 @@ type process struct {
 	mask   func(string) string
 	stderr lastBytes
 	done   chan struct{} // closed when git and everything it started are dead
-	err    error         // how git ended; valid after done
+	err    error         // outcome of git; valid after done
 }
 
-// run runs git and returns what it printed, unless the command says where that goes.
+// run runs git and returns its output, unless the command redirects that.
 func (e *engine) run(ctx context.Context, c command) ([]byte, error) {
 	_, out, err := e.output(ctx, c)
 	return out, err
@@ -196,7 +196,7 @@ func (p *process) supervise(cmd *exec.Cmd, started chan<- error) {
 	}
 }
 
-// wait waits for the end of git and returns how it ended: the cause of the context, an
+// wait waits for the end of git and returns its outcome: the cause of the context, an
 // [*exitError], or an error of the input or output.
 func (p *process) wait() error {
 	<-p.done

@@ -25,8 +25,8 @@ const (
 	maxPathLength = 1000 // bytes
 )
 
-// CheckPaths returns an error unless paths are those of folders in a repository: relative,
-// with slashes and without what git would read as a pattern.
+// CheckPaths returns an error unless paths name folders in a repository: relative, with slashes
+// and without characters that git would read as a pattern.
 func CheckPaths(paths []string) error {
 	if len(paths) > maxPaths {
 		return fmt.Errorf("%d paths are more than %d; name folders further up", len(paths), maxPaths)
@@ -39,8 +39,8 @@ func CheckPaths(paths []string) error {
 	return nil
 }
 
-// CanCheckOut returns an error unless git can fill a workspace that has these paths:
-// [ErrNoGit] if it is too old for any, or that of [CheckPaths].
+// CanCheckOut returns an error unless git can fill a workspace that has these paths: [ErrNoGit]
+// if it is too old for any, or an error of [CheckPaths].
 func (e *engine) CanCheckOut(paths []string) error {
 	if len(paths) > 0 && e.version.less(sparseVersion) {
 		return fmt.Errorf("%w: repository.paths needs git %v or newer, not %v; install it, or remove the key", ErrNoGit, sparseVersion, e.version)
@@ -64,8 +64,8 @@ func checkPath(p string) error {
 	return nil
 }
 
-// cone returns the folders of paths that are in no other one of them, and the folders
-// above them, both sorted.
+// cone returns the folders of paths that are inside no other one of them, and the folders above
+// them, both sorted.
 func cone(paths []string) (folders, above []string) {
 	for _, p := range slices.Compact(slices.Sorted(slices.Values(paths))) {
 		if slices.ContainsFunc(paths, func(other string) bool { return strings.HasPrefix(p, other+"/") }) {

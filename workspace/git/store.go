@@ -112,7 +112,7 @@ func (s *Store) takeLock(ctx context.Context) error {
 	}
 }
 
-// Close releases the store and those of its submodules.
+// Close releases the store and the stores of its submodules.
 func (s *Store) Close() error {
 	modules := s.moduleStores.close()
 	if s.lock == nil {

@@ -24,16 +24,16 @@ const (
 	maxSubmoduleDepth = 3 // submodules of submodules of submodules
 )
 
-// Submodule is a repository inside the one of a workspace.
+// Submodule is a repository inside the repository of a workspace.
 type Submodule struct {
-	Path   string // from the top of the workspace
+	Path   string // path from the top of the workspace
 	Commit ObjectID
 
-	name   string // in .gitmodules
-	dir    string // of the repository, below .git
-	parent string // dir of the repository that it is in; empty for that of the workspace
+	name   string // name in .gitmodules
+	dir    string // folder of the repository, below .git
+	parent string // dir of the repository that contains it; empty for the workspace's own
 	store  *Store
-	base   ObjectID // that the base branch has of it, which the agent may check out; zero if it has none
+	base   ObjectID // its commit in the base branch, which the agent may check out; zero if the base has none
 }
 
 // moduleStores are the open stores of submodules.
@@ -60,9 +60,9 @@ func (m *moduleStores) close() error {
 // those inside it. With paths, only those in these folders. Commits that their stores do
 // not have are fetched.
 //
-// What only head can be blamed for is left out, and skipped says why: a commit that is
-// nowhere, or a submodule in a submodule with an address that base does not have. Of base
-// itself it is an error. It fails with the errors of Fetch.
+// An error that only head can cause is left out and returned in skipped: a commit that is
+// nowhere, or a submodule in a submodule with an address that base does not have. With base as
+// its cause it is an error. Submodules fails with the errors of Fetch.
 func (s *Store) Submodules(ctx context.Context, base, head ObjectID, paths []string) (list []Submodule, skipped []error, err error) {
 	ofBase := submoduleWalk{store: s, paths: paths}
 	err = ofBase.walk(ctx, s, base, base, Submodule{}, 1)
@@ -139,8 +139,8 @@ func (w *submoduleWalk) add(ctx context.Context, parent *Store, m Submodule, add
 	return w.walk(ctx, m.store, m.Commit, m.Commit, m, depth+1)
 }
 
-// skip returns an error, or keeps it as a reason why something is left out: what a branch
-// of an agent names must not stop its own session, nor those of others.
+// skip returns an error, or keeps it as a reason why something is left out: a submodule that an
+// agent's branch names must not stop its own session or the sessions of others.
 func (w *submoduleWalk) skip(err error) error {
 	ofBranch := errors.Is(err, errNoCommit) || errors.Is(err, ErrUnsupported) || errors.Is(err, ErrRemote) || errors.Is(err, ErrTooBig)
 	if w.known == nil || !ofBranch {
@@ -226,8 +226,8 @@ func (b *bareRepository) readTrees(ctx context.Context, read func(*treeWalk) err
 	return b.host.readTrees(ctx, b.command(), read)
 }
 
-// moduleStore returns the store of a submodule, open until its own is closed. It is another one
-// than that of a workspace that comes from the same remote.
+// moduleStore returns the store of a submodule, open until its own is closed. A workspace that
+// comes from the same remote has another store.
 func (m *moduleStores) moduleStore(ctx context.Context, remote Remote) (*Store, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -308,7 +308,7 @@ func (f *fetcher) fetchMissing(ctx context.Context, commit ObjectID) error {
 	return nil
 }
 
-// isInCone reports whether a path is in one of the folders of a sparse checkout.
+// isInCone reports whether a path is in any of the folders of a sparse checkout.
 func isInCone(path string, paths []string) bool {
 	return len(paths) == 0 || slices.ContainsFunc(paths, func(folder string) bool { return path == folder || strings.HasPrefix(path, folder+"/") })
 }

@@ -73,8 +73,8 @@ func quoteValue(text string) string {
 }
 
 // SubmodulesCommand returns the command that fills the folders of the submodules of a
-// [Checkout], and empties those of all others, whatever an earlier session has left there.
-// It comes after those of [Host.CheckoutCommands].
+// [Checkout], and empties the folders of all others, whatever an earlier session has left
+// there. It comes after [Host.CheckoutCommands].
 func (h *Host) SubmodulesCommand(submodules []Submodule) Command {
 	c := Command{Args: []string{h.shell, "-c", submodulesScript, "sh", h.git}, Env: sandboxEnv}
 	for _, m := range submodules {
