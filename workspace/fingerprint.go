@@ -66,7 +66,7 @@ func (f *folders) fingerprintFolder(sum hash.Hash, key, folder string, limit int
 		}
 		fmt.Fprintf(sum, "%q %v ", file, info.Mode())
 		switch {
-		case info.IsDir(): // without its times, which temporary files change
+		case info.IsDir(): // the times of a folder do not count: temporary files change them
 			if strings.Count(file, "/") < maxDepth { // every folder is opened by its whole path
 				folders = append(folders, file)
 			}

@@ -35,13 +35,13 @@ func gitConfigEnv(settings ...string) []string {
 // maxRefFile bounds what is read of HEAD and of a file in refs, in bytes.
 const maxRefFile = 1 << 10
 
-// headContent matches what git accepts as HEAD. If it does not accept it, it looks for a
-// repository elsewhere.
+// headContent matches a HEAD that git accepts. For any other, git looks for a repository
+// elsewhere.
 var headContent = regexp.MustCompile(`^(ref: refs/heads/[^\x00-\x20~^:?*\[\\\x7f]+|[0-9a-f]{40}([0-9a-f]{24})?)\n?$`)
 
-// checkGit reports why git must not run outside the sandbox in a workspace that an agent
-// has used: its .git is not one that git makes. It only reads. No process may run in the
-// workspace. The error is [ErrUnsafe].
+// checkGit returns [ErrUnsafe] with a reason if git must not run outside the sandbox in a
+// workspace that an agent has used: its .git is not one that git makes. It only reads. No
+// process may run in the workspace.
 func (g *gitFolders) checkGit(ws Workspace) error {
 	err := g.findInGit(ws)
 	if err == nil {

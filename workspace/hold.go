@@ -17,7 +17,7 @@ import (
 type holds struct {
 	*metadata
 	mu  sync.Mutex
-	all map[string]*hold // by key
+	all map[string]*hold // keys are the keys of workspaces
 }
 
 // hold is the lock of one workspace.

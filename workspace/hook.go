@@ -18,7 +18,7 @@ type HookError struct {
 	Err    error
 	Output string // the end of its output, in one sanitized line
 	Lines  string // the same as the hook printed it
-	Advice string // what to do about its exit status; empty to fix the hook
+	Advice string // remedy for its exit status; empty to fix the hook
 }
 
 func (e *HookError) Unwrap() error { return e.Err }

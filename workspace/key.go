@@ -9,7 +9,7 @@ import (
 // Lengths in a key, in bytes. Of an identifier that needs a hash only the first
 // keptPart bytes stay, so that the key and the names made from it are valid file names.
 const (
-	maxPlain = 100 // of a key without a hash
+	maxPlain = 100 // bytes of a key without a hash
 	keptPart = 60
 	hashSize = 16 // 128 bits, because an attacker may choose identifiers
 )

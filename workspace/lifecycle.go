@@ -31,11 +31,11 @@ func (r *Root) Prepare(ctx context.Context, issue Issue) (Workspace, error) {
 	return ws, nil
 }
 
-// Begin ensures that the issue's folder exists, for a caller that fills a new one
-// itself: until Finish is called a new folder is partial. A folder that an earlier run
-// left partial is deleted and created again, and processes that an earlier run left in
-// the folder are killed. No other process works there until [Root.Release] is called. The
-// errors are [ErrUnsafe], [ErrInUse], [ErrForeign], [ErrBusy], and those of the file system.
+// Begin ensures that the issue's folder exists, for a caller that fills a new one itself: until
+// Finish is called a new folder is partial. A folder that an earlier run left partial is
+// deleted and created again, and processes that an earlier run left in the folder are killed.
+// No other process works there until [Root.Release] is called. The errors are [ErrUnsafe],
+// [ErrInUse], [ErrForeign], [ErrBusy], and errors of the file system.
 func (r *Root) Begin(ctx context.Context, issue Issue) (Workspace, error) {
 	if err := context.Cause(ctx); err != nil {
 		return Workspace{}, err
@@ -169,11 +169,11 @@ func (r *Root) reclaim(ctx context.Context, ws Workspace) error {
 	return nil
 }
 
-// Remove runs before_remove and deletes the issue's folder. A missing folder is not
-// an error, and the folder of another project's issue stays as if it were missing. Processes
-// that an earlier run left there are killed first. If the hook fails, the folder is deleted nevertheless (SPEC §9.4): Remove returns the failure
-// as failed, for callers to report, and a nil err if the folder is gone. The errors are
-// as for Begin.
+// Remove runs before_remove and deletes the issue's folder. A missing folder is not an error,
+// and the folder of another project's issue stays as if it were missing. Processes that an
+// earlier run left there are killed first. If the hook fails, the folder is deleted
+// nevertheless (SPEC §9.4): Remove returns the failure as failed, for callers to report, and a
+// nil err if the folder is gone. The errors are as for Begin.
 func (r *Root) Remove(ctx context.Context, issue Issue) (failed, err error) {
 	ws := r.workspace(issue)
 	if err := r.hold(ws); err != nil {

@@ -27,10 +27,10 @@ const (
 	maxSaid = 200
 )
 
-// CheckMachine returns an error if sessions cannot work on this machine: if a folder cannot
-// be made or written or has no room left, if no file can be opened, or no process started.
-// It leaves nothing in the folders, which it makes if they are missing. The error is
-// [ErrMachine], and says what to do.
+// CheckMachine returns an error if sessions cannot work on this machine: if a folder cannot be
+// made or written or has no room left, if no file can be opened, or no process started. It
+// leaves nothing in the folders, which it makes if they are missing. The error is [ErrMachine],
+// with a remedy.
 func CheckMachine(ctx context.Context, env Env, folders ...string) error {
 	for _, folder := range folders {
 		if folder == "" {

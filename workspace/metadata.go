@@ -66,7 +66,7 @@ func (m *metadata) recordOf(issue Issue) issueRecord {
 	return issueRecord{issue.ID, issue.Identifier, m.project}
 }
 
-// isForeign reports whether a record is that of another project. An older version of this
+// isForeign reports whether a record belongs to another project. An older version of this
 // program recorded no project.
 func (m *metadata) isForeign(rec issueRecord) bool {
 	return rec.Project != "" && m.project != "" && rec.Project != m.project

@@ -18,9 +18,8 @@ import (
 // tailSize bounds the part of a child's output that errors and logs show, in bytes.
 const tailSize = 2 << 10
 
-// pipe is the read end of a child's output. After expire, Read returns what is still
-// buffered and then io.EOF, even if a process that should be dead holds the other
-// end open.
+// pipe is the read end of a child's output. After expire, Read returns the buffered rest and
+// then io.EOF, even if a process that should be dead holds the other end open.
 type pipe struct{ f *os.File }
 
 // Read implements [io.Reader].

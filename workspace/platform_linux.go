@@ -165,11 +165,11 @@ func killMatching(bound time.Duration, ws Workspace, match func(proc) bool) erro
 	}
 }
 
-// killLeftovers kills the processes that an earlier, killed run left in a workspace:
-// those of our user whose environment names the workspace, and their descendants. A
-// process without any environment belongs to the workspace that it is in: one that is
-// just starting another program shows none for a moment. The caller holds the issue's
-// claim, so no such process is wanted. The error is [ErrBusy].
+// killLeftovers kills the processes that an earlier, killed run left in a workspace: our user's
+// processes whose environment names the workspace, and their descendants. A process without any
+// environment belongs to the workspace that it is in: one that is just starting another program
+// shows none for a moment. The caller holds the claim, so no such process is wanted.
+// The error is [ErrBusy].
 func (r *Root) killLeftovers(ctx context.Context, ws Workspace) error {
 	mark := []byte("\x00" + workspaceMark + ws.Path + "\x00")
 	uid := uint32(os.Geteuid())

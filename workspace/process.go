@@ -30,10 +30,10 @@ type Process struct {
 	stopErr error
 }
 
-// Start runs `bash -lc command` in the workspace (SPEC §10.1) in a session of
-// its own. Extra environment variables are given as NAME, to pass ours on, or as
-// NAME=value. ctx bounds only the start; the agent runs until Stop. The errors
-// are [ErrInvalidCwd] and those of the system.
+// Start runs `bash -lc command` in the workspace (SPEC §10.1) in a session of its own. Extra
+// environment variables are given as NAME, to pass ours on, or as NAME=value. ctx bounds only
+// the start; the agent runs until Stop. The errors are [ErrInvalidCwd] and errors of the
+// system.
 func (r *Root) Start(ctx context.Context, ws Workspace, command string, extra []string) (*Process, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (p *Process) Stderr() string { return p.session.output.String() }
 // it started is dead.
 func (p *Process) Done() <-chan struct{} { return p.session.done }
 
-// notFound matches the name of a program in what a shell says when it does not find it.
+// notFound matches a shell's message about a program that it does not find.
 var notFound = regexp.MustCompile(`(\S+): (?:command )?not found`)
 
 // missingProgram returns the program of a command that the shell did not find or may not run.
@@ -119,9 +119,9 @@ func missingProgram(command, output string) string {
 // maxProgram bounds the name of a program in an error, in runes.
 const maxProgram = 100
 
-// Err waits for Done and returns how the agent ended: nil for exit status 0, else
-// an [*ExitError], which is also [ErrNotFound] when the shell did not find the
-// command or may not run it.
+// Err waits for Done and returns the outcome of the agent: nil for exit status 0, else an
+// [*ExitError], which is also [ErrNotFound] when the shell did not find the command or may not
+// run it.
 func (p *Process) Err() error {
 	<-p.session.done
 	var exit *ExitError

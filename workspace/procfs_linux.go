@@ -13,7 +13,7 @@ import (
 type proc struct {
 	pid, parent, group, session int
 	state                       byte // 'Z' for a zombie
-	start                       int  // in clock ticks since boot; distinguishes two processes that had the same id
+	start                       int  // clock ticks since boot; distinguishes two processes that had the same id
 }
 
 // listProcesses returns every process that we can see, by id.

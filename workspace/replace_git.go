@@ -27,7 +27,7 @@ func (g *gitFolders) ReplaceGit(ws Workspace, fill func(folder *os.Root) error) 
 	}
 	staged, old := newGit(ws.Key), oldGit(ws.Key)
 	if err := errors.Join(g.removeTree(staged), g.removeTree(old)); err != nil {
-		return fail(err) // what a killed run left
+		return fail(err) // a killed run left something that cannot be removed
 	}
 	if err := g.stage(staged, fill); err != nil {
 		return fail(errors.Join(err, g.removeTree(staged)))

@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Root   string // absolute path of the folder that holds the workspaces
 	Hooks  Hooks
-	Limits Limits // of each agent
+	Limits Limits // limits of each agent
 	// Project names where the issues come from, if only that makes their ids unique, as with
 	// the numbers of a repository. Workspaces of another project are left alone. Empty if ids
 	// are unique everywhere.
@@ -33,7 +33,7 @@ type Hooks struct {
 	BeforeRun    string
 	AfterRun     string
 	BeforeRemove string
-	Timeout      time.Duration // of each hook; must be positive
+	Timeout      time.Duration // time of each hook; must be positive
 	Env          []string      // names of the variables that hooks see in addition to those that every child sees
 
 	// GuardGit is for hooks that are trusted with workspaces whose .git the host makes
@@ -55,14 +55,14 @@ type Workspace struct {
 	Path       string // absolute, directly under the root
 	CreatedNow bool   // Prepare created the folder (SPEC §9.2)
 
-	scratch bool // whether it is a scratch folder; see [Root.Scratch]
+	scratch bool // it is a scratch folder; see [Root.Scratch]
 }
 
 // Grace is the time that each step of ending a process waits before the next step.
 type Grace struct {
-	EOF  time.Duration // after its input was closed
-	Term time.Duration // after SIGTERM
-	Kill time.Duration // after SIGKILL, for the process and again for its descendants
+	EOF  time.Duration // wait after the input was closed
+	Term time.Duration // wait after SIGTERM
+	Kill time.Duration // wait after SIGKILL, for the process and again for its descendants
 }
 
 // Root is the folder that holds the workspaces. Its methods may be used
@@ -86,13 +86,13 @@ type Root struct {
 
 // folders are the workspaces below a root, as folders.
 type folders struct {
-	path string // of the root; absolute, without symbolic links
+	path string // path of the root; absolute, without symbolic links
 	dir  *os.Root
 }
 
-// Open makes the root and its folder of metadata if they are missing, and opens them. Symbolic links in its path are
-// followed, but only this once: the operator created them. The errors are [ErrRoot].
-// On Linux this process becomes the subreaper of its children.
+// Open makes the root and its folder of metadata if they are missing, and opens them. Symbolic
+// links in its path are followed, but only this once: the operator created them. The errors are
+// [ErrRoot]. On Linux this process becomes the subreaper of its children.
 func Open(cfg Config, env Env, log *slog.Logger) (*Root, error) {
 	if err := Check(cfg, env); err != nil {
 		return nil, err

@@ -16,10 +16,9 @@ import (
 func workFolder(key string) string { return key + ".work" }
 func newWork(key string) string    { return key + ".work-new" }
 
-// SaveWork keeps work beside a workspace, where its agent does not see it, until DropWork
-// or until the workspace is removed. The work is what write writes; if write fails,
-// nothing is kept, and its error is returned as it is. The number of the work is higher
-// than those of earlier work.
+// SaveWork keeps the output of write as work beside a workspace, where its agent does not see
+// it, until DropWork or until the workspace is removed. If write fails, nothing is kept, and
+// its error is returned as it is. The number of the work is higher than all earlier numbers.
 func (m *metadata) SaveWork(ws Workspace, write func(io.Writer) error) (number int, err error) {
 	fail := func(err error) (int, error) {
 		return 0, fmt.Errorf("save work of workspace %s: %w", ws.Path, err)

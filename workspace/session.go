@@ -33,11 +33,11 @@ type session struct {
 	leader int // process id, which is also the id of its process group and session
 	output tail
 
-	wasIdle bool // whether the workspace was idle before the session
+	wasIdle bool // the workspace was idle before the session
 
 	exited  chan struct{} // closed when the leader has been reaped
 	done    chan struct{} // closed later, when its descendants are dead and its output has been read
-	exitErr error         // how the leader ended: nil for status 0, else usually an *ExitError; valid after done
+	exitErr error         // nil for exit status 0, else usually an *ExitError; valid after done
 	killErr error         // descendants that could not be killed; valid after done
 }
 
