@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Kind says what an [Entry] shows.
+// Kind is the subject of an [Entry].
 type Kind string
 
 // The kinds of entries.
 const (
-	KindSession Kind = "session" // whose session it is; the first entry
-	KindPrompt  Kind = "prompt"  // what the agent was asked in a turn
-	KindThought Kind = "thought" // what it says that it thinks
-	KindMessage Kind = "message" // what it says
+	KindSession Kind = "session" // the issue of the session; the first entry
+	KindPrompt  Kind = "prompt"  // the prompt of a turn
+	KindThought Kind = "thought" // a thought of the agent
+	KindMessage Kind = "message" // a message of the agent
 	KindCommand Kind = "command" // a command of the agent
 	KindFiles   Kind = "files"   // a change of files, as a diff
 	KindTool    Kind = "tool"    // a call of a tool
 	KindTurn    Kind = "turn"    // the end of a turn, with its tokens
 	KindHook    Kind = "hook"    // the end of a hook
 	KindNotice  Kind = "notice"  // a warning, an error, an answer to a request
-	KindOutcome Kind = "outcome" // how the session ended; the last entry
+	KindOutcome Kind = "outcome" // the outcome of the session; the last entry
 )
 
 // Entry is one thing that happened in a session. Its texts are clean and bounded.

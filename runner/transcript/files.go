@@ -19,7 +19,7 @@ const (
 	// keyLetters are what a workspace key is made of.
 	keyLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
-	ignoreAll = "*\n" // of a .gitignore: nobody publishes what an agent read by accident
+	ignoreAll = "*\n" // content of a .gitignore: nobody publishes a log by accident
 )
 
 // Name returns the file of a session below the folder of logs. key is the workspace key
@@ -30,10 +30,10 @@ func Name(key string, began time.Time, number int) string {
 
 // File is a log below a folder of logs.
 type File struct {
-	Path   string // with slashes
+	Path   string // path with slashes
 	Key    string // the workspace key of the issue
 	Began  time.Time
-	Number int // of the session on the issue
+	Number int // number of the session on the issue
 	Size   int64
 }
 
@@ -153,7 +153,7 @@ func Create(folder, name string) (*os.File, error) {
 	}
 	defer root.Close()
 	info, err := root.Lstat(".gitignore")
-	unfinished := err == nil && info.Mode().IsRegular() && info.Size() == 0 // by a full disk, or a program that was killed
+	unfinished := err == nil && info.Mode().IsRegular() && info.Size() == 0 // a full disk, or the end of the program, came before the text
 	if made == nil || unfinished {
 		if err := root.WriteFile(".gitignore", []byte(ignoreAll), 0o600); err != nil {
 			if made == nil {
@@ -263,9 +263,9 @@ func WritePageOf(folder, name string, redact func(string) string) (wrote bool, e
 
 // Limits bounds the logs that are kept below a folder.
 type Limits struct {
-	Sessions int           // of one issue
-	Bytes    int64         // of all, with their pages
-	Age      time.Duration // since the session began
+	Sessions int           // logs of one issue
+	Bytes    int64         // bytes of all logs and pages
+	Age      time.Duration // time since the session began
 }
 
 // Prune removes logs, the oldest first, until the rest is within the limits. It never
@@ -327,7 +327,7 @@ func removeIdle(root *os.Root, f File) (removed bool, err error) {
 		return false, nil
 	}
 	if err := root.Remove(PageName(f.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err // with its log the page is found again
+		return false, err // the log stays, so that the page is found again
 	}
 	err = root.Remove(f.Path)
 	return err == nil, err

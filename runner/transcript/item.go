@@ -36,7 +36,7 @@ type item struct {
 	Query string // webSearch
 	Path  string // imageView
 
-	began   time.Duration // since the session began
+	began   time.Duration // time since the session began
 	turn    string        // the id of its turn
 	omitted int           // bytes that the log leaves out
 	byOther bool          // it is of a sub-agent
@@ -46,7 +46,7 @@ type item struct {
 type change struct {
 	Path string
 	Kind json.RawMessage // "add" or {"type": "add"}
-	Diff string          // of a file that is new or removed, its content
+	Diff string          // diff; the content of a file that is new or removed
 }
 
 // acts reports whether the item is named before it has ended.
@@ -126,7 +126,7 @@ func (r *Reader) itemEntry(i item) Entry {
 func (r *Reader) commandEntry(e *Entry, i item) {
 	command := i.Command
 	if len(i.CommandActions) == 1 && i.CommandActions[0].Command != "" {
-		command = i.CommandActions[0].Command // without the shell that runs it
+		command = i.CommandActions[0].Command // the command alone, not the shell that runs it
 	}
 	e.Kind, e.Title, e.Exit = KindCommand, r.line(command), i.ExitCode
 	if full := r.lines(command); full != e.Title {

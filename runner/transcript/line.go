@@ -7,11 +7,11 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 )
 
-// Line is one line of an event log. It has one of Msg, Omitted (which may come with
-// Msg), Event, Session, Hook and Outcome.
+// Line is one line of an event log. It has one of Msg, Omitted (which may come with Msg),
+// Event, Session, Hook and Outcome.
 type Line struct {
-	Millis  int64           `json:"t_ms"`                    // since the session began
-	Dir     string          `json:"dir,omitempty"`           // of Msg: ">" to the agent, "<" from it
+	Millis  int64           `json:"t_ms"`                    // time since the session began
+	Dir     string          `json:"dir,omitempty"`           // direction of Msg: ">" to the agent, "<" from it
 	Msg     json.RawMessage `json:"msg,omitempty"`           // a message of the protocol; a string if it was no JSON
 	Omitted int             `json:"omitted_bytes,omitempty"` // bytes of a long message that are not in Msg
 	Event   *codex.Event    `json:"event,omitempty"`
@@ -20,41 +20,41 @@ type Line struct {
 	Outcome *Outcome        `json:"outcome,omitempty"` // the last line of a session that has ended
 }
 
-// Session says whose log it is. It is the first line.
+// Session names the issue and the session of a log. It is the first line.
 type Session struct {
 	Began      time.Time `json:"began"`
 	IssueID    string    `json:"issue_id"`
 	Identifier string    `json:"identifier"`
 	Title      string    `json:"title,omitempty"`
 	URL        string    `json:"url,omitempty"`
-	State      string    `json:"state,omitempty"` // of the issue
+	State      string    `json:"state,omitempty"` // state of the issue
 	Attempt    int       `json:"attempt"`         // 0 is the first run
-	Number     int       `json:"number"`          // of the session on the issue; 1 is the first, 0 is the removal of its workspace
+	Number     int       `json:"number"`          // number of the session on the issue; 1 is the first, 0 is the removal of its workspace
 	Run        string    `json:"run,omitempty"`   // the workflow run; empty outside of Actions
 }
 
-// Hook says how a hook ended.
+// Hook is the result of a hook.
 type Hook struct {
 	Name   string `json:"name"`
 	Exit   *int   `json:"exit,omitempty"`  // its exit status; nil if it has none
-	Error  string `json:"error,omitempty"` // why it failed; empty if it did not
+	Error  string `json:"error,omitempty"` // its failure; empty for none
 	Output string `json:"output,omitempty"`
 	Millis int64  `json:"took_ms"`
 }
 
-// The classes of the outcome of a removal. Those of a session are in [schedule.Class].
+// The classes of the outcome of a removal. The classes of a session are in [schedule.Class].
 const (
 	Removed    = "removed"
 	NotRemoved = "not_removed"
 )
 
-// Outcome says how a session, or the removal of a workspace, ended.
+// Outcome is the end of a session, or of the removal of a workspace.
 type Outcome struct {
-	Class    string   `json:"class"`            // of [schedule.Class], or [Removed] or [NotRemoved]
-	Status   string   `json:"status,omitempty"` // of [schedule.AttemptStatus]
+	Class    string   `json:"class"`            // a [schedule.Class], or [Removed] or [NotRemoved]
+	Status   string   `json:"status,omitempty"` // a [schedule.AttemptStatus]
 	Why      string   `json:"why,omitempty"`
-	Question string   `json:"question,omitempty"` // what the agent asks people
-	Refused  string   `json:"refused,omitempty"`  // why its work was not published
+	Question string   `json:"question,omitempty"` // the agent's question to people
+	Refused  string   `json:"refused,omitempty"`  // reasons for which its work was not published
 	Warnings []string `json:"warnings,omitempty"`
 	Turns    int      `json:"turns"`
 	Input    int64    `json:"input_tokens"`

@@ -13,7 +13,7 @@ type Live struct {
 	reader  Reader
 	entries []Entry
 	dropped int           // entries before them
-	bytes   int           // of the texts of entries
+	bytes   int           // bytes of the texts of entries
 	changed chan struct{} // closed when the next line comes
 }
 

@@ -20,7 +20,7 @@ const (
 // outputs nor arguments, and of messages only the beginning. It returns nothing for the
 // beginning and the end of a session, of which the writer of the log knows more.
 func LogLines(e Entry, texts bool) []string {
-	title, about := e.Title, "" // about is not cut
+	title, about := e.Title, "" // only title is cut
 	if details := e.Details(); details != "" {
 		about = "  (" + details + ")"
 	}

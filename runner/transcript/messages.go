@@ -26,7 +26,7 @@ func (r *Reader) onSent(m message) []Entry {
 		Cwd      string
 		Input    []struct{ Text string }
 	}
-	_ = json.Unmarshal(m.Params, &p) // what it has counts
+	_ = json.Unmarshal(m.Params, &p) // a field that cannot be read stays empty
 	if p.Cwd != "" {
 		r.cwd = p.Cwd
 	}
@@ -134,7 +134,7 @@ func (r *Reader) onUsage(m message) {
 	case known:
 		last = tokens{total.Input - before.Input, total.Output - before.Output}
 	case p.ThreadID == r.thread && (!r.turn.open || r.turn.id == "" || r.turn.id != p.TurnID):
-		return // what the thread used before the session: Codex may repeat it when the turn is asked for
+		return // usage from before the session: Codex may repeat it when the turn is asked for
 	}
 	r.spent.Input += max(last.Input, 0)
 	r.spent.Output += max(last.Output, 0)

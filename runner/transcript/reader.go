@@ -24,16 +24,16 @@ type Reader struct {
 
 	session Session
 	outcome *Outcome
-	partial []byte // of a line whose end has not come; Feed
+	partial []byte // a line whose end has not come; used by Feed
 	tooLong int    // bytes of a line that is too long, whose end has not come
 
-	now     time.Duration     // of the latest line, since the session began
+	now     time.Duration     // time of the latest line, since the session began
 	cwd     string            // the agent's workspace
 	thread  string            // the session's own
 	turn    turn              // the latest
 	begun   []item            // items that have started and not ended, in their order
-	totals  map[string]tokens // of each thread, as the agent counts them
-	spent   tokens            // of the session
+	totals  map[string]tokens // tokens of each thread, as the agent counts them
+	spent   tokens            // tokens of the session
 	notice  string            // the latest notice, which is not repeated
 	damaged bool              // the latest line could not be read
 }
@@ -44,7 +44,7 @@ type turn struct {
 	id     string
 	open   bool
 	began  time.Duration
-	before tokens // what the session had used before it
+	before tokens // tokens that the session had used earlier
 }
 
 // tokens counts the tokens of a model.
@@ -55,7 +55,8 @@ type tokens struct {
 
 func (t tokens) total() int64 { return t.Input + t.Output }
 
-// Session returns whose log it is, with clean texts; the zero value before its first line.
+// Session returns the first line of the log, with clean texts; the zero value if it has not
+// come.
 func (r *Reader) Session() Session { return r.session }
 
 // Outcome returns the outcome of the session, nil if the log has none yet.

@@ -7,10 +7,10 @@ import (
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
-// Style says how [Text] writes.
+// Style is the form of the output of [Text].
 type Style struct {
-	Width int  // of a line, in columns; 0 does not wrap
-	Color bool // with the escape codes of a terminal
+	Width int  // columns of a line; 0 does not wrap
+	Color bool // use the escape codes of a terminal
 }
 
 const (
