@@ -1,4 +1,4 @@
-// Package progress says what a run is doing at one moment (SPEC §13.3): the runner
+// Package progress describes the work of a run at one moment (SPEC §13.3): the runner
 // fills a [Progress], and the displays draw it, on a terminal and on the status page.
 //
 // Its text is as the tracker and the agent wrote it. A display makes it fit for its
@@ -15,38 +15,38 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Progress describes what a run is doing at one moment. It is a copy that does not
-// change, except for what a session says live. Lists of issues are in the natural order of their identifiers.
+// Progress describes the work of a run at one moment. It is a copy that does not change, except
+// for a session's Live. Lists of issues are in the natural order of their identifiers.
 type Progress struct {
-	At       time.Time // when it was so
-	Started  time.Time // when the run began
+	At       time.Time // the moment
+	Started  time.Time // start of the run
 	Workflow string    // path of WORKFLOW.md
 	Tracker  string    // its kind
 	Slots    int       // sessions at a time at most
 	Root     string    // path of the folder of the workspaces
 	Logs     string    // path of the folder of the event logs; empty for none
 	Program  string    // the words of a shell that start this program; empty for symphony
-	State    string    // where the state is, as --state takes it; empty for the default
+	State    string    // place of the state, as --state takes it; empty for the default
 	NextPoll time.Time // zero until the first poll
-	Deadline time.Time // when sessions are stopped; zero for never
+	Deadline time.Time // end of all sessions; zero for never
 
-	Trouble []Trouble      // what keeps work from starting
-	Pause   schedule.Pause // of everything, zero for none
+	Trouble []Trouble      // errors and budgets that keep work from starting
+	Pause   schedule.Pause // pause of all work; zero for none
 
 	Sessions   []Session
-	Elsewhere  []schedule.Claim            // that another process works on: a run, or a shard of a fleet
-	Waiting    []schedule.Claim            // for their time, or for NoRoom to end
-	NoRoom     schedule.Why                // why nothing more can start now; zero if something can
-	Held       map[tracker.ID]schedule.Why // why claims that are due do not start yet
+	Elsewhere  []schedule.Claim            // claims of another process: a run, or a shard of a fleet
+	Waiting    []schedule.Claim            // claims waiting for Due or for room
+	NoRoom     schedule.Why                // reason why nothing more can start now; zero if something can
+	Held       map[tracker.ID]schedule.Why // reasons why claims that are due do not start yet
 	Queue      Queue
 	Parked     []schedule.Claim
 	Asked      map[tracker.ID]string // questions of the agent that nobody has answered
-	Comments   schedule.Comments     // where people write what the run reads
+	Comments   schedule.Comments     // place where people write comments to the run
 	Deliveries map[tracker.ID]schedule.Delivery
 	Checks     map[tracker.ID]schedule.Checks // checks of the heads of pull requests, as read last
 
-	Spent  schedule.Spent // by this run
-	Today  schedule.Day   // by all runs
+	Spent  schedule.Spent // spending of this run
+	Today  schedule.Day   // spending of all runs
 	Limits []byte         // the agent's rate limits, JSON as it sent them; nil for none
 	// Completed lists the issues of which a session ended normally in this run,
 	// the latest last; see [schedule.State].
@@ -98,7 +98,7 @@ const MaxNext = 50
 type Queue struct {
 	Length int
 	Next   []schedule.Claim // the first ones, at most MaxNext, as claims without a phase
-	Listed time.Time        // when the candidates were last read
+	Listed time.Time        // time of the last list of candidates
 }
 
 // QueueWords returns the number of issues in the queue and what they wait for, in words; empty
@@ -117,7 +117,7 @@ func (p *Progress) QueueWords() string {
 // roomWords names the thing that the issues in the queue wait for.
 func (p *Progress) roomWords() string {
 	switch p.NoRoom.Reason {
-	case "", schedule.NoSlots: // without a reason for all, the slots of their states are taken
+	case "", schedule.NoSlots: // no reason for all issues: the slots of their states are taken
 		return "for a slot"
 	case schedule.BatchSpent, schedule.TickBudget:
 		return "for the next tick"
@@ -137,19 +137,19 @@ type Trouble struct {
 	Text   string
 }
 
-// Source tells what an error comes from.
+// Source is the origin of an error.
 type Source string
 
 // The sources of errors that last.
 const (
-	Tracker    Source = "tracker"    // until a poll succeeds
-	Workflow   Source = "workflow"   // until WORKFLOW.md can be used
-	Repository Source = "repository" // until the repository could be fetched
-	Workspaces Source = "workspaces" // until their folder could be made
-	Shards     Source = "shards"     // of a fleet: each has its own
-	Agent      Source = "agent"      // until the pause that it began is over
-	State      Source = "state"      // of a service: until it could be saved
-	Budget     Source = "budget"     // of all issues: until it is raised, or the next tick or day
+	Tracker    Source = "tracker"    // lasts until a poll succeeds
+	Workflow   Source = "workflow"   // lasts until WORKFLOW.md can be used
+	Repository Source = "repository" // lasts until the repository could be fetched
+	Workspaces Source = "workspaces" // lasts until their folder could be made
+	Shards     Source = "shards"     // each shard of a fleet has its own
+	Agent      Source = "agent"      // lasts until the pause that it began is over
+	State      Source = "state"      // lasts until a service could save it
+	Budget     Source = "budget"     // lasts until the budget of all issues is raised, or until the next tick or day
 )
 
 // Session describes a session in progress.
@@ -163,7 +163,7 @@ type Session struct {
 	Summary string           // its last event in words
 	Doing   string           // its latest message, command, tool or file in words; empty before the first
 	Log     string           // path of its event log; empty for none
-	Live    *transcript.Live // what that log gets; nil for none
+	Live    *transcript.Live // the lines of that log; nil for none
 	Events  Events           // its latest, the oldest first
 }
 
@@ -202,9 +202,9 @@ func (s Session) Uncounted(now time.Time) time.Duration {
 // Event is something that happened.
 type Event struct {
 	At         time.Time
-	ID         tracker.ID // of its issue; empty for none
+	ID         tracker.ID // issue; empty for none
 	Identifier string
-	Kind       string // an event of SPEC §10.4, a decision of the plan, or how a session ended
+	Kind       string // an event of SPEC §10.4, a decision of the plan, or the outcome of a session
 	Text       string // one line; may be empty
 }
 

@@ -10,7 +10,7 @@ import (
 type Window struct {
 	Used   float64       // percent
 	Length time.Duration // zero if it is not known
-	Resets time.Time     // when it begins again; zero if it is not known
+	Resets time.Time     // start of the next window; zero if it is not known
 }
 
 // window is a window as the agent sends it, in the spelling of newer or of older servers.
