@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	redraw  = 500 * time.Millisecond // between two looks at what changed, see [model.Update]
-	fps     = 5                      // at which bubbletea looks for a new frame, such as that after a resize
+	redraw  = 500 * time.Millisecond // time between two looks for a change, see [model.Update]
+	fps     = 5                      // frames a second that bubbletea looks for, such as the one after a resize
 	maxKept = 1000                   // log lines kept until they are printed
 )
 
@@ -25,18 +25,18 @@ const (
 type Options struct {
 	Screen  *os.File  // the terminal; log lines go there too
 	Keys    io.Reader // the terminal's input, if it is one
-	Environ []string  // says which colors the terminal has
+	Environ []string  // environment, which names the colors of the terminal
 	Redact  func(string) string
 	// Interrupt is called for the key q, each time. It does what Ctrl-C does.
 	Interrupt func()
-	LogFile   string // where the whole log is, for people; empty for none
+	LogFile   string // place of the whole log, for people; empty for none
 	Dumps     bool   // SIGQUIT ends the program with a dump of its goroutines; else somebody else obeys it
 }
 
 // Display shows a run on a terminal until Close. Its methods may be used concurrently.
 type Display struct {
 	o       Options
-	signals chan os.Signal // of Ctrl-Z, and of Ctrl-\ with Dumps, whose default would leave the terminal as it is
+	signals chan os.Signal // Ctrl-Z, and Ctrl-\ with Dumps: their default would leave the terminal as it is
 	done    chan struct{}  // closed when signals is read no more
 
 	turning sync.Mutex // held while the terminal is taken over or given back
@@ -46,7 +46,7 @@ type Display struct {
 	log      []string
 	dropped  int // log lines that are not kept any more
 	ending   bool
-	failed   error // of the first write
+	failed   error // first error of a write
 	closed   bool
 	screen   *screen // nil while the ordinary screen is shown
 }
@@ -169,7 +169,7 @@ func (d *Display) obey() {
 				continue
 			}
 			suspend()
-			inBackground = true // until it is found to be in the foreground
+			inBackground = true // assumed until the next look finds it in the foreground
 		case <-look:
 		}
 		if inBackground && Possible(d.o.Screen) {
@@ -275,7 +275,7 @@ type model struct {
 	d             *Display
 	columns, rows int
 	content       string
-	outline       outline // of the content
+	outline       outline // outline of the content
 	skipped       bool    // the last tick drew nothing
 }
 

@@ -16,7 +16,7 @@ import (
 // Frame is what a display shows at one moment.
 type Frame struct {
 	Progress progress.Progress
-	Now      time.Time           // its location is that of all times shown
+	Now      time.Time           // its location is the location of all times shown
 	Log      []string            // log lines, the oldest first; may be nil
 	Ending   bool                // the run is being ended, and a second key kills it
 	NoKeys   bool                // the key q is not read
@@ -29,7 +29,7 @@ const (
 	maxTrouble  = 3  // lines of a trouble
 	maxGoOn     = 3  // lines of the sentence below the parked issues
 	maxEvents   = 5
-	maxQueue    = 5 // issues of the queue; the header says how many there are
+	maxQueue    = 5 // issues of the queue; the header has their number
 	maxColumns  = 500
 	maxRows     = 500
 	silentAfter = time.Minute // a session in a turn that says nothing for so long matters
@@ -73,12 +73,12 @@ func (f Frame) Render(columns, rows int) string {
 type section struct {
 	items   int
 	least   int // lines that it gets before others get more
-	extra   int // lines besides those of the items
+	extra   int // lines besides the items
 	granted int // lines
 	// rows returns the heading, if there is room for one, and n rows, which are those
 	// that matter most.
-	rows func(n int) []string // for n of 1 or more
-	noun string               // of the items, for the line "and n more"; empty for no such line
+	rows func(n int) []string // n is 1 or more
+	noun string               // word for the items in the line "and n more"; empty for no such line
 }
 
 // want returns the lines with which the section shows everything.
@@ -197,7 +197,7 @@ const separator = " · "
 // notice is a part of what keeps work from starting.
 type notice struct {
 	style      style
-	lead       string // of the first line; its width indents the others
+	lead       string // start of the first line; its width indents the others
 	until, why string
 }
 
@@ -266,8 +266,8 @@ func (p *painter) noticeLines(o notice, n int) []string {
 	return lines
 }
 
-// footer returns the longest form that fits of the line that says what a key does. It
-// never cuts a form, because half of it does not say what the next key does.
+// footer returns the line that explains a key, in its longest form that fits. It never cuts a
+// form, because half of it does not explain the next key.
 func (p *painter) footer() []string {
 	keys, key := "q or Ctrl-C", "q"
 	if p.NoKeys {
@@ -457,7 +457,7 @@ func shortEvent(text string) string {
 	return titled(kind, report.Cause(why))
 }
 
-// choose returns n items in their order: those of the lowest ranks, of equal ranks the
+// choose returns the n items of the lowest ranks in their order; of equal ranks it takes the
 // first.
 func choose[T any](items []T, n int, rank func(*T) int) []T {
 	if n >= len(items) {

@@ -18,7 +18,7 @@ type LogHandler struct {
 	w     io.Writer
 	hide  func(string) string // hides secrets; nil hides none
 	issue string              // identifier, or empty
-	why   string              // of With
+	why   string              // reason from With
 	inner bool                // in a group, whose attributes are not shown
 }
 
@@ -50,7 +50,7 @@ func (h *LogHandler) Handle(_ context.Context, r slog.Record) error {
 	if line.why != "" {
 		s += ": " + line.why
 	}
-	if h.hide != nil { // before the cut: half a secret is not found; and twice: a hidden character may stand inside one
+	if h.hide != nil { // secrets are hidden before the cut, since half a secret is not found, and twice, since a hidden character may stand inside one
 		s = h.hide(s)
 		s = h.hide(text.OneLine(s, len(s)))
 	}
@@ -63,7 +63,7 @@ func (h *LogHandler) Handle(_ context.Context, r slog.Record) error {
 // maxLogLine bounds a log line, in characters.
 const maxLogLine = 500
 
-// shownAttrs names the attributes that tell why. The last one of a record is shown.
+// shownAttrs names the attributes that explain a record. The last one of a record is shown.
 var shownAttrs = map[string]bool{"reason": true, "error": true, "warning": true}
 
 // take keeps an attribute that is shown.

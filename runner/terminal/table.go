@@ -9,7 +9,7 @@ import (
 // column describes a column of a table.
 type column struct {
 	text.Column
-	shorten func(string) string // returns what is shown of a cell that has no room; nil for its beginning
+	shorten func(string) string // shortens a cell that has no room; nil keeps its beginning
 }
 
 // table is rows of clean text.
