@@ -17,7 +17,7 @@ const pullPrefix = "pull "
 // keeps the old names. If no name is new and nothing changed, it returns the old list.
 func compare(s Said, items []Item, rules Rules, c schedule.Conversation) (names, changes []string) {
 	from := c.ReadUpTo.At.Unix()
-	now := make(map[string]Item, len(items)) // by place and id
+	now := make(map[string]Item, len(items)) // keys are the place and the id of items
 	for _, item := range items {
 		name := item.name()
 		now[idOf(name)] = item

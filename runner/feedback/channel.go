@@ -22,8 +22,8 @@ type Channel struct {
 	Issues tracker.Conversation // nil if the tracker cannot be listened to
 	Writer tracker.Writer
 	Where  schedule.Comments // the place of the comments, for people
-	GitHub *client.Client    // where the pull requests are; nil for none
-	Access *client.Access    // to the repository of the pull requests; nil without GitHub
+	GitHub *client.Client    // client for the pull requests; nil for none
+	Access *client.Access    // access to the repository of the pull requests; nil without GitHub
 	// OwnWorkflow is the name of the workflow file that runs the program where the pull
 	// requests are, whose jobs are no checks of the agent's work; empty if none does.
 	OwnWorkflow string
@@ -43,11 +43,10 @@ type PullRequest struct {
 	Branch string
 }
 
-// errForeign reports that a pull request is not the one of the branch.
+// errForeign reports that a pull request does not come from the branch of its issue.
 var errForeign = errors.New("it is not the pull request of the issue")
 
-// check returns an error that is [errForeign] unless the status is the one of the pull
-// request.
+// check returns an error that is [errForeign] unless the status belongs to the pull request.
 func (p PullRequest) check(s client.PullStatus) error {
 	if s.Fork || s.HeadRef != p.Branch {
 		return fmt.Errorf("%w: #%d is not of the branch %s", errForeign, p.Number, text.OneLine(p.Branch, 100))
@@ -58,7 +57,7 @@ func (p PullRequest) check(s client.PullStatus) error {
 // Topic is an issue about which something may have been said.
 type Topic struct {
 	ID    tracker.ID
-	Since time.Time // what was said before is not of interest
+	Since time.Time // time from which comments are of interest
 	PullRequest
 	Head string // commit that the program published there last
 	Base string // branch that it was published for
@@ -252,8 +251,9 @@ func (c *Channel) place(ctx context.Context, p PullRequest) (client.Thread, erro
 	return client.Thread{Node: node, Number: p.Number}, nil
 }
 
-// clean returns a comment without secrets. One that does not count loses its text, because
-// there may be thousands of these; that of a bot keeps it, since feedback.bots may name it.
+// clean returns a comment without secrets. A comment that does not count loses its text,
+// because there may be thousands of them; a bot's keeps it, since feedback.bots may name the
+// bot.
 func (c *Channel) clean(said tracker.Comment) tracker.Comment {
 	said.Author = c.cleanText(said.Author)
 	if said.Distrust != "" && !said.Bot {

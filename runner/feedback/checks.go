@@ -20,15 +20,15 @@ const patience = 30 * time.Minute
 // failures describes the failed checks of the commit that the program published.
 type failures struct {
 	checks []Check
-	digest string // of the commit and what failed; empty if nothing did
+	digest string // digest of the commit and its failures; empty without failures
 	ended  bool   // nothing more is to be expected, or it was waited for long enough
 
-	unheard []Check // of bots whose word does not count
+	unheard []Check // checks of bots whose word does not count
 }
 
-// failuresOf returns the failed checks of a pull request. It ignores those of a commit
-// that people pushed, and those of bots that the rules do not name: what such a check says is
-// the word of whoever may write checks.
+// failuresOf returns the failed checks of a pull request. It ignores all checks of a commit
+// that people pushed, and checks of bots that the rules do not name: their text is the word of
+// whoever may write checks.
 func failuresOf(p *Pull, rules Rules, now time.Time) failures {
 	f := failures{ended: p.Running == 0}
 	if p.Head != p.Ours {

@@ -7,13 +7,12 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// Order is a comment whose first line is a command. Only those of trusted people are
-// orders.
+// Order is a comment whose first line is a command. Only comments of trusted people are orders.
 type Order struct {
 	Comment string // its id
 	OnPull  bool   // it is on the pull request, not on the issue
 	By      string
-	Word    string // as written
+	Word    string // the word as written
 	Command schedule.Command
 	Known   bool // there is such a command
 }

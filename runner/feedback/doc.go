@@ -1,5 +1,5 @@
-// Package feedback reads what people and checks say about the work on issues, judges what of
-// it nobody has answered, and answers. A comment has three forms on this way: the
+// Package feedback reads the comments and checks on the work on issues, finds the part that
+// nobody has answered, and answers it. A comment takes three forms on this way: the
 // tracker's (on a pull request, package client's before it), an [Item], which has its place and
 // how it counts, and the [github.com/symphony-runner/symphony/runner/prompt.Feedback] in it, which
 // the agent is given.

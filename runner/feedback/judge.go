@@ -21,18 +21,18 @@ const (
 	maxAllText = 60_000 // bytes of all items
 )
 
-// Rules say whose word counts besides that of people with write access.
+// Rules names the bots whose word counts besides the word of people with write access.
 type Rules struct {
-	Bots []string // logins; those of Apps are their slugs, with or without [bot]
+	Bots []string // logins; the login of an App is its slug, with or without [bot]
 }
 
 // Unanswered is what was said about an issue that nobody has answered.
 type Unanswered struct {
 	Feedback schedule.Feedback
 	Items    []Item   // oldest first, checks and a conflict last
-	Orders   []Order  // that were not obeyed, oldest first
-	Ignored  []string // what does not count, and why; one sentence each
-	Changes  []string // what people edited or deleted since an earlier run read it; one sentence each
+	Orders   []Order  // orders that were not obeyed, oldest first
+	Ignored  []string // texts that do not count, with the reason; one sentence each
+	Changes  []string // edits and deletions by people since an earlier run read the texts; one sentence each
 	Read     []string // [schedule.Conversation.Read] after this
 	Settled  bool     // the pull request need not be read again until it changes
 }

@@ -17,7 +17,7 @@ const maxKept = 16 << 20
 // who may write and what is secret may be different when it is used again.
 type reading struct {
 	status string    // digest of the status that it was read for
-	since  time.Time // what was said before is not in it
+	since  time.Time // time from which comments are in it
 	head   string    // commit that the program had published
 	said   client.PullDiscussion
 	checks client.Checks
@@ -97,8 +97,8 @@ func (c *Channel) keep(p PullRequest, r reading) {
 	c.kept[p] = r
 }
 
-// forget drops the readings of pull requests that are of no topic. Those of which nothing is
-// unanswered any more stay for what is said next, while they leave half of the room.
+// forget drops the readings of pull requests that are of no topic. Readings without anything
+// unanswered stay for later comments, while they leave half of the room.
 func (c *Channel) forget(topics []Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -39,7 +39,7 @@ func isAfter(c tracker.Comment, m schedule.Mark) bool {
 	return c.At.After(begin(m)) && !known
 }
 
-// earlier returns the earlier one of two times.
+// earlier returns the earlier of two times.
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
@@ -74,7 +74,7 @@ func extend(m schedule.Mark, comments []tracker.Comment, now time.Time) schedule
 		}
 		names = names[:maxNames]
 	}
-	if at.After(begin(m)) { // which may be earlier in the same second: a flood is cut there
+	if at.After(begin(m)) { // begin may be earlier in the same second: a flood is cut there
 		m.At = at.UTC()
 	}
 	from := begin(m)

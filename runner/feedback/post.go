@@ -14,8 +14,8 @@ import (
 )
 
 // Say posts a text as the comment of the program with a key, or replaces the text of that
-// comment. The comment is where people look: on the pull request of the issue, or on the
-// issue if it has none. [tracker.Writer] says what keys and texts may be.
+// comment. The comment is where people look: on the pull request of the issue, or on the issue
+// if it has none. [tracker.Writer] limits keys and texts.
 func (c *Channel) Say(ctx context.Context, id tracker.ID, pull PullRequest, key, text string) error {
 	if pull.Number == 0 || c.GitHub == nil {
 		return c.Writer.Comment(ctx, id, key, text)

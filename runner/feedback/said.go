@@ -13,7 +13,7 @@ import (
 
 // Said is what was read about one issue.
 type Said struct {
-	Comments tracker.Comments // on the issue
+	Comments tracker.Comments // comments on the issue
 	Pull     *Pull            // nil if there is none, or if it could not be read
 }
 
@@ -37,7 +37,7 @@ func (s Said) items() []Item {
 type Pull struct {
 	Number    int
 	URL       string
-	Branch    string // of the program, which need not exist any more
+	Branch    string // the program's branch, which need not exist any more
 	State     schedule.PullState
 	By        string // who merged or closed it; may be empty
 	Drafted   string // who made it a draft after it was opened; empty for nobody
@@ -47,12 +47,12 @@ type Pull struct {
 	For       string // branch that the work was published for; somebody retargeted it if Base differs
 	Conflicts bool   // it cannot be merged because of its base
 	Digest    string // changes when anything is said or happens
-	Complete  bool   // what follows was read; otherwise it is as it was when it was read last
+	Complete  bool   // the fields below were read; otherwise they are from the last reading
 	Unread    bool   // too large to be read this time; a later run reads it
 	Omitted   bool   // the oldest comments of a list with more than [tracker.MaxComments] are left out
 	Items     []Item
-	Checks    []Check         // of Head, that failed; read only if it is Ours
-	Standing  schedule.Checks // of all checks of Head
+	Checks    []Check         // failed checks of Head; read only if it is Ours
+	Standing  schedule.Checks // state of all checks of Head
 	Running   int             // checks of Head that have not ended
 }
 
@@ -68,7 +68,7 @@ type Check struct {
 	Conclusion string    // failure, timed_out, action_required …
 	Output     string    // failed steps, annotations and the end of the log, bounded
 	Cut        bool      // the log is so long that only its end was read
-	At         time.Time // when it ended
+	At         time.Time // end of the check
 }
 
 // Item is one item of feedback, with its place.
@@ -97,7 +97,8 @@ func onPull(c tracker.Comment) Item {
 	return item
 }
 
-// inReview returns the text of a review as an item; verdict is one of GitHub's words.
+// inReview returns the text of a review as an item; verdict is GitHub's word for the state of
+// the review.
 func inReview(c tracker.Comment, verdict string) Item {
 	item := onPull(c)
 	item.Kind = prompt.FeedbackReview

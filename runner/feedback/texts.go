@@ -21,8 +21,8 @@ func Waiting(why, question, goOn string) string {
 	return "This issue waits for a person: " + reason(why) + ".\n\n" + goOn
 }
 
-// The bounds of reasons in a comment. That of one line, in characters, is less than what
-// the state keeps, so that the next run says the same.
+// The bounds of reasons in a comment. A reason of one line has fewer characters than the state
+// keeps, so that the next run says the same.
 const (
 	maxReason  = 300
 	maxRefused = 2_000 // bytes of the list of what was refused
@@ -48,12 +48,12 @@ func Digest(text string) string {
 
 // Result describes a session on feedback that has ended.
 type Result struct {
-	Number       int    // of the sessions on feedback since somebody let the issue go on
-	On           string // what it was given, see [schedule.Feedback.Summary]
+	Number       int    // number of the session on feedback since somebody let the issue go on
+	On           string // summary of its feedback, see [schedule.Feedback.Summary]
 	Outcome      schedule.Outcome
 	Next         schedule.Next
 	Delivers     bool   // the program publishes the work
-	Before, Head string // where the program had left the branch before it, and has now
+	Before, Head string // commits of the program's branch before the session and now
 }
 
 // Text returns the comment that tells people what became of their feedback.
@@ -86,14 +86,14 @@ func (r Result) Text() string {
 
 // Standing describes how an issue stands.
 type Standing struct {
-	Phase    schedule.Phase // of its claim; empty for none
+	Phase    schedule.Phase // phase of the claim; empty for none
 	Why      string
-	Owner    schedule.Owner // of a running claim
-	Due      time.Time      // of a waiting claim
+	Owner    schedule.Owner // owner of a running claim
+	Due      time.Time      // due time of a waiting claim
 	Sessions int
 	Tokens   int64
-	URL      string // where its work is; empty for nowhere
-	GoOn     string // how people let it go on if it is parked, see [schedule.Comments.GoOn]
+	URL      string // address of the work; empty for none
+	GoOn     string // sentence that tells people how to let a parked issue go on, see [schedule.Comments.GoOn]
 }
 
 // maxURL bounds the address of the work, which a state has kept.
