@@ -30,7 +30,7 @@ type backlog struct {
 	busy    bool  // drain is writing to w
 	ending  bool  // settle was called: once nothing waits, Write writes to w itself
 	givenUp bool  // nobody waits any longer for w
-	err     error // of w; nothing is written after it
+	err     error // first error of w; nothing is written after it
 }
 
 // newBacklog returns a backlog in front of w. Settle it.
@@ -111,8 +111,8 @@ func (b *backlog) giveUp() {
 	b.changed.Broadcast()
 }
 
-// settle waits until all was written or the backlog is given up. Later writes go to w
-// directly. It returns why lines are lost.
+// settle waits until all was written or the backlog is given up. Later writes go to w directly.
+// If lines are lost, it returns the reason as an error.
 func (b *backlog) settle() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,10 +12,10 @@
 //
 // # Invariants
 //
-// No session and no tick waits for the reader of a log. What nobody reads waits in memory, up
-// to a limit, and the log says how many lines are lost.
+// No session and no tick waits for the reader of a log. Lines that nobody reads wait in memory,
+// up to a limit, and the log has the number of lost lines.
 //
-// What sessions do is hostile text: each line of it is one line without control characters
-// and secrets, behind a prefix, so none is a command of the runner of Actions. A session
-// that floods its log is cut, and the log says where the rest is.
+// The output of sessions is hostile text: each line of it is one line without control
+// characters and secrets, behind a prefix, so none is a command of the runner of Actions. A
+// session that floods its log is cut, and the log names the place of the rest.
 package runlog

@@ -27,9 +27,9 @@ type File struct {
 
 	mu      sync.Mutex
 	f       *os.File
-	info    os.FileInfo // of f
-	err     error       // of the first line that was lost
-	stuck   error       // why the first new file could not be begun
+	info    os.FileInfo // information on f
+	err     error       // error of the first line that was lost
+	stuck   error       // error of the first new file that could not be begun
 	retryAt int64       // the size from which a new file is begun
 }
 

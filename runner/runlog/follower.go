@@ -20,13 +20,13 @@ const followEvery = 200 * time.Millisecond
 type Follower struct {
 	Log    *io.LimitedReader // its rest is not shown
 	Redact func(string) string
-	Follow bool                                                 // to the end of the session
+	Follow bool                                                 // wait for the end of the session
 	Show   func(lines []byte, entries []transcript.Entry) error // shows whole lines, and the entries that they complete
-	Doing  func(string)                                         // replaces what is shown below the last entry; nil for nothing
+	Doing  func(string)                                         // replaces the text below the last entry; nil for nothing
 
 	reader  transcript.Reader
 	partial []byte // a line whose end has not come
-	doing   string // what is shown below the last entry
+	doing   string // text below the last entry
 }
 
 // Run shows the log. It fails with [schedule.ErrInterrupted] if ctx ends before a session that it

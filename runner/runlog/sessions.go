@@ -16,8 +16,8 @@ const (
 	// maxLines and maxBytes bound what Sessions shows of a session, besides its
 	// beginning and its end.
 	maxLines, maxBytes = 1000, 128 << 10
-	// quietTime is how long Sessions shows nothing of a session before it says what the
-	// agent is doing.
+	// quietTime bounds how long Sessions shows nothing of a session before it shows the agent's
+	// present work.
 	quietTime = 15 * time.Second
 	// endTime bounds how long the end of a run waits until the log is read.
 	endTime = 2 * time.Second
@@ -26,9 +26,9 @@ const (
 	maxPrefix, maxText = 40, 500
 )
 
-// Options says how a log shows sessions.
+// Options selects the contents of a log of sessions.
 type Options struct {
-	Texts  bool                // also what agents read and think
+	Texts  bool                // show what agents read and think
 	Redact func(string) string // removes secrets
 }
 
@@ -37,7 +37,7 @@ type Options struct {
 // session waits for somebody who reads the log slowly.
 type Sessions struct {
 	Options
-	backlog *backlog // takes the lines of the run at once, and those of sessions when it has room
+	backlog *backlog // takes the lines of the run at once, and the lines of sessions when it has room
 
 	ctx    context.Context // done after the run
 	cancel context.CancelFunc
@@ -46,12 +46,12 @@ type Sessions struct {
 
 // Session is a session that begins.
 type Session struct {
-	Identifier, Title string           // of the issue
-	Number, Attempt   int              // from 1
-	Branch            string           // that it works on; empty for none
+	Identifier, Title string           // issue of the session
+	Number, Attempt   int              // numbers from 1
+	Branch            string           // branch of the work; empty for none
 	Workspace         string           // path of its folder
-	Live              *transcript.Live // what its event log gets; nil for nothing
-	Rest              string           // where all that it does can be read, for people
+	Live              *transcript.Live // lines of its event log; nil for nothing
+	Rest              string           // place of the whole log, for people
 }
 
 // NewSessions returns a log of sessions in front of w. What else is written to w has to be
@@ -79,9 +79,9 @@ func (l *Sessions) Begin(start Session) (onEnd func(result string, details []str
 }
 
 // Close waits until all that was written is shown, but at most endTime if nobody reads it. It
-// returns why lines are lost. What is written later passes unchanged.
+// returns the error of [backlog.settle]. Later output passes unchanged.
 func (l *Sessions) Close() error {
-	l.cancel() // of sessions whose end the run did not see
+	l.cancel() // ends sessions whose end the run did not see
 	defer time.AfterFunc(endTime, l.backlog.giveUp).Stop()
 	l.shows.Wait()
 	return l.backlog.settle()
@@ -91,17 +91,17 @@ func (l *Sessions) Close() error {
 type session struct {
 	*Sessions
 	start  Session
-	prefix string // of each line
+	prefix string // prefix of each line
 
 	over    context.Context // done after the session
-	result  string          // how it ended, set before over is done; empty if the run did not see its end
+	result  string          // result of the session, set before over is done; empty if the run did not see its end
 	details []string
 
 	reader       transcript.Reader // makes lines of other texts
-	lines, bytes int               // shown of the event log
-	lastShown    time.Time         // when the latest line was shown
-	doingShown   bool              // the latest line says what the agent is doing
-	err          error             // of the log
+	lines, bytes int               // lines and bytes of the event log shown so far
+	lastShown    time.Time         // time of the latest line
+	doingShown   bool              // the latest line shows the agent's work
+	err          error             // first error of the log
 }
 
 // showAll shows the session from its beginning to its end.
