@@ -87,7 +87,7 @@ func (t *Turn) Execute(ctx context.Context, command string, item Object, end fun
 type commandOutput struct {
 	emit func(delta string)
 	kept strings.Builder
-	line []byte // without its end
+	line []byte // unfinished line
 }
 
 func (o *commandOutput) Write(p []byte) (int, error) {

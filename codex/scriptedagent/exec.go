@@ -106,8 +106,8 @@ func (r request) runProgram(ctx context.Context) (code int, refusal *Error) {
 		fmt.Fprintf(cmd.Stderr, "\nthread 'main' (2) panicked at linux-sandbox/src/linux_run_main.rs:1199:5:\nFailed to execvp %s: %v\n", r.Command[0], err)
 		return 101, nil
 	}
-	_ = cmd.Wait()                                      // its state says how it ended
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left running
+	_ = cmd.Wait()                                      // its state has the outcome
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // ends the processes that it left running
 	switch status := cmd.ProcessState.Sys().(syscall.WaitStatus); {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return 124, nil

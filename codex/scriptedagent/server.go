@@ -104,10 +104,10 @@ type server struct {
 	client  string // name of the client; empty until initialize
 	threads map[string]*thread
 
-	programs sync.Map // by the client's id: the function that ends the program
+	programs sync.Map // functions that end a program, by the client's id
 	running  sync.WaitGroup
 
-	mu    sync.Mutex // of what follows
+	mu    sync.Mutex // guards the fields below
 	out   io.Writer
 	asked map[int]chan Message // requests of the agent, numbered from 0; nil once it is answered
 }

@@ -19,7 +19,7 @@ import (
 // thread is a conversation. Its exported fields are what a later process needs of it.
 type thread struct {
 	ID       string
-	Created  int64 // in Unix seconds
+	Created  int64 // time in Unix seconds
 	Cwd      string
 	Model    string
 	Approval json.RawMessage
@@ -27,16 +27,16 @@ type thread struct {
 
 	path    string // its file; empty if it has none
 	profile any    // the permission profile of its start, or nil
-	proxied bool   // whether its settings switch the feature network_proxy on
+	proxied bool   // its settings switch the feature network_proxy on
 
-	commands sync.Map // those that run, as *exec.Cmd, with the channel that is closed at their end
+	commands sync.Map // running commands, as *exec.Cmd, with the channel that is closed at their end
 
-	mu     sync.Mutex // of what follows
+	mu     sync.Mutex // guards the fields below
 	Name   string
-	Prompt string   // of the first turn: the script
-	Turns  []Object // that have begun, as on the wire
-	Parts  int      // of the script that are done
-	Total  tokens   // of the thread's whole life
+	Prompt string   // prompt of the first turn: the script
+	Turns  []Object // turns that have begun, as on the wire
+	Parts  int      // number of finished parts of the script
+	Total  tokens   // tokens of the thread's whole life
 	active *Turn
 }
 
@@ -49,7 +49,7 @@ func (s *server) startThread(r request) {
 	here, _ := os.Getwd() // if that fails, so do the steps of a turn
 	t := &thread{ID: newID(), Created: time.Now().Unix(), Cwd: here, Model: cmp.Or(r.Model, "scripted"), Tools: r.DynamicTools, Approval: json.RawMessage(`"on-request"`)}
 	t.configure(r)
-	if s.Home != "" && !r.Ephemeral { // where Codex would store it
+	if s.Home != "" && !r.Ephemeral { // Codex would store it
 		now := time.Now()
 		t.path = filepath.Join(s.Home, "sessions", now.Format("2006/01/02"), "rollout-"+now.Format("2006-01-02T15-04-05")+"-"+t.ID+".jsonl")
 	}

@@ -32,7 +32,7 @@ type Turn struct {
 
 	server    *server
 	thread    *thread
-	text      string // of the client's prompt
+	text      string // text of the client's prompt
 	began     time.Time
 	interrupt context.CancelCauseFunc
 	items     int    // so far, to number them
@@ -63,7 +63,7 @@ func (t *thread) startTurn(ctx context.Context, r request) {
 	})
 }
 
-// run does the turn's part of the script and reports how the turn ended.
+// run does the turn's part of the script and reports the outcome of the turn.
 func (t *Turn) run(ctx context.Context) {
 	t.Notify("thread/status/changed", Object{"status": Object{"type": "active", "activeFlags": []string{}}})
 	t.Notify("turn/started", Object{"turn": t.object("inProgress", nil)})

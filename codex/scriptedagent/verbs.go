@@ -15,8 +15,8 @@ import (
 // Verb is one kind of step. An error of a step ends the turn; ctx is done when the turn is
 // interrupted, with [ErrInterrupted] as its cause, or the agent ends.
 type Verb struct {
-	Pattern string                    // with the kind of each argument as a code span
-	Check   func(args []string) error // of the script; nil if every text will do
+	Pattern string                    // form of a step, with the kind of each argument as a code span
+	Check   func(args []string) error // check of the script's arguments; nil if every text will do
 	Run     func(ctx context.Context, t *Turn, args []string) error
 }
 
@@ -108,9 +108,8 @@ func endLine(text string) string {
 	return text + "\n"
 }
 
-// callTool asks the client to run one of the tools that it offered. A call that fails
-// is reported in a message and does not end the turn, because a model would get the
-// failure as an answer.
+// callTool asks the client to run a tool that it offered. A call that fails is reported in a
+// message and does not end the turn, because a model would get the failure as an answer.
 func callTool(ctx context.Context, t *Turn, args []string) error {
 	name, input := args[0], json.RawMessage(args[1])
 	if !slices.Contains(t.thread.Tools, tool{name}) {
