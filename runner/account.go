@@ -28,9 +28,9 @@ func (a *account) reportExcused(id tracker.ID) {
 // spent returns the spending of the run; for a service, of all its ticks.
 func (a *account) spent() schedule.Spent { return a.before.Plus(a.state.Tick) }
 
-// remember adds a tick that did something to the history. A tick that did nothing
-// leaves the state as it was, so that there is nothing to save; that of a fleet is added
-// when its results are collected.
+// remember adds a tick that did something to the history. A tick that did nothing leaves the
+// state as it was, so that there is nothing to save; the tick of a fleet is added when its
+// results are collected.
 func (a *account) remember(now time.Time) {
 	if a.tick.Acted == 0 || a.partial {
 		return

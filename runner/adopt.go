@@ -13,10 +13,10 @@ import (
 // owners holds what a run knows about the other owners of claims.
 type owners struct {
 	*core
-	ask func(context.Context, []schedule.Owner) map[schedule.Owner]OwnerAnswer // as in [Runner].OwnerStatuses
+	ask func(context.Context, []schedule.Owner) map[schedule.Owner]OwnerAnswer // OwnerStatuses of [Runner]
 
-	status    map[schedule.Owner]schedule.OwnerStatus // as asked in this round
-	job       map[schedule.Owner]string               // ids of their jobs at the provider, as asked in this round
+	status    map[schedule.Owner]schedule.OwnerStatus // answers of this round
+	job       map[schedule.Owner]string               // ids of their jobs at the provider, from the answers of this round
 	adopted   map[tracker.ID]bool                     // claims that were taken over in this round
 	collected map[schedule.Owner]bool                 // fleets, as owners with only Run, Attempt and Started, for whose results LeftResults was called
 }

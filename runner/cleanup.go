@@ -20,7 +20,7 @@ type cleaner struct {
 	issues        *issueReader
 	conversations *conversations
 	logs          *eventLogs
-	sessionDir    string // as in [Runner].SessionDir
+	sessionDir    string // SessionDir of [Runner]
 	once          bool
 
 	cleaned  bool                                   // startup cleanup has begun, or is not ours

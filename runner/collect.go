@@ -12,10 +12,10 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Collect ends the tick of a fleet. It settles the results of the shards of a plan,
-// adopts the claims of those without a result, and saves the state once. Inside Actions
-// it adopts those of all shards of Self's workflow run, because the plan may be lost.
-// Collect may be repeated: with the same results it changes nothing.
+// Collect ends the tick of a fleet. It settles the results of the shards of a plan, adopts the
+// claims of the shards without a result, and saves the state once. Inside Actions it adopts the
+// claims of all shards of Self's workflow run, because the plan may be lost. Collect may be
+// repeated: with the same results it changes nothing.
 //
 // It returns the state that it saved, and a report with a row for each issue that it settled
 // or adopted. Results that were settled before have none, because nothing was worked on again.

@@ -20,7 +20,7 @@ type collector struct {
 	*core
 	*account
 	owners *owners
-	left   func(context.Context, schedule.Owner) ([]fleet.Result, error) // as LeftResults of [Runner]; may be nil
+	left   func(context.Context, schedule.Owner) ([]fleet.Result, error) // LeftResults of [Runner]; may be nil
 }
 
 // collect settles the results in the state, and makes the report. It is called again with
@@ -85,9 +85,8 @@ func (c *collector) settleResults(results []fleet.Result, p schedule.Policy, now
 	return known, late
 }
 
-// oneOfEachKind returns the faults of one shard without those of a kind that it has before: a
-// shard alone does not make a fault systemic for others. Faults that it has excused itself
-// stay.
+// oneOfEachKind returns the faults of one shard, one of each kind: a shard alone does not make
+// a fault systemic for others. All faults that the shard has excused itself stay.
 func oneOfEachKind(faults []schedule.Fault) []schedule.Fault {
 	var some []schedule.Fault
 	for _, f := range faults {
@@ -154,8 +153,8 @@ func (c *collector) addRemarks(r fleet.Result, reserve schedule.Reserve) {
 	c.state.Tick = c.state.Tick.Plus(spent)
 }
 
-// adoptShards adopts the claims of the shards without a result. Those of a shard that never
-// began are not charged.
+// adoptShards adopts the claims of the shards without a result. It charges nothing for a shard
+// that never began.
 func (c *collector) adoptShards(ctx context.Context, plan fleet.Plan, p schedule.Policy, now time.Time) {
 	c.owners.askAll(ctx)
 	statuses := map[schedule.Owner]schedule.OwnerStatus{}

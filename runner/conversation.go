@@ -24,16 +24,16 @@ type conversations struct {
 	issues  *issueReader
 	secrets func(string) string // hides secrets in what is posted; nil hides none
 
-	read    map[tracker.ID]*conversation // as last read
-	failed  map[string]bool              // what could not be posted in this tick, and is not tried again
-	posting map[string]bool              // what is being posted
-	untold  []func()                     // tell people that an issue waits or goes on, when some of that is done
+	read    map[tracker.ID]*conversation // conversations as last read
+	failed  map[string]bool              // keys of posts that failed in this tick, and are not tried again
+	posting map[string]bool              // keys of posts in progress
+	untold  []func()                     // posts that tell people that an issue waits or goes on, when some of them are done
 
 	noted   bool // people were told of changes in this tick
 	stopped bool // the run ends: nobody is told anything more
 
 	nextRead time.Time                // time before which a poll reads what people say only if an issue has changed
-	updated  map[tracker.ID]time.Time // when the issues with a claim had changed last, at the last read
+	updated  map[tracker.ID]time.Time // times of the last change of the issues with a claim, as of the last read
 }
 
 // conversation is what was last read about one issue.
@@ -42,7 +42,7 @@ type conversation struct {
 	orders  []feedback.Order // commands to answer
 	ignored []string         // see [feedback.Unanswered]
 
-	unanswered feedback.Unanswered    // as [conversations.judge] found it
+	unanswered feedback.Unanswered    // result of [conversations.judge]
 	judged     *schedule.Conversation // marks by which it was judged; nil for not yet
 }
 
@@ -134,11 +134,11 @@ func (c *conversations) warnForeign(id tracker.ID) {
 }
 
 // readsNow reports whether a poll at this time also reads what people say, and notes that it
-// does. A shard, of which there are so many, does so less often than it polls, because feedback is for the next session. A
-// command is for this session, however, and the comment with it changes the issue, which each
-// poll sees without another request. So if an issue has changed, the next read is made at
-// once. The one after it is not made earlier for that, so agents who change their issues all
-// the time cost no more reads.
+// does. A shard, of which there are so many, does so less often than it polls, because feedback
+// is for the next session. A command is for this session, however, and the comment with it
+// changes the issue, which each poll sees without another request. So if an issue has changed,
+// the next read is made at once. The one after it is not made earlier for that, so agents who
+// change their issues all the time cost no more reads.
 func (c *conversations) readsNow(now time.Time, shards int) bool {
 	every := time.Duration(shards) * listenPerShard
 	if now.Before(c.nextRead) {
@@ -204,9 +204,9 @@ func (c *conversations) addFeedback(snap *schedule.Snapshot, unavailable map[tra
 	}
 }
 
-// itemsFor returns the feedback that a session on an issue is given, and the function
-// that answers it. It returns nothing for a session without feedback. It adds to the
-// report what people may not expect of that feedback.
+// itemsFor returns the feedback that a session on an issue is given, and the function that
+// answers it. It returns nothing for a session without feedback. It warns in the report of the
+// parts of that feedback that people may not expect.
 func (c *conversations) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx context.Context, id, text string, resolve bool) error) {
 	var items []feedback.Item
 	if d.Feedback.Round != "" {
@@ -289,7 +289,7 @@ func (r withoutLabel) hide(issues []tracker.Issue) []tracker.Issue {
 			issues[i].Labels = slices.DeleteFunc(slices.Clone(issues[i].Labels), func(label string) bool { return label == r.label })
 		}
 		if len(issues[i].Labels) == 0 {
-			issues[i].Labels = nil // as in an issue that never had one
+			issues[i].Labels = nil // the same as in an issue that never had a label
 		}
 	}
 	return issues

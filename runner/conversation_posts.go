@@ -24,13 +24,13 @@ const maxPosts = 10
 // maxWord bounds what the report repeats of a comment, in runes.
 const maxWord = 40
 
-// The keys of the program's comments. There is one comment of each on an issue or its
-// pull request, and of those of a wait one for each wait.
+// The keys of the program's comments. An issue or its pull request has one comment of each key,
+// and one for each wait of the keys of a wait.
 const (
-	waitingKey  = "waiting"  // that the issue waits for a person; what follows tells one wait from another
-	questionKey = "question" // the same for a question
-	roundKey    = "round"    // what became of the latest feedback
-	statusKey   = "status"   // the answer to /symphony status
+	waitingKey  = "waiting"  // the issue waits for a person; the rest of the key tells one wait from another
+	questionKey = "question" // the issue waits for an answer; the rest is the same
+	roundKey    = "round"    // result of the latest feedback
+	statusKey   = "status"   // answer to /symphony status
 )
 
 // post calls work in the background, to change something on the tracker or on GitHub. what
@@ -94,7 +94,7 @@ func (c *conversations) answerOrders(ctx context.Context) {
 		if len(r.orders) == 0 || u.Feedback.Command != "" {
 			continue // none, or one that waits for a session to end
 		}
-		if len(u.Orders) > 0 { // which the plan does not need to know
+		if len(u.Orders) > 0 { // the plan does not need to know of them
 			c.change(schedule.ConversationRead{ID: id, CommandsUpTo: &u.Feedback.CommandsUpTo})
 		}
 		orders := r.orders
@@ -263,7 +263,7 @@ func (c *conversations) tellOfRound(w *worker, o schedule.Outcome, next schedule
 func (c *conversations) finish(ctx context.Context, d schedule.Decision) {
 	branch, head, state := "", "", ""
 	if pull := c.pull(d.ID); pull != nil && d.Feedback.Pull == schedule.PullMerged && d.Clean {
-		branch, head = pull.Branch, pull.Head // as GitHub says, which is the issue's own
+		branch, head = pull.Branch, pull.Head // GitHub's own answer, which is the branch of the issue
 	}
 	if d.Move {
 		state = c.wf.Settings.Delivery.MergedState

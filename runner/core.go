@@ -45,7 +45,7 @@ func (l *ledger) nameOf(id tracker.ID) string {
 	return string(id)
 }
 
-// agenda says when the loop polls and plans next. The parts of the run move it forward.
+// agenda holds the time of the next poll and plan. The parts of the run move it forward.
 type agenda struct {
 	nextPoll time.Time
 	replan   bool // something happened that may change the plan

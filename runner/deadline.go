@@ -14,7 +14,7 @@ const maxReserve = 10 * time.Second
 // deadline holds the times that follow from [Runner].Deadline. The zero value has none.
 type deadline struct {
 	startBy time.Time // time after which nothing starts
-	stopAt  time.Time // when sessions are stopped
+	stopAt  time.Time // time at which sessions are stopped
 }
 
 // newDeadline returns the deadline of a run with a limit of time, and the zero value if the

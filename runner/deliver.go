@@ -24,16 +24,16 @@ type deliverer struct {
 	issue  tracker.Issue
 	base   git.Branch
 	branch git.Branch
-	there  git.ObjectID // where the remote has the branch, as far as we know; zero if it has none
+	there  git.ObjectID // commit of the branch on the remote, as far as it is known; zero if it has none
 	last   publish.Record
 	proven bool // a session that ends well proves the work: nothing checks it
 	pushed bool // this session has pushed since the last fetch
-	// renewed says that work of this session is put on a newer base than that with which it
+	// renewed says that work of this session is put on a newer base than the one with which it
 	// began.
 	renewed bool
 }
 
-// deliver publishes work, or returns why it must not leave.
+// deliver publishes work, or returns an error if it must not leave.
 func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt.Delivered, error) {
 	if d.pushed { // the store does not have what was pushed
 		if err := d.fetch(ctx); err != nil {
@@ -172,7 +172,7 @@ func (d *deliverer) keep(ctx context.Context, in *git.Incoming) error {
 	return err
 }
 
-// kept is the message that says where refused work is kept as files, or why it is not.
+// kept is the message with the folder of refused work, or the reason why it has none.
 type kept struct {
 	id   tracker.ID
 	kept report.Kept
@@ -216,8 +216,8 @@ func (m recorded) applyTo(l *loop) {
 type delivered struct {
 	id       tracker.ID
 	delivery schedule.Delivery
-	pull     string // what happened to the pull request
-	pushed   bool   // whether the branch was moved since the last fetch
+	pull     string // result for the pull request
+	pushed   bool   // the branch was moved since the last fetch
 }
 
 func (m delivered) applyTo(l *loop) {

@@ -39,11 +39,11 @@
 // that any shard can resume. Artifacts carry these files from job to job, or references of the
 // repository, which workspace/git pushes and reads.
 //
-// What people and checks say about the work comes back by feedback: it reads what is said,
-// judges what of it nobody has answered, which is pure, and answers.
+// Comments of people and results of checks come back by feedback: it reads them, finds the part
+// that nobody has answered, which is pure, and answers it.
 //
 // Before the first tick, scaffold writes the WORKFLOW.md of a new project, and the workflow of
-// Actions that runs it, and validation reports what the checks of one find. lookup finds the
+// Actions that runs it, and validation reports the findings of its checks. lookup finds the
 // issue that a person means by a name, demo has a sample project, and trial plays the path of
 // an issue in a repository. setup keeps what the preparation of a project has made, room has the
 // variables of the agent's commands, hosts the sets of hosts that they may reach, and action

@@ -17,15 +17,15 @@ var keptLogs = transcript.Limits{Sessions: 20, Bytes: 256 << 20, Age: 30 * 24 * 
 
 // eventLogs writes the event logs of sessions and removals, and removes old ones.
 type eventLogs struct {
-	folder      string // as in [Runner].Logs
-	transcripts string // as in [Runner].Transcripts
+	folder      string // Logs of [Runner]
+	transcripts string // Transcripts of [Runner]
 	pages       bool
-	run         string // that the logs are of
+	run         string // run that the logs belong to
 	redact      func(string) string
 	log         *slog.Logger
 
 	pruning sync.Mutex // held while old logs are removed: each session that ends may do so
-	pruned  time.Time  // when they were removed last
+	pruned  time.Time  // time of the last removal of old logs
 }
 
 // sessionOf returns the first line of the event log of an issue.
@@ -49,8 +49,8 @@ func (e *eventLogs) options(s transcript.Session, log *slog.Logger) attempt.LogO
 }
 
 // writeRemoval writes the failure of before_remove into an event log of its own: the session
-// may be that of another run, whose logs are not here. err says why the workspace is still
-// there; nil if it is gone.
+// may belong to another run, whose logs are not here. err is the reason why the workspace is
+// still there; nil if it is gone.
 func (e *eventLogs) writeRemoval(s transcript.Session, hook, err error) {
 	o := e.options(s, e.log.With("issue_id", s.IssueID, "issue_identifier", s.Identifier))
 	if hook == nil || o.Folder == "" {

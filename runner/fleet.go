@@ -32,8 +32,8 @@ type fleetPart struct {
 // each issue of its slice. It does not read, adopt or clean up other issues.
 func (f *fleetPart) isShard() bool { return f.shards > 0 }
 
-// limit replaces the limits of a whole tick by those of a shard. The plan has given it
-// no more issues than it has slots, and schedule enforces its share of the budgets.
+// limit replaces the limits of a whole tick by the limits of a shard. The plan has given it no
+// more issues than it has slots, and schedule enforces its share of the budgets.
 func (f *fleetPart) limit(p *schedule.Policy) {
 	p.MaxConcurrent, p.MaxPerTick, p.MaxPerState = max(f.sliced, 1), max(f.sliced, 1), nil
 	p.Budget.TokensPerTick, p.Budget.TokensPerDay = 0, 0

@@ -11,7 +11,7 @@ import (
 // issueCache holds the latest knowledge of the tracker's issues, and its age.
 // Every read and every ended session updates it; a plan is made from it alone.
 type issueCache struct {
-	listedAt   time.Time // when the candidates were last read; zero before the first time
+	listedAt   time.Time // time of the last read of the candidates; zero before the first
 	candidates []tracker.Issue
 	issues     map[tracker.ID]*tracker.Issue // issues read by id; nil if no longer visible
 	readAt     map[tracker.ID]time.Time      // absent if what is known may be outdated
@@ -37,7 +37,7 @@ func (v *issueCache) list(issues []tracker.Issue, at time.Time) {
 		case known && before == nil:
 			delete(v.readAt, issue.ID)
 		case known:
-			v.issues[issue.ID] = &issue // not the address of the element, which may be overwritten
+			v.issues[issue.ID] = &issue // a copy: the element may be overwritten
 		}
 	}
 }

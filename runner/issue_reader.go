@@ -89,8 +89,8 @@ func (r *issueReader) unasking(what string, err error) {
 	r.unreadable(what, err, "only what was just listed starts until it can be")
 }
 
-// unreadable records that the tracker could not be read until the next poll; so says what
-// that means.
+// unreadable records that the tracker could not be read until the next poll. so is the
+// consequence, for the log.
 func (r *issueReader) unreadable(what string, err error, so string) {
 	r.unread = fmt.Errorf("%s: %w", what, err)
 	if now := time.Now(); r.waits(now) || r.deadline.stops(now) {

@@ -62,16 +62,15 @@ type loop struct {
 
 	preflight *attempt.PreflightOnce // lets one session of a tick check for all
 
-	lookAt     time.Time // when to look whether WORKFLOW.md has changed
-	roundStart time.Time // when the last round began
+	lookAt     time.Time // time of the next look for changes of WORKFLOW.md
+	roundStart time.Time // start of the last round
 	abandoned  bool      // something did not end although it was stopped; nothing waits for it any more
 }
 
-// Run performs one tick, or ticks until ctx is done. The report is filled in also
-// when the tick fails. Errors: those of the workflow and of Connect for bad
-// settings, of the store (state_unreadable, state_conflict …), of the tracker
-// when a single tick could not read it, and [schedule.ErrInterrupted] when ctx
-// ended it.
+// Run performs one tick, or ticks until ctx is done. The report is filled in also when the tick
+// fails. It fails with the errors of the workflow and of Connect for bad settings, of the store
+// (state_unreadable, state_conflict …), of the tracker when a single tick could not read it,
+// and with [schedule.ErrInterrupted] when ctx ended it.
 func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
 	l, err := r.run(ctx)
 	return l.tick, err

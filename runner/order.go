@@ -14,7 +14,7 @@ import (
 type orders struct {
 	*core
 	issues *issueReader
-	first  func(*schedule.State) (tracker.ID, schedule.Order, error) // as in [Runner].Order
+	first  func(*schedule.State) (tracker.ID, schedule.Order, error) // Order of [Runner]
 }
 
 // takeFirst records the command that this run was started with, if there is one, and reports
@@ -43,8 +43,8 @@ func (o *orders) take(id tracker.ID, order schedule.Order) bool {
 	return true
 }
 
-// request notes a command that a person gave at a display. It is obeyed like one of a comment,
-// in a round that begins with a poll.
+// request notes a command that a person gave at a display. It is obeyed like a command in a
+// comment, in a round that begins with a poll.
 func (o *orders) request(r progress.Request) error {
 	if !o.take(r.ID, r.Order) {
 		return progress.ErrNoClaim

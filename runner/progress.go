@@ -23,8 +23,8 @@ const (
 type display struct {
 	show    func(progress.Progress) // Progress of [Runner]; nil without a display, and then nothing is kept
 	events  progress.Events
-	queue   progress.Queue              // as of the last round
-	held    map[tracker.ID]schedule.Why // why claims did not start in it
+	queue   progress.Queue              // queue of the last round
+	held    map[tracker.ID]schedule.Why // reasons why claims did not start in it
 	budget  schedule.Why                // spent budget of all issues; zero for none
 	shownAt time.Time
 	stale   bool // something has changed since

@@ -11,10 +11,9 @@ import (
 )
 
 // Prompt returns the prompt with which a session on an issue would begin now, in a new
-// workspace and a new thread, whether or not one would be started. choose returns the
-// issue, from what a plan found. The files are those of repository, of which only the
-// branches are read; nil if hooks bring the files. Prompt changes nothing, like
-// [Runner.Plan].
+// workspace and a new thread, whether or not one would be started. choose returns the issue,
+// from the rows of a plan. The workspace has the files of repository, of which only the
+// branches are read; nil if hooks bring the files. Prompt changes nothing, like [Runner.Plan].
 func (r *Runner) Prompt(ctx context.Context, repository *Repository, choose func(report.Tick) (tracker.Issue, error)) (tracker.Issue, string, error) {
 	l, err := r.plan(ctx)
 	if err != nil {

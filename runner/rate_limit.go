@@ -18,12 +18,11 @@ const (
 	maxLimitWait = time.Minute
 )
 
-// rateLimit stores the time before which the tracker asked not to be called. The
-// loop and the sessions share it, because a limit that one of them meets applies
-// to all.
+// rateLimit stores the time before which the tracker asked not to be called. The loop and the
+// sessions share it, because a limit that one session meets applies to all.
 type rateLimit struct {
 	mu     sync.Mutex
-	first  time.Time // when the tracker first asked to wait; zero before
+	first  time.Time // time at which the tracker first asked to wait; zero before
 	until  time.Time
 	err    error // the error with which the tracker asked to wait
 	logged error // the error that was logged last; only the loop uses it

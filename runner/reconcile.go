@@ -139,7 +139,7 @@ func (l *loop) commit(ctx context.Context, decisions []schedule.Decision) error 
 	for _, d := range decisions {
 		l.state.Apply(d, now)
 		starts = starts || d.Action == schedule.Dispatch
-		if d.Action != schedule.Observe { // which people are not told
+		if d.Action != schedule.Observe { // people are not told of an observation
 			l.tick.Acted++
 		}
 	}

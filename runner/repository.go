@@ -20,17 +20,17 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// Repository says where sessions get their files from and where their work goes.
+// Repository names the source of the files of sessions and the target of their work.
 type Repository struct {
 	Host      *git.Host
 	Remote    git.Remote
-	Source    git.Source         // what is fetched, once in a tick
+	Source    git.Source         // branches and folders to fetch, once in a tick
 	User      git.Person         // author and committer of what agents commit
 	Publisher *publish.Publisher // nil leaves the work in the workspaces
 	// Closing returns the line of a commit and a pull request that closes an issue when
 	// they are merged; empty for none.
 	Closing func(tracker.Issue) string
-	// Preparations are those of the project; used if WORKFLOW.md has a setup.
+	// Preparations keeps the packs of the project; used if WORKFLOW.md has a setup.
 	Preparations *attempt.Preparations
 	Kept         string // absolute path of the folder for work that was refused; used if there is no folder for logs
 }
@@ -39,7 +39,7 @@ type Repository struct {
 type files struct {
 	*core
 	sessions *sessions
-	logs     string // as in [Runner].Logs
+	logs     string // Logs of [Runner]
 	repeats  bool   // the run polls again and again
 
 	opened
@@ -47,10 +47,10 @@ type files struct {
 
 // opened holds what is known of the repository. The zero value knows nothing.
 type opened struct {
-	of      *Repository // whose store is open; nil before the first fetch
+	of      *Repository // repository whose store is open; nil before the first fetch
 	store   *git.Store  // nil until it could be opened
 	fetched git.Fetched
-	current bool                    // whether fetched is of this tick
+	current bool                    // fetched belongs to this tick
 	stale   map[tracker.ID]bool     // issues whose branches were moved, by us or by others, since the last fetch
 	err     error                   // error of the last fetch; nothing starts until the next
 	cancel  context.CancelCauseFunc // ends the fetch in progress; nil for none
@@ -71,8 +71,8 @@ func (f *files) hold() schedule.Why {
 	return schedule.Why{}
 }
 
-// ready reports whether the sessions that the decisions start can start with the files
-// that the store has. If not, it begins to fetch them, and hold says why nothing starts.
+// ready reports whether the sessions that the decisions start can start with the files that the
+// store has. If not, it begins to fetch them, and hold returns the reason.
 func (f *files) ready(ctx context.Context, decisions []schedule.Decision) bool {
 	if f.conn.Repository == nil {
 		return true
@@ -223,7 +223,7 @@ func (f *files) forSession(issue tracker.Issue) *attempt.Repository {
 		return r
 	}
 	kept := f.of.Kept
-	if f.logs != "" { // which are kept when the machine is gone
+	if f.logs != "" { // the logs are kept when the machine is gone
 		kept = filepath.Join(f.logs, "refused")
 	}
 	d := &deliverer{

@@ -56,20 +56,21 @@ type OwnerAnswer struct {
 // Runner performs ticks. Its fields are set once, before Run or Plan.
 type Runner struct {
 	Workflows Workflows
-	// Connect opens the tracker and the workspaces of a workflow. It is called again only when the settings change.
+	// Connect opens the tracker and the workspaces of a workflow. It is called again only when
+	// the settings change.
 	Connect func(context.Context, workflow.Workflow) (Connection, error)
 	Store   Store
 	// RunSession runs one session to its end: attempt.Run.
 	RunSession func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
-	// OwnerStatuses reports which of other owners of claims are alive. One that it leaves
-	// out is unknown. It returns when ctx is done.
+	// OwnerStatuses returns the statuses of other owners of claims. An owner that it leaves out
+	// is unknown. It returns when ctx is done.
 	OwnerStatuses func(context.Context, []schedule.Owner) map[schedule.Owner]OwnerAnswer
 	Self          schedule.Owner
-	// LeftResults reads the results of the shards of a fleet that ended without collecting
-	// them. The fleet is that of the owner. Nil if they cannot be read.
+	// LeftResults reads the results of the shards of an owner's fleet that ended without
+	// collecting them. Nil if they cannot be read.
 	LeftResults func(context.Context, schedule.Owner) ([]fleet.Result, error)
 
-	Account attempt.Account // how sessions log in
+	Account attempt.Account // login of sessions
 	// Login returns everything that sessions log in with, to detect changes. A
 	// digest of it is stored where others may read it, so it must not contain a
 	// secret that can be guessed. May be nil.
@@ -79,13 +80,13 @@ type Runner struct {
 	// one after the other. nil tests nothing.
 	Test       func(context.Context, workflow.Workflow, schedule.Cause) error
 	SessionDir string      // folder for files of sessions that belong to no workspace; empty for none
-	Denied     room.Denied // what agents may not read, besides the runner's own files
+	Denied     room.Denied // paths that agents may not read, besides the runner's own files
 	// Lookup returns a variable of this program, by which the agents' commands find tools.
 	Lookup func(name string) (value string, ok bool)
 
 	Redact func(string) string // hides secrets in what leaves the program; nil hides none
 
-	// Order returns the command that this run was started with and its issue, which is one of
+	// Order returns the command that this run was started with and its issue, which must be in
 	// the state; the zero value for a command that changes nothing. If it fails, the run ends
 	// before anything is done. It is nil for a run without a command.
 	Order func(*schedule.State) (tracker.ID, schedule.Order, error)

@@ -10,9 +10,9 @@ import (
 
 // sessions holds the sessions in progress.
 type sessions struct {
-	owned map[tracker.ID]*worker // whose claims are ours, by issue
-	lost  map[*worker]bool       // that lost their claims and have not ended; see lose
-	exits []time.Time            // when the last sessions ended
+	owned map[tracker.ID]*worker // sessions whose claims are ours
+	lost  map[*worker]bool       // sessions that lost their claims and have not ended; see lose
+	exits []time.Time            // times of the last ends
 }
 
 func newSessions() *sessions {

@@ -17,10 +17,10 @@ type OnSession func(SessionStart) (onEnd func(SessionLog))
 // SessionStart describes a session that begins.
 type SessionStart struct {
 	Claim     schedule.Claim
-	Branch    string           // that it works on; empty where the repository is left to the hooks
+	Branch    string           // branch of the work; empty where the repository is left to the hooks
 	Workspace string           // path of its folder
 	File      string           // path of the event log, which is made a moment later; empty for none
-	Live      *transcript.Live // what that log gets; nil for none
+	Live      *transcript.Live // lines of that log; nil for none
 }
 
 // startSession calls OnSession for a session that begins.
@@ -41,9 +41,9 @@ const maxLines = 200
 // SessionLog holds the messages of one session. It is passed on when the session
 // has ended, so that a log can keep the lines of an issue together.
 type SessionLog struct {
-	Claim   schedule.Claim // as it was during the session
+	Claim   schedule.Claim // claim during the session
 	Outcome schedule.Outcome
-	Next    schedule.Next // what happens to the claim
+	Next    schedule.Next // next step of the claim
 	Took    time.Duration
 	Lines   []string // lines in their order; only the last ones if there were too many
 	Omitted int      // number of lines dropped before them

@@ -20,7 +20,7 @@ import (
 // worker represents one session in progress.
 type worker struct {
 	id      tracker.ID
-	claim   schedule.Claim // as the session began with it
+	claim   schedule.Claim // claim at the start of the session
 	log     *slog.Logger
 	cancel  context.CancelCauseFunc
 	last    attempt.Update // the merged updates so far
@@ -28,13 +28,13 @@ type worker struct {
 
 	round  string          // the feedback that the session was given, in one line; empty for a session without feedback
 	rounds int             // number of sessions on feedback since somebody let the issue go on, this one included
-	head   string          // where the program had left the branch before the session
+	head   string          // commit of the program's branch before the session
 	speak  context.Context // context of posts about the ended session
 
-	own attempt.OwnChange // what the session did to its issue
+	own attempt.OwnChange // changes that the session made to its issue
 
 	eventLog string           // path of its event log; empty for none
-	live     *transcript.Live // what the log gets, for displays; nil without a display or a log
+	live     *transcript.Live // lines of the log, for displays; nil without a display or a log
 	events   progress.Events  // its latest, for the display
 
 	onEnd func(SessionLog) // result of Runner.OnSession; nil for none

@@ -116,7 +116,7 @@ func (s *settings) connect(ctx context.Context, wf workflow.Workflow) error {
 		return err
 	}
 	if s.conn.Repository != nil && sameRepository(wf.Settings, s.wf.Settings) {
-		conn.Repository = s.conn.Repository // whose store is open
+		conn.Repository = s.conn.Repository // its store is open
 	}
 	if !reflect.DeepEqual(wf.Settings.Tracker, s.wf.Settings.Tracker) {
 		s.issues.limit = new(rateLimit) // the tracker or its credential is another one

@@ -13,11 +13,11 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// setupDigest holds digests of what sessions work with: when one of them changes, a pause can be
-// over.
+// setupDigest holds digests of the settings and tools of sessions: when a digest changes, a
+// pause can be over.
 type setupDigest struct {
 	*core
-	login   func(codex.Config) []string // as in [Runner]; may be nil
+	login   func(codex.Config) []string // Login of [Runner]; may be nil
 	renews  bool                        // the run ends a pause that began because the project could not be prepared
 	started func() time.Time            // begin of the tick
 
@@ -32,7 +32,7 @@ func (s *setupDigest) digests(salt string) schedule.Setup {
 	digest := func(values ...any) string {
 		text, err := json.Marshal(values)
 		if err != nil {
-			return "" // not known
+			return "" // an unknown digest
 		}
 		h := hmac.New(sha256.New, []byte(salt))
 		h.Write(text)

@@ -11,7 +11,7 @@ type tasks struct {
 
 func newTasks() tasks { return tasks{inbox: make(chan message), over: make(chan struct{})} }
 
-// message says what became of a session or of another task. The loop applies it by calling
+// message is the result of a session or of another task. The loop applies it by calling
 // applyTo.
 type message interface{ applyTo(*loop) }
 

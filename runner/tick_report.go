@@ -24,7 +24,7 @@ func (l *loop) finish(now time.Time) {
 	t.Ended, t.Noted = now, l.conversations.noted
 	t.Workflow, t.Tracker = l.wf.Path, l.wf.Settings.Tracker.Kind
 	t.Delivers, t.Budget = l.delivers(), l.wf.Settings.Policy.Budget
-	t.Listed = l.issues.listed() || l.fleet.isShard() // which need not list
+	t.Listed = l.issues.listed() || l.fleet.isShard() // a shard need not list
 	if l.issues.unread != nil {
 		t.Unread = l.issues.unread.Error()
 	}
