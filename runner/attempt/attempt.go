@@ -41,8 +41,8 @@ var errInterruptedHook = fmt.Errorf("not finished: the run was interrupted, whic
 // errStopped cancels what takes too long after a session was stopped.
 var errStopped = fmt.Errorf("not finished: the session was stopped, which leaves it and what follows %v", stoppedTime)
 
-// Run makes one attempt and returns how it ended. It calls report from one
-// goroutine at a time and never after Run has returned, and stops when ctx is done.
+// Run makes one attempt and returns its outcome. It calls report from one goroutine at a time
+// and never after Run has returned, and stops when ctx is done.
 func Run(ctx context.Context, job Job, report func(Update)) schedule.Outcome {
 	a := newAttempt(job, report)
 	defer context.AfterFunc(ctx, func() { a.stopped() })()
@@ -93,10 +93,10 @@ func issueVariables(job Job) []string {
 type attempt struct {
 	Job
 	progress
-	stopped func() time.Time // returns when the context of the attempt ended; to be called only then
+	stopped func() time.Time // returns the time when the context of the attempt ended; to be called only then
 
 	issue        sessionIssue
-	conversation conversation // what the agent says to people, by the tools reply and ask
+	conversation conversation // tools reply and ask, with which the agent speaks to people
 	dirs         sessionDirs
 	sandbox      *sandbox
 	preparation  *preparation
@@ -105,10 +105,10 @@ type attempt struct {
 	publication  publication
 
 	usage     codex.Usage // tokens of the sessions that have ended
-	changed   bool        // whether the session changed the workspace; if its work is taken, whether it published any
-	questions []string    // that the agent asked
-	resumed   bool        // whether the session continues Thread
-	acted     bool        // whether it did more than speak in the latest turn
+	changed   bool        // the session changed the workspace; if its work is taken, it published some
+	questions []string    // questions of the agent
+	resumed   bool        // the session continues Thread
+	acted     bool        // the agent did more than speak in the latest turn
 	hooked    bool        // after_run has been started in the sandbox since the latest turn
 }
 
@@ -183,8 +183,8 @@ func (a *attempt) afterRun(ctx context.Context, ws workspace.Workspace) {
 	}
 }
 
-// restOf returns the context of what follows the turns: that of the attempt, which ends
-// stoppedTime later, or soon if the run is interrupted.
+// restOf returns the context of the work after the turns: the context of the attempt, which
+// ends stoppedTime later, or soon if the run is interrupted.
 func (a *attempt) restOf(ctx context.Context) (rest context.Context, cancel func()) {
 	rest, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() { // runs at once if the attempt was stopped before
@@ -266,8 +266,8 @@ func (a *attempt) awaitPreflight(ctx context.Context) error {
 	return err
 }
 
-// prompts holds the text of the first turn for a new thread and for a resumed one.
-// Codex says which of them it is when the session is open.
+// prompts holds the text of the first turn for a new thread and for a resumed one. The open
+// session decides which of them is used.
 type prompts struct{ fresh, resumed string }
 
 // prompts renders the template for a workspace that has, or does not have, what the
@@ -378,7 +378,7 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepositor
 func (a *attempt) deniedPaths(home string) []string {
 	paths := slices.Concat(a.Denied.Paths, a.Codex.Deny, a.dirs.sockets.Denied, []string{a.Workspaces.Path()})
 	if home != "" {
-		paths = append(paths, filepath.Clean(home)) // as the server says it
+		paths = append(paths, filepath.Clean(home)) // the server cleans the path too
 	}
 	if a.dirs.all != "" {
 		paths = append(paths, a.dirs.all)
@@ -402,7 +402,7 @@ func (a *attempt) cleanDirs() {
 	}
 }
 
-// tools returns the tools of the session: those of the tracker, and those of its parts.
+// tools returns the tools of the session: the tracker's, and the tools of its parts.
 func (a *attempt) tools() []codex.Tool {
 	tools := a.issue.tools(a.Redact)
 	if a.Repository.delivers() {
@@ -505,5 +505,5 @@ func endOf(exit error, process *workspace.Process) string {
 	return "exit status 0"
 }
 
-// usage converts the token usage of a session to that of the schedule.
+// usage converts the token usage of a session to the schedule's type.
 func usage(u codex.Usage) schedule.Usage { return schedule.Usage{Input: u.Input, Output: u.Output} }

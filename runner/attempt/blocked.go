@@ -25,7 +25,7 @@ type blockedHosts struct {
 	hosts []blockedHost // hosts in the order of their first refusal
 }
 
-// blockedHost is one of them.
+// blockedHost is a host that commands were refused.
 type blockedHost struct {
 	name    string
 	count   int

@@ -40,7 +40,7 @@ func (a *attempt) judge(ctx context.Context, o *schedule.Outcome, err error) {
 	case rootGone, certain && (a.turns == 0 || errors.Is(err, syscall.EMFILE)):
 		o.Class, o.Fault = schedule.Transient, "" // it is over, and says nothing of the issue
 	case certain && o.Class == schedule.Systemic:
-		o.Class = schedule.IssueFailed // what was missing is there since the agent ended
+		o.Class = schedule.IssueFailed // the missing resource is there since the agent ended
 	case o.Class == schedule.Systemic && a.turns == 0 && isAny(err, startErrors...):
 		o.Cause = schedule.CauseStart
 	case o.Class == schedule.Systemic && isAny(err, sharedDeliveryErrors...):
@@ -106,15 +106,16 @@ var machineErrors = []error{
 	git.ErrExhausted,
 }
 
-// machineWords are the words for these errors of what runs for an issue, besides those of git,
-// in the C locale. The agent can write such words too, so they only begin a test of the machine.
+// machineWords are the words for these errors in the C locale, from programs that run for an
+// issue, except git. The agent can write such words too, so they only begin a test of the
+// machine.
 var machineWords = []string{
 	"Cannot allocate memory", "no space left on device", "too many open files",
 	// Codex says these numbers beside words of its own: ENOSPC, EDQUOT, EROFS, EMFILE, ENFILE, EAGAIN, ENOMEM.
 	"(os error 28)", "(os error 122)", "(os error 30)", "(os error 24)", "(os error 23)", "(os error 11)", "(os error 12)",
 }
 
-// isMachine reports whether a failure may be one of the machine: of its disk, its open
+// isMachine reports whether a failure may be a fault of the machine: of its disk, its open
 // files, its processes, or the folder of the workspaces.
 func isMachine(err error) bool {
 	if isAny(err, machineErrors...) || isAny(err, workspace.ErrRoot, git.ErrStore, git.ErrFolder) {

@@ -23,11 +23,11 @@ const (
 	replyTime    = time.Minute
 )
 
-// conversation holds what the agent says to people during a session. The calls of a turn may run at the same
-// time.
+// conversation holds what the agent says to people during a session. The calls of a turn may
+// run at the same time.
 type conversation struct {
 	job     *Job
-	replied bool // whether the agent has answered an item of the feedback; guarded by posting
+	replied bool // the agent has answered an item of the feedback; guarded by posting
 
 	mu      sync.Mutex
 	asked   []string // questions of the present turn

@@ -1,8 +1,8 @@
 // Package attempt performs one run attempt (SPEC §7.2, §10.7): workspace →
 // prompt → before_run → agent process → session → turns → end of the process →
-// after_run; with a repository the order is another, see below. It composes workspace, prompt and codex, and decides nothing about
-// scheduling. [Run] never fails: every error becomes a [schedule.Outcome], whose
-// class says what the end of the attempt means for the issue (outcome.go).
+// after_run; with a repository the order is another, see below. It composes workspace,
+// prompt and codex, and decides nothing about scheduling. [Run] never fails: every error
+// becomes a [schedule.Outcome], whose class is the meaning of the end for the issue (outcome.go).
 //
 // # The parts of an attempt
 //
@@ -63,15 +63,16 @@
 //
 // The work comes out as a stream of bytes over the connection of the session, is checked in a
 // clean checkout beside the workspace, and goes to Repository.Deliver. The agent can publish
-// during a turn as well, and the session ends after a turn in which it did: the issue stays open until the host hands it
-// over, so only the agent knows when it is done.
+// during a turn as well, and the session ends after a turn in which it did: the issue stays open
+// until the host hands it over, so only the agent knows when it is done.
 //
 // Work that the session was not able to finish is published as unproven if the session
 // failed or ran out of time. Work that is refused at the end fails the issue with the
-// reasons, and the first prompt of the next session begins with them. What is not
-// published stays in the workspace, and the next session there goes on with it. A session that has nothing new settles what an earlier one left half
-// published. If that is all that is left, since the branch has the work of a session that
-// ended well, the next one does it without an agent. A new workspace counts as made when after_create has succeeded there.
+// reasons, and the first prompt of the next session begins with them. Unpublished work
+// stays in the workspace, and the next session there goes on with it. A session that has
+// nothing new settles what an earlier one left half published. If that is all that is left,
+// since the branch has the work of a session that ended well, the next one does it without an
+// agent. A new workspace counts as made when after_create has succeeded there.
 //
 // # The end
 //

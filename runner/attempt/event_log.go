@@ -92,8 +92,8 @@ func OpenEventLog(o LogOptions) *EventLog {
 	return l
 }
 
-// End writes how the session ended, closes the log, and returns the outcome with a
-// warning if the log is not complete.
+// End writes the outcome of the session, closes the log, and returns the outcome with a warning
+// if the log is not complete.
 func (l *EventLog) End(o schedule.Outcome) schedule.Outcome {
 	if l == nil {
 		return o
@@ -108,17 +108,17 @@ func (l *EventLog) End(o schedule.Outcome) schedule.Outcome {
 	return o
 }
 
-// EndRemoval writes how the removal of a workspace ended, and closes the log. err says why
-// the workspace is still there; nil if it is gone.
+// EndRemoval writes the outcome of the removal of a workspace, and closes the log. err is the
+// reason why the workspace is still there; nil if it is gone.
 func (l *EventLog) EndRemoval(err error) {
 	o := transcript.Outcome{Class: transcript.Removed}
 	if err != nil {
 		o.Class, o.Why = transcript.NotRemoved, text.OneLine(l.Redact(err.Error()), maxWhy)
 	}
-	_ = l.end(o) // the log has said why it is not complete
+	_ = l.end(o) // the log has its own warning if it is not complete
 }
 
-// end writes the last line, closes the log, and returns why it is not complete.
+// end writes the last line, closes the log, and returns an error if the log is not complete.
 func (l *EventLog) end(o transcript.Outcome) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,7 +160,7 @@ func (l *EventLog) wire(dir byte, line []byte) {
 	case len(line) > longest:
 		m.Msg = shorten([]byte(l.redactLong(line)), longest)
 		m.Omitted = max(len(line)-len(m.Msg), 1)
-	case dir == '>' || json.Valid(line): // what was sent is valid
+	case dir == '>' || json.Valid(line): // a sent message is valid
 		m.Msg = line
 	default:
 		m.Msg, _ = json.Marshal(string(line)) // a string always marshals
@@ -329,8 +329,8 @@ func methodOf(line []byte) []byte {
 	return method
 }
 
-// isPiece reports whether a method is that of a piece of a text or an output. The whole
-// text comes in a later message.
+// isPiece reports whether a method belongs to a piece of a text or an output. The whole text
+// comes in a later message.
 func isPiece(method []byte) bool { return bytes.HasSuffix(method, []byte("elta")) }
 
 // repeats holds the methods of messages that repeat what others say, or are of no use to

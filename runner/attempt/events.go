@@ -19,10 +19,10 @@ type progress struct {
 	phase     schedule.AttemptStatus
 
 	turnID  string       // id of the latest turn, from the session's events; empty before the first
-	turns   int          // how many turns have begun
+	turns   int          // turns that have begun
 	thread  string       // thread of the latest turn; empty until a turn has started
 	said    string       // the latest message of the agent
-	blocked blockedHosts // that commands of the agent were refused
+	blocked blockedHosts // hosts that commands of the agent were refused
 }
 
 // enter reports the phase that the attempt enters. While a session is open, onEvent
@@ -85,7 +85,7 @@ func (p *progress) onEvent(e codex.Event) {
 	case codex.UnsupportedToolCall, codex.Warning:
 		p.log.Warn(e.Summary, of...)
 	case codex.Notification, codex.OtherMessage:
-	default: // the outcome says how a turn ended, so debug is enough
+	default: // debug is enough: the outcome covers the end of a turn
 		p.log.Debug(e.Summary, of...)
 	}
 }

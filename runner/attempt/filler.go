@@ -65,7 +65,7 @@ func (f *filler) fill(ctx context.Context, awaitPreflight func(context.Context) 
 		err = f.preparation.takeHere(ctx)
 	}
 	if errors.Is(err, errCheckout) {
-		f.unfilled = true // what the agent left there may be in the way
+		f.unfilled = true // files of the agent may be in the way
 		err = fmt.Errorf("%w; the workspace is removed, and the next attempt makes a new one", err)
 	}
 	if err != nil {
@@ -109,8 +109,8 @@ func (f *filler) seal(ws workspace.Workspace) error {
 	return err
 }
 
-// renewGit gives the workspace a new .git: with what the last session left, if that
-// was not taken, else with what the remote has. It returns what is to be checked out.
+// renewGit gives the workspace a new .git: with the work that the last session left, if that
+// was not taken, else with the state of the remote. It returns the checkout to make.
 func (f *filler) renewGit(ctx context.Context) (git.Checkout, error) {
 	checkout, left := f.repository.Checkout, f.leftovers
 	works, err := left.find(ctx)
@@ -155,8 +155,8 @@ func (f *filler) renewGit(ctx context.Context) (git.Checkout, error) {
 	return checkout, err
 }
 
-// replaceGit gives a place a new .git with what a checkout needs, which is in the store and in
-// works, and the tars of the preparation: that of the work tree if it is wanted.
+// replaceGit gives a place a new .git with the objects of a checkout, which are in the store
+// and in works, and the tars of the preparation: home.tar, and work.tar if tree is set.
 func (f *filler) replaceGit(ctx context.Context, at place, c git.Checkout, tree bool, works ...*git.Incoming) error {
 	return f.workspaces.ReplaceGit(at.Workspace, func(into *os.Root) error {
 		err := f.repository.Store.Populate(ctx, into, c)

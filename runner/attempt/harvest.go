@@ -56,7 +56,7 @@ func (h *harvester) harvest(ctx context.Context, from git.From, command git.Comm
 // taken from it.
 type LFS struct {
 	MaxBytes int64 // bytes of all new objects; none of them is taken if they have more
-	History  bool  // whether those of all commits are taken, or those of the latest alone
+	History  bool  // the objects of all commits are taken, not of the latest alone
 }
 
 // takeObjects takes the new objects of Git LFS of the work from the workspace, as the

@@ -25,7 +25,7 @@ type Job struct {
 	LeftOut     string            // files that could not be taken along with that work, which the first prompt says; empty for none
 	Blocked     string            // hosts that commands of the last session were refused, which the first prompt says; empty for none
 	Unsettled   bool              // the last session ended well, and the rest of its publication needs no agent; see [schedule.Claim]
-	Feedback    []prompt.Feedback // what was said about the work and nobody has answered, oldest first
+	Feedback    []prompt.Feedback // comments and checks that nobody has answered, oldest first
 	Prompt      string            // the template, SPEC §5.4
 	PromptLine  int               // line of WORKFLOW.md on which it begins; 0 counts as 1
 	MaxTurns    int               // turns of the session; positive
@@ -35,17 +35,17 @@ type Job struct {
 	Workspaces  *workspace.Root
 	Account     Account
 	SessionDir  string        // folder for the files of sessions that belong to no workspace; empty for none
-	Denied      room.Denied   // what the agent may not read, besides the files of this program
+	Denied      room.Denied   // paths that the agent may not read, besides the files of this program
 	Loopback    bool          // give the agent's commands a loopback of their own; see [codex.Options]
 	Network     codex.Network // hosts that the agent's commands reach; see [codex.Options]
 	HookNetwork codex.Network // hosts that hooks in the sandbox reach
-	// UnixSockets lets them open Unix sockets, if they have a loopback, and denies those of this
-	// machine that can be found.
+	// UnixSockets lets the agent's commands open Unix sockets, if they have a loopback, and
+	// denies them the sockets of this machine that can be found.
 	UnixSockets bool
 	// Lookup returns a variable of this program, by which the agent's commands find tools. nil
 	// finds none.
 	Lookup     func(name string) (value string, ok bool)
-	Repository *Repository // where the work comes from and goes to; nil leaves both to the hooks
+	Repository *Repository // source and target of the work; nil leaves both to the hooks
 	// CanAsk says that the agent can reach people: there are the tools reply and ask, and the
 	// runner brings its questions to people.
 	CanAsk bool

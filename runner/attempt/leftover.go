@@ -18,17 +18,17 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// While a workspace holds work that is not published, a note beside it says where that
-// work began. A session that is killed, fails or is refused leaves the note; one whose
-// work was taken says so there. The next one takes the work out of the old .git, inside
-// the sandbox as always, and saves it beside the workspace until it is in the new one.
-// The note is the host's: what the old .git says of its history could make a person's
-// commits look like the agent's. It also says which files the work tree has, because what
-// is missing is not always deleted.
+// While a workspace holds work that is not published, a note beside it has the commit where
+// that work began. A session that is killed, fails or is refused leaves the note; one whose
+// work was taken replaces it by nothingLeft. The next session takes the work out of the old
+// .git, inside the sandbox as always, and saves it beside the workspace until it is in the new
+// one. The note is the host's: the history in the old .git could make a person's commits look
+// like the agent's. It also lists the files of the work tree, because a missing file is not
+// always deleted.
 //
-// If somebody else has moved the branch, the session begins with that, and the work stands
-// beside it on a branch of its own, [git.AsideBranch]. It stays saved until a session has
-// published it, or ended well without it.
+// If somebody else has moved the branch, the session begins with the moved branch, and the work
+// stands beside it on a branch of its own, [git.AsideBranch]. It stays saved until a session
+// has published it, or ended well without it.
 
 // nothingLeft is the note of a workspace whose work was taken.
 const nothingLeft = "taken\n"
@@ -37,11 +37,11 @@ const nothingLeft = "taken\n"
 type leftovers struct {
 	*harvester
 
-	kept  bool         // the workspace has what the last session left
+	kept  bool         // the workspace has the work of the last session
 	head  savedWork    // saved work with which the branch begins; zero for none
 	aside []savedWork  // each on a branch of its own
-	start git.ObjectID // where work began that the session continues; zero for Checkout.Head
-	lost  string       // what could not be taken along with the work that the last session left; empty for nothing
+	start git.ObjectID // first commit of the work that the session continues; zero for Checkout.Head
+	lost  string       // files that could not be taken along with the work of the last session; empty for none
 }
 
 // savedWork is work that is saved beside the workspace.
@@ -56,8 +56,8 @@ func (l *leftovers) from() git.From {
 	return git.From{Start: cmp.Or(l.start, c.Head), Base: c.Base}
 }
 
-// saveStart writes the note. head is where the session has left the branch of the
-// remote; zero if it has not moved it. files says what the work tree has.
+// saveStart writes the note. head is the commit to which the session has moved the branch of
+// the remote; zero if it has not moved it. files describes the work tree.
 func (l *leftovers) saveStart(head git.ObjectID, files string) error {
 	s := start{from: l.from(), head: head, files: files}
 	if head.IsZero() {
@@ -173,9 +173,9 @@ func (l *leftovers) saved(ctx context.Context) (works []leftWork, err error) {
 	return works, nil
 }
 
-// save saves the work in a kept workspace, if there is some. If its files are not
-// those that this session would check out, only commits are taken: files that are missing
-// would look deleted, and those of another commit changed.
+// save saves the work in a kept workspace, if there is some. If its files are not the files
+// that this session would check out, only commits are taken: missing files would look deleted,
+// and files of another commit changed.
 func (l *leftovers) save(ctx context.Context, s start) error {
 	host := l.repository.Host
 	_, left, _ := strings.Cut(s.files, ",")
@@ -207,7 +207,7 @@ func (l *leftovers) write(ctx context.Context, w io.Writer, s start, command git
 	if _, err := io.WriteString(w, s.String()); err != nil {
 		return err
 	}
-	harvest := httputil.NewChunkedWriter(w) // which says where it ends
+	harvest := httputil.NewChunkedWriter(w) // chunks mark the end of the output
 	in, err := l.harvest(ctx, s.from, command, harvest)
 	if err != nil {
 		return err
@@ -324,8 +324,7 @@ func (l *leftovers) endAside(well bool) {
 	}
 }
 
-// dropAside deletes the saved work that stands aside and ends in one of these
-// commits.
+// dropAside deletes the saved work that stands aside and ends in any of these commits.
 func (l *leftovers) dropAside(commits []git.ObjectID) error {
 	var numbers []int
 	l.aside = slices.DeleteFunc(l.aside, func(aside savedWork) bool {

@@ -18,7 +18,7 @@ import (
 type OwnChange struct {
 	mu    sync.Mutex
 	calls int            // tools of the tracker that run now
-	issue *tracker.Issue // as the session has left it; nil if it has changed nothing
+	issue *tracker.Issue // issue as the session has left it; nil if the session has changed nothing
 }
 
 // Issue returns the issue as the session has left it. It is nil while a call may be changing
@@ -54,8 +54,8 @@ type sessionIssue struct {
 	anyState bool       // Job.Policy has sessions on issues in every state
 	own      *OwnChange // never nil
 
-	now  *tracker.Issue // as read after the latest turn; nil when it could not be read
-	gone bool           // whether that read found that the issue is no longer visible
+	now  *tracker.Issue // issue as read after the latest turn; nil when it could not be read
+	gone bool           // that read found that the issue is no longer visible
 }
 
 // reread reads the issue after a turn.

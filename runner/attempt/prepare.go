@@ -88,7 +88,7 @@ func (a *attempt) preparer() *attempt {
 	job.Repository = &repository
 	b := newAttempt(job, a.report)
 	b.sandbox.networks = networks(&repository, job.HookNetwork, true)
-	b.sandbox.issue, b.sandbox.output = nil, job.Output // what is prepared is for all issues
+	b.sandbox.issue, b.sandbox.output = nil, job.Output // the preparation is for all issues
 	return b
 }
 

@@ -20,7 +20,7 @@ const (
 	checkPassed = "The check of this repository (`delivery.verify`) passed in a clean checkout of the work."
 )
 
-// proof says what the check of the work decides.
+// proof is the consequence of the check of the work.
 type proof int
 
 const (
@@ -35,20 +35,20 @@ type publication struct {
 	*filler
 	check   check
 	blocked *blockedHosts
-	until   time.Time // when a stopped session has no more time; zero for never
+	until   time.Time // end of the time of a stopped session; zero for never
 
 	done       atomic.Bool   // the agent has said in the latest turn, by the tool, that it needs no more of them
 	publishing chan struct{} // has room for one
 	words      words         // title and text of the agent's latest call of deliver
 	published  publishedWork // work that this session has published
-	delivered  bool          // what there is of the work is published, by this session or an earlier one
-	refused    string        // why it is not, if it was refused
+	delivered  bool          // all work there is is published, by this session or an earlier one
+	refused    string        // reasons why it is not, if it was refused
 	latest     Delivered     // the answer to it
 	unsettled  bool          // the session ended well and the branch has all of its work, with an error
-	changed    bool          // what is published was changed by this session
-	untaken    git.Untaken   // what could not be taken along when the work was taken last
+	changed    bool          // this session has changed the published work
+	untaken    git.Untaken   // files that could not be taken along when the work was taken last
 	inside     []string      // paths of submodules that had changes then
-	failures   []string      // that do not change the outcome
+	failures   []string      // failures that do not change the outcome
 }
 
 // words are the title and the text that the agent gives to its work; empty for none.
@@ -191,8 +191,8 @@ func (p *publication) settle(ctx context.Context, tested string) (got Delivered,
 	return got, err
 }
 
-// prove runs the check of the work if it is needed. It returns what is known of the
-// tests, and whether the work must be shown as unproven.
+// prove runs the check of the work if it is needed. It returns a paragraph on the tests, and
+// whether the work must be shown as unproven.
 func (p *publication) prove(ctx context.Context, work *git.Incoming, proof proof) (tested string, unproven bool, err error) {
 	switch {
 	case proof == untested:

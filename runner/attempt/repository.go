@@ -13,7 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// Errors of Repository.Deliver and Settle. Those of package git need no mark.
+// Errors of Repository.Deliver and Settle. Errors of package git need no mark.
 var (
 	// ErrDelivery marks an error that every issue shares, such as missing permissions.
 	ErrDelivery = errors.New("delivery_unavailable")
@@ -25,9 +25,9 @@ var (
 	ErrRenewed = fmt.Errorf("%w: the work was put on a newer base", git.ErrMoved)
 )
 
-// Repository says where the files of an issue come from and where the agent's work
-// goes. Unless its hooks are trusted, no process of the host runs in the workspace: what
-// happens there happens in the agent's sandbox, with the agent's rights.
+// Repository names the source of the files of an issue and the target of the agent's work.
+// Unless its hooks are trusted, no process of the host runs in the workspace: everything there
+// happens in the agent's sandbox, with the agent's rights.
 //
 // The work begins at Checkout.Head and is meant for Checkout.Base.
 type Repository struct {
@@ -44,25 +44,25 @@ type Repository struct {
 	// of the variables that they name, those that the agent sees as well. BeforeRemove is
 	// not used.
 	Hooks workspace.Hooks
-	// TrustedHooks says that those of Job.Workspaces run instead, outside the sandbox, as
-	// they do without a repository: when no process of the agent is alive. after_run runs
-	// when the work has been taken, which does not have what the hook leaves.
+	// TrustedHooks says that the hooks of Job.Workspaces run instead, outside the sandbox, as
+	// they do without a repository: when no process of the agent is alive. after_run runs when
+	// the work has been taken, which does not have what the hook leaves.
 	TrustedHooks bool
 
-	Setup *Setup // how the project is prepared; nil, or one without a script, for a project that is not
+	Setup *Setup // preparation of the project; nil, or one without a script, for none
 
 	// Verify is a shell command that checks the work in the sandbox, in a clean checkout of
 	// it, before it is published; empty checks nothing. If it fails at the end of the session, the end of
 	// its output is the text of one more turn, at most VerifyRounds times.
 	Verify        string
 	VerifyRounds  int
-	VerifyTimeout time.Duration // not positive means ten minutes
+	VerifyTimeout time.Duration // time of the check; not positive means ten minutes
 
-	// Deliver publishes work, or returns why it must not leave. It may be called several
-	// times in a session: each time for all the work since Checkout.Head, even if some of
-	// it is published. It may keep work that it does not publish as files. The caller
-	// closes Delivery.Incoming. It fails with the errors of package git, [ErrDelivery],
-	// [ErrPerson], [ErrRenewed], and others that concern the issue. Work that changes nothing is
+	// Deliver publishes work, or returns an error if it must not leave. It may be called
+	// several times in a session: each time for all the work since Checkout.Head, even if some
+	// of it is published. It may keep work that it does not publish as files. The caller closes
+	// Delivery.Incoming. It fails with the errors of package git, [ErrDelivery], [ErrPerson],
+	// [ErrRenewed], and others that concern the issue. Work that changes nothing is
 	// [git.ErrNothingNew]. If Deliver is nil, the work stays in the workspace.
 	Deliver func(context.Context, Delivery) (Delivered, error)
 
@@ -77,7 +77,7 @@ type Repository struct {
 type Delivery struct {
 	Incoming    *git.Incoming
 	Title, Text string // the agent's title and text; empty if it gave none
-	Tested      string // what is known of tests, by the host; empty for nothing
+	Tested      string // paragraph of the host on the tests; empty for none
 	Blocked     string // paragraph on the hosts that commands were refused; empty for none
 	Unproven    bool   // the work failed its check, or the session did not end well
 }
@@ -161,9 +161,9 @@ func (a *attempt) runWithSandboxedHooks(ctx context.Context, ws workspace.Worksp
 	})
 }
 
-// runWithTrustedHooks runs the agent. Its process fills the workspace and ends before the
-// hooks run, and after_run runs when that of the turns has ended: a hook outside the
-// sandbox never runs beside the agent, except in the folder of a check (verify.go).
+// runWithTrustedHooks runs the agent. Its process fills the workspace and ends before the hooks
+// run, and after_run runs when the process of the turns has ended: a hook outside the sandbox
+// never runs beside the agent, except in the folder of a check (verify.go).
 func (a *attempt) runWithTrustedHooks(ctx context.Context, ws workspace.Workspace, template *prompt.Template) error {
 	err := a.runAgent(ctx, ws, codex.Connect, func() error { return a.filler.fill(ctx, a.awaitPreflight) })
 	if err != nil {

@@ -25,8 +25,7 @@ const rolloutFolder = "sessions"
 // writes. Codex finds a thread by the end of the name.
 const rolloutTime = "2026-01-01T00-00-00"
 
-// isRollout reports whether a file name is that of the rollout of a thread, from which
-// Codex can resume it.
+// isRollout reports whether a file is the rollout of a thread, from which Codex can resume it.
 func isRollout(name, thread string) bool {
 	return thread != "" && strings.HasSuffix(name, "-"+thread+".jsonl")
 }

@@ -14,7 +14,7 @@ import (
 // rooms describes the rooms of a session: one for its agent, and one in each scratch folder.
 type rooms struct {
 	lookup  func(name string) (value string, ok bool) // Job.Lookup
-	network codex.Network                             // that the agent's commands reach
+	network codex.Network                             // hosts that the agent's commands reach
 	kept    []string                                  // names of variables that no room sets, because codex.env passes them
 }
 
@@ -46,8 +46,8 @@ func (r rooms) assignments(folder string, network codex.Network) (env []string) 
 	return env
 }
 
-// RoomVariables returns the variables of the agent's commands in a room, with the reasons.
-// kept are those of codex.env.
+// RoomVariables returns the variables of the agent's commands in a room, with the reasons. kept
+// names the variables of codex.env, which it leaves out.
 func RoomVariables(r room.Room, kept []string) []room.Variable {
 	return slices.DeleteFunc(r.Variables(), func(v room.Variable) bool { return slices.Contains(kept, v.Name) })
 }

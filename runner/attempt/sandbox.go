@@ -51,8 +51,8 @@ func (s *sandbox) run(ctx context.Context, at place, command git.Command, doing 
 // script is a shell script that runs in the sandbox as the agent's commands do.
 type script struct {
 	text      string
-	doing     string        // what it does, for people
-	network   string        // one of sandbox.networks; any other is that of the agent
+	doing     string        // its work in words for people
+	network   string        // a key of sandbox.networks; any other is the agent's network
 	variables []string      // names of those that it sees besides the plain ones
 	timeout   time.Duration // time after which it is stopped
 }
@@ -128,8 +128,8 @@ func (s *sandbox) hook(ctx context.Context, at place, name, commands string) err
 // Codex drops what is not read yet, and says nothing.
 var errOutputLost = errors.New("codex dropped the end of the output, because this machine was too busy to read it: it is tried again; run fewer sessions at once (agent.max_concurrent_agents) if it stays so")
 
-// stream runs a command in the sandbox and calls read with its output. The error is that of
-// read, unless the command itself failed. If read misses the end of the output, the error is
+// stream runs a command in the sandbox and calls read with its output. The error is read's own,
+// unless the command itself failed. If read misses the end of the output, the error is
 // [errOutputLost]: the command has written it.
 func (s *sandbox) stream(ctx context.Context, command git.Command, maxOutput int, read func(io.Reader) error) error {
 	reader, writer := io.Pipe()

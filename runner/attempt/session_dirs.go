@@ -44,10 +44,9 @@ func Forget(sessionDir, identifier string) error {
 	return errors.Join(os.RemoveAll(filepath.Join(homesDir(sessionDir), key)), forceRemoveAll(filepath.Join(tempsDir(sessionDir), key)), forceRemoveAll(filepath.Join(sandboxesDir(sessionDir), key)))
 }
 
-// ForgetUnused removes the session folders of the issues that used does not know by the
-// key of their workspace, unless something below one of them has changed since the given
-// time: a session that the caller does not know may run there. Folders that do not exist
-// are not an error.
+// ForgetUnused removes the session folders of the issues that used does not know by the key of
+// their workspace, unless something in them has changed since the given time: a session that
+// the caller does not know may run there. Folders that do not exist are not an error.
 func ForgetUnused(sessionDir string, used func(key string) bool, since time.Time) error {
 	if sessionDir == "" {
 		return nil
@@ -92,8 +91,8 @@ type sessionDirs struct {
 	account  Account
 	loopback bool
 	key      string // key of the issue's workspace, which names them
-	suffix   string // ends the name of the Codex home; empty for that of the issue
-	required bool   // whether the session cannot do without them
+	suffix   string // end of the name of the Codex home; empty for the home of the issue
+	required bool   // the session cannot do without them
 
 	home, temp string            // the session's own Codex home and temporary folder; empty for none
 	bubblewrap *codex.Bubblewrap // program and /tmp of the session; nil for none
@@ -249,7 +248,7 @@ shell_snapshot = false
 const madeForSessions = "# Made for the sessions of one issue, and removed with its workspace."
 
 // IsSessionHome reports whether a folder is a Codex home that was made for the sessions of one
-// issue, and not that of a person.
+// issue, and not a person's own.
 func IsSessionHome(folder string) bool {
 	text, err := os.ReadFile(filepath.Join(folder, "config.toml"))
 	return err == nil && strings.Contains("\n"+string(text), "\n"+madeForSessions+"\n")
@@ -290,7 +289,7 @@ func forceRemoveAll(path string) error {
 	}
 	filepath.WalkDir(path, func(path string, entry fs.DirEntry, _ error) error {
 		if entry != nil && entry.IsDir() {
-			os.Chmod(path, 0o700) // RemoveAll reports what this cannot open
+			os.Chmod(path, 0o700) // RemoveAll reports a folder that this cannot open
 		}
 		return nil
 	})

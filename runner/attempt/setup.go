@@ -32,13 +32,13 @@ import (
 // ErrSetup marks a preparation that failed, which every issue shares.
 var ErrSetup = errors.New("setup_failed")
 
-// setupAdvice says what to do about a preparation that failed.
+// setupAdvice is the remedy for a preparation that failed.
 const setupAdvice = "see its whole output with: symphony setup --again; then fix setup in WORKFLOW.md, or the project"
 
-// folderAdvice says what to do about a folder in which no preparation can be kept.
+// folderAdvice is the remedy for a folder in which no preparation can be kept.
 const folderAdvice = "give the user who runs symphony a folder there that can be read and written, on a disk with room"
 
-// Setup says how the project of a Repository is prepared.
+// Setup describes the preparation of the project of a Repository.
 type Setup struct {
 	setup.Config
 	Network      codex.Network // hosts of the script on the base, and on the agent's work if Config.Online is set
@@ -139,7 +139,7 @@ func (p *preparation) key(ctx context.Context) (setup.Key, error) {
 }
 
 // inputsOf returns the objects of the files that decide whether the script runs again, by their
-// paths. list returns those of the files that match.
+// paths. list returns the objects of the files that match.
 func (p *preparation) inputsOf(list func(match func(path string) bool) (map[string]string, error)) (map[string]string, error) {
 	patterns := p.Inputs
 	if len(patterns) == 0 {
@@ -189,7 +189,7 @@ func (p *preparation) runScript(ctx context.Context, at place, key string, varia
 // scriptError reports that a script of setup failed.
 type scriptError struct{ key, how, output string }
 
-// Error returns the failure as that of a preparation of the base.
+// Error returns the failure of a preparation of the base.
 func (e *scriptError) Error() string {
 	s := e.key + " failed: " + e.how
 	if said := text.Output(e.output, maxHookOutput); said != "" {
@@ -245,8 +245,8 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 	return root.Open(name)
 }
 
-// stage writes the tars of the session's pack into a folder, for a place: that of the home, and
-// that of the work tree if it is wanted.
+// stage writes the tars of the session's pack into a folder, for a place: the tar of the home,
+// and the tar of the work tree if work is set.
 func (p *preparation) stage(into *os.Root, at place, work bool) error {
 	if p.pack == nil {
 		return nil
@@ -276,7 +276,7 @@ func (p *preparation) stage(into *os.Root, at place, work bool) error {
 	return err
 }
 
-// isNeeded reports whether the workspace has other prepared files than those of the session's pack.
+// isNeeded reports whether the workspace needs the prepared files of the session's pack.
 func (p *preparation) isNeeded() bool {
 	return p.pack != nil && (p.here.CreatedNow || p.workspaces.Files(p.here.Workspace) != string(p.pack.Key))
 }

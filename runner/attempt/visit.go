@@ -18,7 +18,7 @@ import (
 
 // Visitor is a person who works in the room of an issue.
 type Visitor struct {
-	Command        []string        // that runs there; empty for a shell on Terminal
+	Command        []string        // command to run there; empty for a shell on Terminal
 	Terminal       *codex.Terminal // terminal of the shell
 	Stdout, Stderr io.Writer
 }
@@ -36,8 +36,8 @@ const (
 )
 
 // Visit runs a command or a shell of a person in the workspace of an issue, in the sandbox and
-// with the environment that the commands of its agent get, and returns its exit status. The home
-// is a new one, with the caches that setup.run has made. The errors are those of
+// with the environment that the commands of its agent get, and returns its exit status. The
+// home is a new one, with the caches that setup.run has made. It fails with the errors of
 // [workspace.Root.Visit], of the start of an agent's process, and of [codex.Session.Exec].
 func Visit(ctx context.Context, job Job, v Visitor) (code int, err error) {
 	if !job.Codex.UsesProfile() {
