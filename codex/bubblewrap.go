@@ -20,8 +20,8 @@ import (
 // without it; see Bubblewrap.Share. All rules of Codex are applied after it, on top.
 //
 // The program runs outside the sandbox. So it searches no PATH, and starts bubblewrap exactly
-// as Codex asks for it wherever it does not understand that completely: then /tmp is that of
-// this machine, which the permission profile makes read-only.
+// as Codex asks for it wherever it does not understand that completely: then commands have the
+// /tmp of this machine, which the permission profile makes read-only.
 //
 // The agent can write the folder, and bubblewrap makes missing mount points in it, by paths
 // that lead through links. So there are none to make: the entries that are mounted there

@@ -160,7 +160,7 @@ const (
 	overloadPause = 100 * time.Millisecond // pause before the second attempt; it doubles with each further one
 )
 
-// call is one of our requests that the server has not answered yet.
+// call is a request of ours that the server has not answered yet.
 type call struct {
 	method string
 	then   replyFunc

@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// core is shared by the parts of a session: its options, the connection, what the server says
-// about itself, the posture, the events, and the thread with its turn.
+// core is shared by the parts of a session: its options, the connection, the server's
+// description of itself, the posture, the events, and the thread with its turn.
 //
-// It has two mutexes, and the connection and the output of each program of the host have
-// one. core.mu guards the fields below it, those of the turn in progress, and the fields of
-// the other parts that say so; conn.mu guards the calls without an answer and the reason why
-// the connection ended; execOutput.mu guards the output that is not written yet. None of the
-// three is held while another mutex is acquired or while code of the caller runs.
-// core.eventsMu is held while Options.Events runs, which may therefore call ThreadID, Resumed
-// and Usage. It is acquired before core.mu: emit must not be called with core.mu held.
-// Methods whose name ends in Locked require core.mu, and those of execOutput its own mutex.
+// It has two mutexes, and the connection and the output of each program of the host have one.
+// core.mu guards the fields below it, the fields of the turn in progress, and the fields of the
+// other parts that say so; conn.mu guards the calls without an answer and the reason why the
+// connection ended; execOutput.mu guards the output that is not written yet. None of the three
+// is held while another mutex is acquired or while code of the caller runs. core.eventsMu is
+// held while Options.Events runs, which may therefore call ThreadID, Resumed and Usage. It is
+// acquired before core.mu: emit must not be called with core.mu held. Methods whose name ends
+// in Locked require core.mu, and methods of execOutput its own mutex.
 //
 // Fields above the mutexes do not change after prepare.
 type core struct {

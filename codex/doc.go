@@ -5,9 +5,9 @@
 // It works on any [io.ReadWriteCloser]. It never starts a process and never reads the
 // environment: package workspace starts and ends the process behind the connection. It touches
 // files only for the /tmp of commands, the test of the loopback, and certificates. Package
-// attempt calls [Open], then [Session.Turn] as often as the issue needs, then [Session.Close]. In one session of a tick it calls [Session.Check]
-// before the first turn, to find out whether any session can work; [Preflight] makes
-// the same checks alone.
+// attempt calls [Open], then [Session.Turn] as often as the issue needs, then [Session.Close].
+// In one session of a tick it calls [Session.Check] before the first turn, to find out whether
+// any session can work; [Preflight] makes the same checks alone.
 //
 // [Session.Exec] runs a program of the host's choice inside the agent's sandbox, over
 // the same connection: before the thread is opened ([Connect], [Session.OpenThread]),
@@ -27,7 +27,7 @@
 //	params           the parameters of our calls
 //	verify_posture   whether the server grants what was asked for, and no more
 //	loopback         the network of the agent's commands, and whether it is closed
-//	unix_sockets     their Unix sockets, and whether those of the machine are closed
+//	unix_sockets      their Unix sockets, and whether this machine's own are closed
 //	posture_warnings what a workflow allows beyond the guarded posture
 //	server_requests  the answers to the server's requests
 //	tool             the host's tools, which run outside the read loop

@@ -97,7 +97,7 @@ type TurnError struct {
 	Info       string    // the variant of codexErrorInfo, such as usageLimitExceeded; "" when none is given
 	HTTPStatus int       // status of the model's provider; 0 when unknown
 	Message    string    // message of the server for people
-	ResetsAt   time.Time // when a usage limit ends; zero when unknown
+	ResetsAt   time.Time // end of a usage limit; zero when unknown
 }
 
 func (e *TurnError) Error() string {

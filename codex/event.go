@@ -37,7 +37,7 @@ type Event struct {
 	Session    string    // Thread-Turn (SPEC §4.2); "" between turns
 	Method     string    // method of the protocol; "" for an event of our own
 	Summary    string    // one line for people of at most 120 characters, 500 of a Warning
-	Doing      string    // what the agent does now, as short as the Summary; "" when the event does not say
+	Doing      string    // present work of the agent, as short as the Summary; "" when the event does not say
 	Said       string    // a whole message of the agent, in several lines; "" for every other event
 	Usage      *Usage    // tokens of the session so far, when they changed
 	RateLimits json.RawMessage
@@ -63,7 +63,7 @@ func (c *core) emit(e Event) {
 	}
 	limit := summaryRunes
 	if e.Kind == Warning {
-		limit = messageRunes // it says what is lost, and what to do
+		limit = messageRunes // a warning names the loss and the remedy
 	}
 	e.Time, e.PID = time.Now().UTC(), c.o.PID
 	e.Summary, e.Doing = text.OneLine(e.Summary, limit), text.OneLine(e.Doing, summaryRunes)

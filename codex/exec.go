@@ -34,18 +34,18 @@ var modelKeys = []string{"CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN"
 // Exec describes a program of the host's choice that runs inside the agent's sandbox.
 type Exec struct {
 	Argv      []string      // the program and its arguments
-	Doing     string        // what it does, in words for people, such as "packing the work"; empty for its command line
+	Doing     string        // its work in words for people, such as "packing the work"; empty for its command line
 	Env       []string      // NAME=value, besides the environment of the app-server
 	Inherit   []string      // names of Config.Env that the program gets; it gets no others of them
-	Timeout   time.Duration // not positive means two minutes
+	Timeout   time.Duration // longest run; not positive means two minutes
 	MaxOutput int           // bytes of standard output, and of standard error; not positive means 1 MiB
 
 	// Dir is the real path of the folder in which the program runs and which it may write in
 	// place of the workspace; empty means the workspace.
 	Dir string
 
-	// Network is the name in Options.Networks of the hosts that the program reaches. Empty means
-	// those of the turns, Options.Network.
+	// Network is the name in Options.Networks of the hosts that the program reaches. Empty
+	// means the hosts of the turns, Options.Network.
 	Network string
 	probing bool // it is the probe of its network
 
@@ -74,7 +74,7 @@ type ExecError struct {
 	Category error  // ErrExecTimeout, ErrExecStart, ErrExecKilled or ErrExecOutput
 	Program  string // the first word of Argv
 	Reason   string
-	Stderr   string // as in ExecResult
+	Stderr   string // the same as in ExecResult
 	Cause    error  // error of a writer that failed; nil for none
 }
 
@@ -96,16 +96,15 @@ func (e *ExecError) Unwrap() []error {
 	return []error{e.Category}
 }
 
-// Exec runs a program inside the agent's sandbox (command/exec) and waits for its end.
-// The sandbox is that of the turns: the program may write the workspace and
-// Options.Temp, which is its TMPDIR, read what the agent may read, and reach its own
-// loopback and the hosts of its network. That is tried before the first program in it.
-// What it leaves running is killed at its end. It needs no thread, and may run while a
-// turn does. When ctx is done the program is killed first.
+// Exec runs a program inside the agent's sandbox (command/exec) and waits for its end. The
+// sandbox is the sandbox of the turns: the program may write the workspace and Options.Temp,
+// which is its TMPDIR, read what the agent may read, and reach its own loopback and the hosts
+// of its network. That is tried before the first program in it. Processes that it leaves
+// running are killed at its end. It needs no thread, and may run while a turn does. When ctx is
+// done the program is killed first.
 //
-// A program that fails is not an error: see ExecResult.ExitCode. The errors are
-// [ExecError], [ErrExecStart], [ErrNoExec], [ErrPosture], the cause of ctx, and those of
-// a call.
+// A program that fails is not an error: see ExecResult.ExitCode. The errors are [ExecError],
+// [ErrExecStart], [ErrNoExec], [ErrPosture], the cause of ctx, and errors of a call.
 func (s *Session) Exec(ctx context.Context, x Exec) (ExecResult, error) {
 	return s.sandbox.exec(ctx, x)
 }

@@ -35,7 +35,7 @@ type execOutput struct {
 	wake    chan struct{} // has room for one: there is something to write
 
 	mu      sync.Mutex // guards the fields below; see core for the order of locks
-	chunks  []chunk    // not yet written
+	chunks  []chunk    // output that is not written yet
 	waiting int        // bytes in chunks
 	total   int        // bytes of standard output so far
 	stderr  []byte     // its end

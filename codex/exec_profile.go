@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// A thread gets the permission profile with its own settings (posture.go). A program of
-// the host runs outside of any thread, so the server's configuration has to hold the
-// same profile, and those of Options.Networks, in one of two ways: in the config.toml of a Codex home of ours
-// (Options.SaveProfile), or as arguments of the app-server (CommandWithProfile). The
+// A thread gets the permission profile with its own settings (posture.go). A program of the
+// host runs outside of any thread, so the server's configuration has to hold the same profile,
+// and the profiles of Options.Networks, in one of two ways: in the config.toml of a Codex home
+// of ours (Options.SaveProfile), or as arguments of the app-server (CommandWithProfile). The
 // second way leaves no trace in the user's own home.
 
-// execAdvice says what to do about a server that cannot run programs.
+// execAdvice is the remedy for a server that cannot run programs.
 const execAdvice = "this server cannot run programs of the host in its sandbox: install Codex 0.169 or later"
 
 // serverSettings returns the rules of the profiles as assignments of TOML, each on one
@@ -36,12 +36,12 @@ func serverSettings(rules map[string]any) []string {
 // profileKey returns the beginning of the settings of a permission profile.
 func profileKey(name string) string { return "permissions." + name + "." }
 
-// isRule reports whether a setting is a rule of one of our permission profiles.
+// isRule reports whether a setting is a rule of our permission profiles.
 func isRule(key string) bool {
 	return strings.HasPrefix(key, profileKey(profile)) || strings.HasPrefix(key, "permissions."+profile+"-")
 }
 
-// ofProfile reports whether a setting is one that CommandWithProfile gives the server.
+// ofProfile reports whether CommandWithProfile gives the server this setting.
 func ofProfile(key string) bool {
 	return key == "default_permissions" || key == networkFeature || isRule(key)
 }
@@ -113,9 +113,9 @@ func simpleCommand(line string) bool {
 	return quote == 0 && !escaped && !strings.HasSuffix(line, " --")
 }
 
-// CanExec checks whether [Session.Exec] will work: whether the server knows the
-// permission profile and nothing changes its rules. The errors are [ErrNoExec],
-// [ErrPosture] and those of a call.
+// CanExec checks whether [Session.Exec] will work: whether the server knows the permission
+// profile and nothing changes its rules. The errors are [ErrNoExec], [ErrPosture] and errors of
+// a call.
 func (s *Session) CanExec(ctx context.Context) error { return s.sandbox.canExec(ctx) }
 
 // canExec does the work of [Session.CanExec].
@@ -157,9 +157,9 @@ func (s *sandbox) canExec(ctx context.Context) error {
 	return nil
 }
 
-// verifyProfile checks that the rules of the profiles in the server's configuration are
-// ours. A user's own configuration, and that of a repository which the user trusts, can
-// add rules to it, by the folder in which a program runs. A server that does not report its
+// verifyProfile checks that the rules of the profiles in the server's configuration are ours. A
+// user's own configuration, and the configuration of a repository that the user trusts, can add
+// rules to it, by the folder in which a program runs. A server that does not report its
 // configuration is not checked.
 func (s *sandbox) verifyProfile(ctx context.Context, folder string) error {
 	err := s.call(ctx, "config/read", map[string]string{"cwd": folder}, func(result json.RawMessage) error {

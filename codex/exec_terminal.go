@@ -28,8 +28,8 @@ type Size struct {
 // Terminal is a terminal of a program, which a person uses. All of its output is standard output.
 // On Linux it is not the controlling terminal of the program: a key such as Ctrl-C makes no signal.
 type Terminal struct {
-	Size           // which it keeps
-	Keys io.Reader // what the person types; its end ends the program. Exec does not wait for a Read
+	Size           // size that the terminal keeps
+	Keys io.Reader // input of the person; its end ends the program. Exec does not wait for a Read
 }
 
 // inputPause is the time before input is sent again that the server refused: at first it may not

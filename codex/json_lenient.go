@@ -30,7 +30,7 @@ func members(raw json.RawMessage) object {
 	return shared
 }
 
-// member returns the named one of the members, or nil if it is missing or null.
+// member returns the member of a name, or nil if it is missing or null.
 func (o object) member(name string) json.RawMessage {
 	if value := o[name]; present(value) {
 		return value

@@ -32,7 +32,7 @@ import (
 // networkFeature is the setting of the feature that separates networks.
 const networkFeature = "features.network_proxy"
 
-// loopbackAdvice says what to do if the loopback is not closed or cannot be tested.
+// loopbackAdvice is the remedy if the loopback is not closed or cannot be tested.
 const loopbackAdvice = "install Codex 0.169 or later without settings of its own for the network, or set sandbox.loopback: false"
 
 // onlyLoopback is a piece of bash that runs `refuse INTERFACE` if there is any other network
@@ -94,7 +94,7 @@ func (s *sandbox) closeLoopback(ctx context.Context) error {
 }
 
 // tryNetwork runs the probe in a network of the options, unless it has succeeded before or
-// there is no network to separate. The errors are [ErrNoSandbox], [ExecError] and those of a
+// there is no network to separate. The errors are [ErrNoSandbox], [ExecError] and errors of a
 // call.
 func (s *sandbox) tryNetwork(ctx context.Context, name string) error {
 	s.mu.Lock()

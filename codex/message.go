@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// message is one line from the server: a request if it has a method and an id, a
-// notification if it has only a method, a reply to one of our calls if it has only
-// an id. Params and Result stay undecoded because most of them are never used.
+// message is one line from the server: a request if it has a method and an id, a notification
+// if it has only a method, a reply to a call of ours if it has only an id. Params and Result
+// stay undecoded because most of them are never used.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method *string         `json:"method"`

@@ -86,8 +86,8 @@ func (n Network) variable(o Options) string {
 	return o.Certificates
 }
 
-// profileOf returns the name of the permission profile of a network; that of the turns if the
-// name is empty.
+// profileOf returns the name of the permission profile of a network; the profile of the turns
+// if the name is empty.
 func profileOf(network string) string {
 	if network == "" {
 		return profile
@@ -109,7 +109,7 @@ func (o Options) anyHosts() bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(o.profiles())), Network.hasHosts)
 }
 
-// networkAdvice says what to do where no network can be given.
+// networkAdvice is the remedy where no network can be given.
 const networkAdvice = "remove the keys `network` from WORKFLOW.md"
 
 // noNetwork returns the error for a network that cannot be given.

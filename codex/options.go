@@ -33,7 +33,7 @@ type Config struct {
 	StallTimeout      time.Duration // longest silence; not positive means no limit
 	MaxToolCalls      int           // tool calls of one session; not positive means the default
 	Env               []string      // names of environment variables that the agent sees besides the plain ones
-	Deny              []string      // absolute paths that the agent may not read, besides those of [Options]
+	Deny              []string      // absolute paths that the agent may not read, besides the paths of [Options]
 }
 
 // Options are the parameters of a session.
@@ -64,8 +64,8 @@ type Options struct {
 	// Network names the hosts that the agent's commands reach besides; see network.go. A server
 	// or a system that cannot hold them to these is refused with [ErrNoSandbox].
 	Network Network
-	// Networks are those of programs of the host, by the name in [Exec.Network]. No turn has
-	// any of them.
+	// Networks are the networks of programs of the host, by the name in [Exec.Network]. No turn
+	// has any of them.
 	Networks map[string]Network
 	// Certificates is the path of a file inside Temp, besides ShellStart, whose name ends in
 	// .pem. It exists and is empty, as does one with the end .jks, for Java. The session writes

@@ -21,18 +21,18 @@ const guardedApproval = `{"granular":{"sandbox_approval":false,"rules":false,"sk
 // profile is the name of the permission profile of each turn.
 const profile = "symphony"
 
-// permissions returns the permission profiles: the agent may read the disk except
-// the denied paths, write the workspace and a temporary folder of its own, and use
-// no network but its own loopback and the hosts of Options.Network. A program of the host
-// in one of Options.Networks may do the same, with the hosts of that network.
+// permissions returns the permission profiles: the agent may read the disk except the denied
+// paths, write the workspace and a temporary folder of its own, and use no network but its own
+// loopback and the hosts of Options.Network. A program of the host in a network of
+// Options.Networks may do the same, with the hosts of that network.
 func permissions(o Options, home string) map[string]any {
 	workspace := map[string]string{}
 	if o.Repository {
 		workspace[".git"] = "write"       // commits
-		workspace[".git/hooks"] = "read"  // what the host's git would run
+		workspace[".git/hooks"] = "read"  // programs that the host's git runs
 		workspace[".git/config"] = "read" // its settings name programs that the host's git runs
 		workspace[".git/config.worktree"] = "read"
-		workspace[".git/commondir"] = "read" // where git looks for both
+		workspace[".git/commondir"] = "read" // folder in which git looks for both
 	}
 	paths := denied(o, home)
 	files := make(map[string]any, len(paths)+4)

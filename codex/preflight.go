@@ -36,9 +36,9 @@ func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version 
 // cannot be checked in time, and a skill that is missing, are reported as events of
 // kind [Warning].
 //
-// The errors are [ErrNotLoggedIn], [ErrNoModel], [ErrSettings], [ErrNoSandbox], those of
-// [Session.CanExec] if Options.NeedsExec is set, and those of a call.
-// After an error the session has failed to start.
+// The errors are [ErrNotLoggedIn], [ErrNoModel], [ErrSettings], [ErrNoSandbox], errors of
+// [Session.CanExec] if Options.NeedsExec is set, and errors of a call. After an error the
+// session has failed to start.
 func (s *Session) Check(ctx context.Context) error {
 	if err := s.check(ctx); err != nil {
 		s.emit(Event{Kind: StartupFailed, Summary: err.Error()})
@@ -99,8 +99,8 @@ type listedModel struct {
 	} `json:"supportedReasoningEfforts"`
 }
 
-// checkModel fails if codex.model is not one of the models of the login, or if the model
-// does not have codex.effort.
+// checkModel fails if the login does not have the model codex.model, or if the model does not
+// have codex.effort.
 func (s *Session) checkModel(ctx context.Context) error {
 	want, effort := s.o.Config.Model, s.o.Config.Effort
 	if want == "" && effort == "" {

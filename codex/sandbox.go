@@ -192,8 +192,8 @@ func noSandbox(said string) error {
 	return fmt.Errorf("%w: Codex says: %s", ErrNoSandbox, said)
 }
 
-// sandboxAdvice returns the advice for a system whose sandbox does not start and says why;
-// "" if nothing is known about this cause.
+// sandboxAdvice returns the remedy for a sandbox that does not start, by its message on a
+// system; "" if nothing is known about this cause.
 func sandboxAdvice(system, said string) string {
 	says := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(said, word) })

@@ -214,7 +214,7 @@ func (s *Session) setThreadName(ctx context.Context) error {
 	return err
 }
 
-// Resumed reports whether the thread is that of Options.Resume.
+// Resumed reports whether the session continues the thread Options.Resume.
 func (s *Session) Resumed() bool { return s.resumed }
 
 // Usage returns the tokens that the session has used so far, including sub-agents.

@@ -12,11 +12,11 @@ import (
 // nobody is the id of a thread that does not exist.
 const nobody = "00000000-0000-7000-8000-000000000000"
 
-// trySettings lets Codex judge everything that a session sets with its thread and its
-// turns. It opens an ephemeral thread, of which Codex keeps nothing. Then it asks for a turn
-// on a thread that does not exist, which is refused in every case: if the refusal is another
-// one than a turn without settings gets, the settings are the cause. The error is
-// [ErrSettings], or one of a connection which ends.
+// trySettings lets Codex judge everything that a session sets with its thread and its turns. It
+// opens an ephemeral thread, of which Codex keeps nothing. Then it asks for a turn on a thread
+// that does not exist, which is refused in every case: if the refusal differs from the refusal
+// of a turn without settings, the settings are the cause. The error is [ErrSettings], or the
+// error of a connection that ends.
 func (s *Session) trySettings(ctx context.Context) error {
 	params := s.posture.start(s.o)
 	params.Ephemeral = true
@@ -38,7 +38,7 @@ func (s *Session) trySettings(ctx context.Context) error {
 }
 
 // refusalOf returns the refusal of a turn; nil if the server does not refuse it. The error is
-// that of a connection which ended before the answer.
+// the end of the connection before the answer.
 func (s *Session) refusalOf(ctx context.Context, params turnParams) (*ResponseError, error) {
 	err := s.call(ctx, "turn/start", params, nil)
 	if refused, isRefusal := errors.AsType[*ResponseError](err); isRefusal {

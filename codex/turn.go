@@ -15,7 +15,7 @@ const interruptWait = 2 * time.Second
 type Turn struct {
 	ID        string   // "" if the turn never started
 	Questions []string // asked by the agent without waiting for the answer
-	Acted     bool     // whether the agent did more than think and speak, as far as the server says
+	Acted     bool     // the agent did more than think and speak, as far as the server says
 }
 
 // turn is the turn in progress. core.mu guards its fields.
@@ -151,8 +151,8 @@ func (s *Session) turnStarted(t *turn, result json.RawMessage) error {
 	return nil
 }
 
-// endLocked records the outcome of a turn on our thread, if it is that of t. Codex
-// may run turns of its own there, before ours and after it. core.mu must be held.
+// endLocked records the outcome of a turn on our thread, if it is the turn t. Codex may run
+// turns of its own there, before ours and after it. core.mu must be held.
 func (t *turn) endLocked(o outcome) {
 	switch {
 	case t.id == "":

@@ -13,8 +13,8 @@ import (
 // read. The network namespace of the command closes abstract sockets alone. So the caller
 // denies the paths of the sockets of this machine, and tryUnixSockets tries the effect.
 
-// unixSocketsAdvice says what to do if the sockets of this machine are not closed, or those of
-// a command do not open.
+// unixSocketsAdvice is the remedy if the sockets of this machine are not closed, or a command's
+// own do not open.
 const unixSocketsAdvice = "install Codex 0.169 or later, or remove sandbox.unix_sockets"
 
 // hostSocket is the variable that names Options.HostSocket to the probe.
@@ -33,8 +33,8 @@ unlink $name;
 $connected or print STDERR "it cannot connect to a Unix socket of its own: $why\n" and exit 4'
 `
 
-// tryUnixSockets runs unixProbe with the permission profile of a network. The error is [ErrNoSandbox], or
-// one of a call.
+// tryUnixSockets runs unixProbe with the permission profile of a network. The error is
+// [ErrNoSandbox], or an error of a call.
 func (s *sandbox) tryUnixSockets(ctx context.Context, network string) error {
 	if !s.o.UnixSockets {
 		return nil
