@@ -21,8 +21,8 @@ type app struct {
 	state       string // the flag --state; empty for the default
 	logFormat   string // the flag --log-format: text or json
 	redactor    *redact.Redactor
-	githubApps  []githubApp     // opened so far
-	content     *transport.Pace // pace of posts on GitHub; nil for an own one of each client
+	githubApps  []githubApp     // apps opened so far
+	content     *transport.Pace // pace of posts on GitHub; nil gives each client its own
 	warnings    []string        // warnings for the report
 	reported    bool            // the error of the command was printed, or is not to be
 	endSurvival func()          // ends what surviveBrokenPipes began

@@ -20,7 +20,7 @@ type collectCommand struct {
 	*app
 	tickOptions
 	exchange string // a folder
-	settled  bool   // whether the state with the results was saved
+	settled  bool   // the state with the results was saved
 }
 
 func (c *collectCommand) command() *cobra.Command {

@@ -40,7 +40,7 @@ symphony completion fish >~/.config/fish/completions/symphony.fish # fish`,
 	}
 }
 
-// bashAlone follows the script for bash: that of cobra needs the package bash-completion,
+// bashAlone follows the script for bash: cobra's script needs the package bash-completion,
 // which a small system and macOS lack.
 //
 //go:embed completion.bash
@@ -66,7 +66,8 @@ func (c *completionCommand) Run(root *cobra.Command, shell string) error {
 // completer completes command lines from what is on this machine.
 type completer struct{ *app }
 
-// flags sets how the values of flags are completed, for the command and all below it. A flag that is not in the table and has no completion yet takes no name of a file.
+// flags sets the completion of the values of flags, for the command and all below it. A flag
+// that is not in the table and has no completion yet takes no name of a file.
 func (c completer) flags(cmd *cobra.Command) {
 	words := func(words ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
@@ -124,7 +125,7 @@ func (l *logCommand) completeLog(cmd *cobra.Command, args []string, prefix strin
 	if len(args) > 0 {
 		return completeWorkflow(cmd, args[1:], prefix)
 	}
-	if l.run != "" { // that would need a request
+	if l.run != "" { // the logs of a run would need a request
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	found := newCompletions(l.redactor.String)

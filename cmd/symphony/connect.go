@@ -35,8 +35,8 @@ type opener struct {
 	gitHub
 	state    statePlace
 	redactor *redact.Redactor
-	apps     *[]githubApp    // opened so far
-	content  *transport.Pace // pace of posts on GitHub; nil for an own one of each client
+	apps     *[]githubApp    // apps opened so far
+	content  *transport.Pace // pace of posts on GitHub; nil gives each client its own
 }
 
 // tracker opens the tracker that a workflow names, without a request.

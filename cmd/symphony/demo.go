@@ -70,7 +70,7 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	workflow := filepath.Join(folder, "WORKFLOW.md")
 	tick := &tickCommand{app: d.app, tickOptions: tickOptions{once: true, failOn: failNever}}
 	err = tick.perform(ctx, workflow)
-	issues, ended := "The issues are", err == nil // else the error says what is wrong
+	issues, ended := "The issues are", err == nil // the error explains a tick that did not end
 	switch {
 	case (ended || noGit == nil) && d.printAdvice(folder, noGit == nil):
 		issues = "Symphony changed the states of the issues,"

@@ -33,8 +33,8 @@ func (o opener) fileRefs(ctx context.Context, wf workflow.Workflow) (*git.FileRe
 }
 
 // exchangeRemote returns the repository over which the fleets of a workflow exchange files:
-// inside Actions that of the job, because everybody who can read it can see its issues;
-// elsewhere the one that is delivered to, or the one that has the state branch.
+// inside Actions the repository of the job, because everybody who can read it can see its
+// issues; elsewhere the target of the delivery, or the repository with the state branch.
 func (o opener) exchangeRemote(wf workflow.Workflow) (git.Remote, error) {
 	token, _ := o.getenv("GITHUB_TOKEN")
 	if own := o.ownURL(); o.actions.InActions() && own != "" && token != "" {

@@ -23,8 +23,8 @@ const (
 	apiVariable    = "GITHUB_API_URL"
 )
 
-// gitHub says which GitHub a run works with, which repository there is its own, and which token
-// is for it. It asks nobody, except whether the repository is private.
+// gitHub finds the GitHub of a run, the run's own repository there, and the token for it. It
+// sends no request, except to find out whether the repository is private.
 type gitHub struct{ process }
 
 // repositoryNear returns the repository that GITHUB_REPOSITORY names. Where that is not
@@ -65,9 +65,9 @@ func hostOf(address string) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// ownRepository returns the repository that has the state branch and the workflow runs of
-// the WORKFLOW.md at path: the one of the environment, else of its tracker, else the one
-// that its checkout came from. It is empty if none of them names one.
+// ownRepository returns the repository that has the state branch and the workflow runs of the
+// WORKFLOW.md at path: the environment's, else its tracker's, else the origin of its checkout.
+// It is empty if none of them names one.
 func (g gitHub) ownRepository(path string, wf workflow.Workflow) string {
 	name, isOrigin := g.repositoryNear(path)
 	if written := trackerRepository(wf); name == "" || isOrigin && written != "" {
@@ -88,8 +88,8 @@ func (g gitHub) lookupNear(path string) func(name string) (value string, set boo
 	}
 }
 
-// server returns the address of the GitHub that GITHUB_TOKEN is for, and that of its REST
-// API: those of the environment, else those of the tracker, else github.com.
+// server returns the addresses of the GitHub that GITHUB_TOKEN is for and of its REST API: from
+// the environment, else from the tracker, else github.com.
 func (g gitHub) server(wf workflow.Workflow) (server, api string) {
 	server, _ = g.getenv(serverVariable)
 	api, _ = g.getenv(apiVariable)

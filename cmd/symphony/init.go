@@ -96,7 +96,7 @@ func (i *initCommand) Run(ctx context.Context, given func(flag string) bool) err
 	fmt.Fprint(i.stdout, "\nNext, in this folder:\n\n")
 	for n, step := range s.Steps(i.ownCommand()) {
 		i.printItem(fmt.Sprintf("%d. ", n+1), step.Why)
-		fmt.Fprintf(i.stdout, "       %s\n", step.Command) // not wrapped: it is copied
+		fmt.Fprintf(i.stdout, "       %s\n", step.Command) // one line, so that it can be copied
 	}
 	fmt.Fprintln(i.stdout)
 	i.printItem("", s.Ending(i.ownCommand()))

@@ -78,7 +78,7 @@ func (i *interrupts) onEach(ended, killed func()) {
 	i.onEnd, i.onceKilled = ended, killed
 }
 
-// interrupt ends or kills the run. It returns how often it was called.
+// interrupt ends or kills the run. It returns the number of interruptions so far.
 func (i *interrupts) interrupt() int { return i.interruptUpTo(math.MaxInt) }
 
 // kill kills the run. If that was done, it ends the process.

@@ -181,7 +181,7 @@ func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader) error
 	defer l.warnOfRest(f.Log)
 	if isTerminal {
 		f.Doing = func(doing string) {
-			columns, _ := terminalWidth(w) // which may have changed
+			columns, _ := terminalWidth(w) // the width may have changed
 			if doing != "" {
 				doing = text.Truncate("… "+doing, max(columns-1, 1))
 			}

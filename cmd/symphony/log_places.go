@@ -10,8 +10,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/transcript"
 )
 
-// logPlaces says where people find the event logs of a tick, and the work that it kept: in an
-// artifact of the job, or by a command on this machine.
+// logPlaces describes the place of the event logs of a tick, and of the work that it kept: an
+// artifact of the job, or a command on this machine.
 type logPlaces struct {
 	inActions bool
 	artifact  string // artifact of the job; empty for none

@@ -21,8 +21,8 @@ var runPage = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([^/:]+/[^/]+)/actions/runs/([0-9]+)(?:[/?#].*)?$`)
 })
 
-// fetchRun returns the logs in the artifact of the workflow run that --run names, with its
-// name for people. The run is one of the repository of the WORKFLOW.md at path.
+// fetchRun returns the logs in the artifact of the workflow run that --run names, with its name
+// for people. The run must belong to the repository of the WORKFLOW.md at path.
 func (l *logCommand) fetchRun(ctx context.Context, path string, wf workflow.Workflow) (name string, logs fs.FS, err error) {
 	number := l.run
 	repo, server, api, err := l.gitHub().runServer(path, wf)

@@ -12,7 +12,7 @@ import (
 const gcPercent = 400
 
 // wantsDumps reports whether a developer asks for the goroutines when Ctrl-\ ends the program.
-// Those of a fatal error of Go, such as no memory, are always printed: nothing keeps Go from it.
+// Go always prints them at a fatal error, such as no memory: nothing keeps it from that.
 func wantsDumps(getenv func(string) string) bool { return getenv("GOTRACEBACK") != "" }
 
 func main() {

@@ -28,7 +28,7 @@ type document interface {
 type output struct {
 	w    io.Writer
 	err  error
-	kept bool // what it did not take was written to standard error
+	kept bool // the part that it did not take was written to standard error
 }
 
 func (o *output) Write(text []byte) (int, error) {

@@ -132,7 +132,7 @@ func (p process) owner() schedule.Owner {
 	}
 }
 
-// author returns who commits. Inside Actions it is the account that the job's token
+// author returns the author of commits. Inside Actions it is the account that the job's token
 // belongs to.
 func (p process) author() git.Person {
 	if p.actions.InActions() {

@@ -32,7 +32,7 @@ func (t *tickReport) publish(tick report.Tick, summarizes bool, outputs [][2]str
 		annotate(t.actions, r)
 		errs = append(errs, t.actions.Summary(r.Markdown(t.links())))
 	}
-	for _, output := range outputs { // the last one of a name counts
+	for _, output := range outputs { // the last output of a name counts
 		errs = append(errs, t.actions.Output(output[0], output[1]))
 	}
 	return errors.Join(errs...)
@@ -63,7 +63,7 @@ func (t *tickReport) openedAsJob(tick report.Tick) bool {
 	return slices.ContainsFunc(tick.Rows, func(r report.Row) bool { return r.PullRequest == "opened" })
 }
 
-// locateJobs sets the pages of the jobs of shards, which may be those of an earlier run.
+// locateJobs sets the pages of the jobs of shards, which may belong to an earlier run.
 func (t *tickReport) locateJobs(tick *report.Tick) {
 	links := t.gitHub().links(t.wf, t.gitHub().ownRepository(t.wf.Path, t.wf))
 	for i := range tick.Rows {
@@ -119,7 +119,7 @@ func needs(g gitHub, event action.Event, wf workflow.Workflow, starts, sessions 
 		private = g.isPrivate(event)
 	}
 	return [][2]string{
-		{"codex", strconv.FormatBool(starts && program == "codex")}, // the one of the PATH is to be installed
+		{"codex", strconv.FormatBool(starts && program == "codex")}, // the codex of the PATH is to be installed
 		{"sandbox", strconv.FormatBool(starts && filepath.Base(program) == "codex" && wf.Settings.Codex.NeedsSandbox())},
 		{"prepares", strconv.FormatBool(starts && wf.Settings.Repository != nil && wf.Settings.Setup.Run != "")},
 		{"workspaces", wf.Settings.Workspace.Root},

@@ -30,7 +30,7 @@ func (p process) environmentSecrets() *redact.Redactor {
 			p.addSecret(r, value)
 		}
 	}
-	if key, ok := p.getenv(appKeyVariable); ok { // which need not have been pasted line by line
+	if key, ok := p.getenv(appKeyVariable); ok { // people may have pasted the key as one line
 		for _, line := range client.KeyLines(key) {
 			p.addSecret(r, line)
 		}

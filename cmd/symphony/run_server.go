@@ -10,18 +10,18 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// runServer returns the repository whose workflow runs are read, the address of its server,
-// and that of the server's REST API. The server is named by the first of these that names
-// one: the environment, the tracker of the WORKFLOW.md at path, GH_HOST, and the checkout
-// around that file. The repository is empty if none of them names one on that server.
-// runServer fails if the environment names an API of another server.
+// runServer returns the repository whose workflow runs are read, and the addresses of its
+// server and of the server's REST API. The server is the first one named by the environment,
+// the tracker of the WORKFLOW.md at path, GH_HOST, and the checkout around that file. The
+// repository is empty if none of them names one on that server. runServer fails if the
+// environment names an API of another server.
 func (g gitHub) runServer(path string, wf workflow.Workflow) (repo, server, api string, err error) {
 	origin, originName := g.originNear(path)
 	repo, _ = g.getenv("GITHUB_REPOSITORY")
 	repo = cmp.Or(strings.TrimSpace(repo), trackerRepository(wf))
 	server, _ = g.getenv(serverVariable)
 	name := apiVariable
-	api, _ = g.variable(name) // not the one that follows from the server: the tracker may name another
+	api, _ = g.variable(name) // not derived from the server: the tracker may name another
 	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && api == "" && (repo != "" || cfg.APIURL != client.DefaultAPI) {
 		name, api = "tracker.provider.api_url", cfg.APIURL
 	}

@@ -56,8 +56,7 @@ func (a *app) planner(args []string) (*runner.Runner, workflow.Workflow, error) 
 	return r, wf, err
 }
 
-// readWorkflow is a workflow file of which the first Current returns what was read
-// already.
+// readWorkflow is a workflow file whose first Current returns a workflow that was read before.
 type readWorkflow struct {
 	*workflow.Source
 	read *workflow.Workflow // nil after the first Current

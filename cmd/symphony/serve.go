@@ -14,9 +14,9 @@ import (
 // maxPort is the greatest port that can be served.
 const maxPort = 1<<16 - 1
 
-// serve starts the status page of the long-running mode, if the command line or the
-// workflow asks for one. The port is that of the start: a later change of server.port
-// needs a restart. The returned function ends it.
+// serve starts the status page of the long-running mode, if the command line or the workflow
+// asks for one. The port stays the first one: a later change of server.port needs a restart.
+// The returned function ends it.
 func (x *tickRun) serve() (stop func(), err error) {
 	port := x.wf.Settings.Port
 	if x.port != nil {

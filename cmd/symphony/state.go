@@ -127,8 +127,8 @@ func (s *stateCommand) takePath(args []string, issues int) (names []string) {
 // isWorkflowPath reports whether an argument where an issue may stand is a path.
 func isWorkflowPath(arg string) bool { return filepath.Base(arg) == "WORKFLOW.md" }
 
-// retry makes the issues with these names due, or all parked ones; if one of them cannot be,
-// none is.
+// retry makes the issues with these names due, or all parked ones. If that is impossible for
+// one of them, it changes none.
 func (s *stateCommand) retry(ctx context.Context, names []string) error {
 	switch {
 	case s.allParked && len(names) > 0:

@@ -17,7 +17,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// stateUse says what a command does with the state.
+// stateUse is the use of the state by a command.
 type stateUse int
 
 const (

@@ -13,7 +13,7 @@ import (
 type tickOptions struct {
 	once       bool
 	dryRun     bool
-	deadline   time.Duration // 0: none, or inside Actions that of the job
+	deadline   time.Duration // 0: none, or inside Actions the job's
 	maxIssues  int           // 0: what the workflow says
 	port       *int          // nil: not given
 	logs       string        // a folder

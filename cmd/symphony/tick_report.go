@@ -23,7 +23,7 @@ type tickReport struct {
 	*app
 	tickOptions
 	wf    workflow.Workflow
-	event action.Event // what started the job; zero outside Actions
+	event action.Event // start of the job; zero outside Actions
 }
 
 // finish prints and publishes the report of a whole tick. It returns the error that the command
@@ -59,8 +59,8 @@ func (t *tickReport) complete(tick report.Tick, err error, located bool) report.
 	return redacted(tick, t.redactor)
 }
 
-// conclude returns the error that the command fails with, or nil, and prints it. err is that of
-// the tick, and failures are those of its report.
+// conclude returns the error that the command fails with, or nil, and prints it. err is the
+// error of the tick, and failures holds the errors of its report.
 func (t *tickReport) conclude(tick report.Tick, err, failures error) error {
 	if err == nil && failures == nil {
 		failures = t.failOnError(tick)
@@ -131,7 +131,7 @@ func (t *tickReport) writeReport(tick report.Tick) error {
 	return nil
 }
 
-// placed returns a progress that says how people reach this program and its state.
+// placed returns a progress with the words that start this program and the place of its state.
 func (t *tickReport) placed(p progress.Progress) progress.Progress {
 	p.Program, p.State = t.ownCommand(), t.statePlace().flagFor(t.wf.Path)
 	return p

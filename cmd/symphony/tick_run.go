@@ -24,13 +24,13 @@ import (
 //
 // perform in tick.go, and Run in plan.go, work.go and collect.go, are these steps.
 
-// opening says what a command needs to perform its part of a tick. The zero value is for a whole
-// tick.
+// opening describes the needs of a command that performs a part of a tick. The zero value is
+// for a whole tick.
 type opening struct {
 	noLogin   bool                                  // no session runs, so no login of the agent is needed
 	readsOnly bool                                  // no folder is made and no workspace changed
 	store     func() *stateStore                    // opens the store; nil for the one that --state names
-	bind      func(schedule.Policy) schedule.Policy // replaces limits of the policy by those of a fleet; nil for none
+	bind      func(schedule.Policy) schedule.Policy // replaces limits of the policy by a fleet's; nil for none
 	live      bool                                  // the log shows what sessions do while they do it, as no terminal display does
 }
 

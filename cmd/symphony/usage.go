@@ -100,8 +100,8 @@ func nearestFlag(cmd *cobra.Command, name string) string {
 	return ""
 }
 
-// argumentsFrom returns an argument check that says what to write where a command needs an
-// argument and has none.
+// argumentsFrom returns an argument check for a command. missing explains what to write where
+// an argument is missing.
 func argumentsFrom(least, most int, missing string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least {

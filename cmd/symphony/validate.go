@@ -68,7 +68,7 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	}
 	wf := in.Workflow
 	v.opener().addWorkflowSecrets(wf)
-	// check runs a check that needs these keys, or skips it if one of them has a problem.
+	// check runs a check that needs these keys, or skips it if any of them has a problem.
 	check := func(name string, keys []string, do func(context.Context, *validation.Report, workflow.Workflow) (string, error)) {
 		if len(keys) > 0 && !in.Sound(keys...) {
 			found.Skip(name, "fix the problems of "+strings.Join(keys, ", ")+" first")
@@ -133,7 +133,7 @@ func (v *validateCommand) finish(found *validation.Report) error {
 	return fmt.Errorf("%w with: %s; standard output describes them", errProblems, strings.Join(failed, ", "))
 }
 
-// checkSettings reports what the front matter says and what is wrong with it.
+// checkSettings reports the problems and warnings of the front matter, and returns a summary.
 func (v *validateCommand) checkSettings(found *validation.Report, in workflow.Inspection) string {
 	for _, p := range in.Warnings {
 		found.Setting(validation.Warning, p)
@@ -237,7 +237,7 @@ func (v *validateCommand) checkTracker(ctx context.Context, found *validation.Re
 	return fmt.Sprintf("%s %s, %s in %s", wf.Settings.Tracker.Kind, scope, what, strings.Join(states, ", ")), errors.Join(problems...)
 }
 
-// isRepeated reports whether one of the others has the same text as an error.
+// isRepeated reports whether any of the others has the same text as an error.
 func isRepeated(others []error, err error) bool {
 	return slices.ContainsFunc(others, func(other error) bool { return other != nil && other.Error() == err.Error() })
 }
@@ -309,7 +309,7 @@ func (v *validateCommand) checkDefaultCodex(ctx context.Context, found *validati
 }
 
 // checkRepository asks the remote for its branches, and GitHub for its pull requests and the
-// rules of an issue's branch. It returns what was found.
+// rules of an issue's branch. It returns a summary.
 func (v *validateCommand) checkRepository(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
 	folder, err := v.makeTempFolder("symphony-validate-")
 	if err != nil {
