@@ -27,7 +27,7 @@
 //	params           the parameters of our calls
 //	verify_posture   whether the server grants what was asked for, and no more
 //	loopback         the network of the agent's commands, and whether it is closed
-//	unix_sockets      their Unix sockets, and whether this machine's own are closed
+//	unix_sockets     their Unix sockets, and whether this machine's own are closed
 //	posture_warnings what a workflow allows beyond the guarded posture
 //	server_requests  the answers to the server's requests
 //	tool             the host's tools, which run outside the read loop
