@@ -49,7 +49,7 @@ type repository struct {
 	mu             sync.Mutex
 	pages          map[string]*cachedPage    // answers for conditional requests, by address
 	openPages      int                       // length of the list of open issues when it was last read; 0 before
-	blockers       map[blockersKey][]*record // what blocks an issue
+	blockers       map[blockersKey][]*record // records of the issues that block an issue
 	projectChecked bool                      // the board was checked
 	stateLabelSeen bool                      // a label with the prefix of states was seen
 	handOverSeen   bool                      // the state of the hand-over is known to exist

@@ -34,13 +34,12 @@ func (r *repository) checkSettings(ctx context.Context) error {
 	return errors.Join(boardErr, err)
 }
 
-// checkStateLabelsOnce distinguishes a repository without work from a misspelled
-// prefix of state labels, and finds a state of the hand-over that has no label before
-// a session starts on one of the issues. Once an issue with a state label was read, the
-// prefix is known to be right, and once one that is handed over was read, its label
-// too: then no request is needed; until then the labels are listed. Another state
-// without a label is only logged as a warning, because GitHub creates a label when
-// somebody first adds it to an issue.
+// checkStateLabelsOnce distinguishes a repository without work from a misspelled prefix of
+// state labels, and finds a state of the hand-over that has no label before a session starts on
+// one of the issues. Once an issue with a state label was read, the prefix is known to be
+// right, and once a handed-over issue was read, its label too: then no request is needed; until
+// then the labels are listed. Another state without a label is only logged as a warning,
+// because GitHub creates a label when somebody first adds it to an issue.
 func (r *repository) checkStateLabelsOnce(ctx context.Context, issues []tracker.Issue) error {
 	r.mu.Lock()
 	seen, handOverSeen := r.stateLabelSeen, r.handOverSeen
@@ -103,7 +102,7 @@ func (r *repository) checkStateLabelPrefix(labels []string) error {
 }
 
 // missingStateLabels returns an error that names each state of the workflow without a label,
-// and reports whether that of the hand-over is one of them.
+// and reports whether the state of the hand-over has none.
 func (r *repository) missingStateLabels(labels []string) (handOver bool, err error) {
 	if r.states.prefix == "" {
 		return false, nil
@@ -142,8 +141,8 @@ func (c Config) missingStates(exist []string) []missingState {
 	return missing
 }
 
-// quotedList returns the names, quoted and separated by commas. It leaves out all
-// after the first 20 and says how many.
+// quotedList returns the names, quoted and separated by commas. It counts the names after the
+// first 20 instead.
 func quotedList(names []string) string {
 	const most = 20
 	if len(names) == 0 {

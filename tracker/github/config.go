@@ -15,7 +15,7 @@ const (
 	defaultStateBranch = "symphony-state"
 )
 
-// Trust says whose issues may be worked on.
+// Trust selects the authors whose issues may be worked on.
 type Trust string
 
 // The settings of tracker.provider.trust.

@@ -53,8 +53,8 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 // issues gives: after a change only what is new in it is read again.
 type talk struct {
 	node     string
-	from     time.Time // what changed before is not in it
-	edited   time.Time // when one of the comments changed last
+	from     time.Time // time from which changes are in it
+	edited   time.Time // last change of a comment
 	total    int       // number of all comments then, older ones included
 	comments []client.PullComment
 }

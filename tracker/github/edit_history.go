@@ -21,8 +21,8 @@ type editHistoryQuery struct {
 	} `graphql:"nodes(ids: $ids)"`
 }
 
-// editHistory is the part of an issue that tells who wrote its text. A field that
-// GitHub does not return is nil, which means unknown.
+// editHistory is the part of an issue with the authors of its text. A field that GitHub does
+// not return is nil, which means unknown.
 type editHistory struct {
 	ID               string
 	Title            string

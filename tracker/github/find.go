@@ -63,7 +63,7 @@ func (r *repository) find(ctx context.Context, name string) (tracker.ID, error) 
 	id := tracker.ID(strconv.Itoa(n))
 	found, err := r.IssuesByID(ctx, []tracker.ID{id})
 	if len(found) == 1 || errors.Is(err, tracker.ErrResponse) {
-		return id, nil // a malformed record is the issue too; reading it says what is wrong
+		return id, nil // a malformed record is the issue too; its next read has the error
 	}
 	if err != nil {
 		return "", err

@@ -48,9 +48,8 @@ func normalStates(names []string) []string {
 	return list
 }
 
-// listFor returns the one list that holds every issue in the wanted states, or ""
-// when no issue can have one of them. A closed issue is always in the state
-// "closed", and no open issue is.
+// listFor returns the one list that holds every issue in the wanted states, or "" when no issue
+// can have any of them. A closed issue is always in the state "closed", and no open issue is.
 func (s stateSource) listFor(wanted map[string]bool) string {
 	closed, open := wanted[stateClosed], wanted[stateOpen]
 	if s.onProject || s.prefix != "" {
@@ -123,7 +122,7 @@ func (s stateSource) rank(name string) int {
 	return len(s.active)
 }
 
-// isActive reports whether a state is an active one of the workflow.
+// isActive reports whether the workflow names a state as active.
 func (s stateSource) isActive(name string) bool {
 	return slices.Contains(s.active, tracker.NormalState(name))
 }

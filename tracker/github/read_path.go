@@ -60,8 +60,8 @@ func parseTarget(path, repo string) (target, error) {
 	return t, nil
 }
 
-// twins are the characters that a server may turn into one of / . \ % ? #, because
-// Unicode calls them compatible.
+// twins are the characters that a server may turn into / . \ % ? or #, because Unicode calls
+// them compatible.
 const twins = "\u2044\u2215\uff0f\u2100\u2101\u2105\u2106" + "\u2024\u2025\u2026\u22ee\ufe19\ufe30\ufe52\uff0e\uff61\u3002" +
 	"\u29f5\ufe68\uff3c" + "\ufe6a\uff05" + "\u2047\u2048\u2049\ufe16\ufe56\uff1f" + "\ufe5f\uff03"
 

@@ -74,10 +74,10 @@ const (
 	strangerFor = time.Hour
 )
 
-// dropStrangers returns the candidates without those that are denied because of an author
+// dropStrangers returns the candidates without the ones that are denied because of an author
 // whom GitHub does not associate with the repository, and gives their issues the reason. It
-// asks for the permissions of such authors; with bounded, for those of a few whom it does
-// not know yet, and the next list asks for those of others.
+// asks for the permissions of such authors. With bounded, it asks about a few whom it does not
+// know yet, and the next list asks about others.
 func (t *trustChecker) dropStrangers(ctx context.Context, candidates []candidate, issues []tracker.Issue, bounded bool) ([]candidate, error) {
 	if t.repo.cfg.Trust == TrustAnyone {
 		return candidates, nil
@@ -118,7 +118,7 @@ func (t *trustChecker) dropStrangers(ctx context.Context, candidates []candidate
 			}
 		}
 		if !isStranger(c) || why == "" {
-			kept = append(kept, c) // whose permission, and whose editors', setDispatchable reads
+			kept = append(kept, c) // setDispatchable reads the permissions of its author and of its editors
 			continue
 		}
 		issues[c.index].WhyNot = mayNotWrite(why) + t.remedy()

@@ -61,7 +61,7 @@ func (r *repository) updateTool() tracker.Tool {
 	}
 }
 
-// labelRule returns the sentence that says which labels are the agent's.
+// labelRule returns the sentence on the labels that the agent may change.
 func (c Config) labelRule() string {
 	on, off := c.labelsOn(), c.labelsOff()
 	switch {

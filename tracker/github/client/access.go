@@ -13,12 +13,12 @@ import (
 // maxPeople bounds the people whose permissions are remembered.
 const maxPeople = 1000
 
-// Access tells which accounts are people with write access to the repository of a
-// client. It asks GitHub about each of them again when an answer is older than its
-// limit. Any number of goroutines may use it.
+// Access finds out which accounts are people with write access to the repository of a client.
+// It asks GitHub about each of them again when an answer is older than its limit. Any number of
+// goroutines may use it.
 type Access struct {
 	client   *Client
-	isMarked func(text string) bool // whether a text ends as the program's and its agent's texts do
+	isMarked func(text string) bool // reports whether a text ends as the texts of the program and its agent do
 	Limit    time.Duration          // the age until which an answer is used
 
 	mu     sync.Mutex
@@ -82,14 +82,14 @@ func (a *Access) Denial(ctx context.Context, who Account) (string, error) {
 	return known.denial, nil
 }
 
-// marked is why a person's comment does not count if it ends like one of the program: it
+// marked is the reason why a person's comment does not count if it ends like the program's: it
 // may have been posted for the agent with the token of that person.
 const marked = "the last line is the mark of what the program and its agent post: write it again without that line"
 
-// Judge returns the comments since a time, with whether they are the program's or its
-// agent's, and why the words of the others do not count. The account of an App is the
-// program's alone; that of a person's token is also the person's, so there the mark
-// decides. A mark never makes a comment count.
+// Judge returns the comments since a time, with whether they are the program's or its agent's,
+// and the reasons why the words of the others do not count. The account of an App belongs to
+// the program alone; the account of a person's token also writes for the person, so there the
+// mark decides. A mark never makes a comment count.
 func (a *Access) Judge(ctx context.Context, comments []PullComment, since time.Time) ([]PullComment, error) {
 	var judged []PullComment
 	for _, c := range comments {

@@ -30,7 +30,7 @@ type AppConfig struct {
 	Names       AppNames           // names of the settings above
 }
 
-// AppNames says how the settings of an App are called in errors.
+// AppNames holds the names of the settings of an App in errors.
 type AppNames struct{ ID, Key, Repo, APIURL string }
 
 // App is a GitHub App that acts on one repository, with tokens that live for an hour.
@@ -70,12 +70,11 @@ func NewApp(cfg AppConfig, base http.RoundTripper) (*App, error) {
 // Bounds of the time that a token has left.
 const (
 	renewBefore = 10 * time.Minute // so that no command of git outlives its token
-	lastResort  = time.Minute      // how long an old token is used if there is no new one
+	lastResort  = time.Minute      // time left until which an old token is used if there is no new one
 )
 
-// Token returns a token for the repository that lives for some minutes at least. The
-// error is [ErrApp] if a person has to change something, and one of a request
-// otherwise.
+// Token returns a token for the repository that lives for some minutes at least. The error is
+// [ErrApp] if a person has to change something, and the error of a request otherwise.
 func (a *App) Token(ctx context.Context) (string, error) {
 	select {
 	case a.turn <- struct{}{}:

@@ -22,7 +22,7 @@ const maxArtifact = 64 << 20
 type Artifact struct {
 	ID      int64
 	Name    string
-	Bytes   int64 // as it is packed
+	Bytes   int64 // size as packed
 	Expired bool  // GitHub no longer has it
 	Made    time.Time
 }

@@ -47,11 +47,11 @@ type outputNode struct {
 	} `graphql:"steps(first: 100)"`
 }
 
-// ReadOutputs reads into failed checks what they say: the summaries and annotations of
-// all, and of jobs the steps that failed and the ends of the logs. A log that cannot be
-// read is not an error: NoLog says why, and a Lack if the token may not read it. Of more
-// than 20 checks the first are read; of more than 10 jobs the first have logs. A check
-// that was read before is left as it is.
+// ReadOutputs reads into failed checks what they say: the summaries and annotations of all, and
+// of jobs the steps that failed and the ends of the logs. A log that cannot be read is not an
+// error: NoLog has the reason, and a Lack is returned if the token may not read it. Of more
+// than 20 checks the first are read; of more than 10 jobs the first have logs. A check that was
+// read before is left as it is.
 func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack, error) {
 	var lacks lackList
 	if err := c.readSummaries(ctx, failed[:min(len(failed), maxOutputs)]); err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/shurcooL/graphql"
 )
 
-// Checks tells how the checks of a commit stand: check runs, of which GitHub Actions
-// makes one for each job, and commit statuses.
+// Checks is the state of the checks of a commit: check runs, of which GitHub Actions makes one
+// for each job, and commit statuses.
 type Checks struct {
 	Failed  []FailedCheck // checks in the order of their names
-	Running int           // that have not ended
+	Running int           // checks that have not ended
 	Lacks   []Lack        // checks that the token may not see are in neither of them
 }
 
@@ -28,8 +28,8 @@ type FailedCheck struct {
 	Bot      string // login of the App or bot that reports it; empty for a job of GitHub Actions, and for a person's commit status
 	URL      string
 	Verdict  string    // failure, timed_out, action_required, startup_failure, or error of a commit status
-	At       time.Time // when it ended
-	Summary  string    // what the App says; of a commit status its description
+	At       time.Time // end of the check
+	Summary  string    // text of the App; description of a commit status
 
 	// What Client.ReadOutputs reads.
 	Steps       []string // names of the steps of a job that failed
@@ -46,14 +46,14 @@ type FailedCheck struct {
 type Annotation struct {
 	Level   string // FAILURE, WARNING or NOTICE
 	Path    string
-	Line    int // the first of those that it is about
+	Line    int // first line that it is about
 	Title   string
 	Message string
 }
 
-// failures are the verdicts of check runs and commit statuses that count as failed. A
-// stale check is not one of them: GitHub gave up waiting for it, so it has no verdict. Nor
-// has a cancelled one: a person stopped it, or another run took its place in the queue.
+// failures are the verdicts of check runs and commit statuses that count as failed. A stale
+// check does not: GitHub gave up waiting for it, so it has no verdict. Nor does a cancelled
+// one: a person stopped it, or another run took its place in the queue.
 var failures = []string{"FAILURE", "TIMED_OUT", "ACTION_REQUIRED", "STARTUP_FAILURE", "ERROR"}
 
 // maxCheckPages bounds the pages of 100 checks that are read of a commit.
@@ -217,8 +217,8 @@ func latestChecks(all []*checkNode) []*checkNode {
 	return latest
 }
 
-// after reports whether a check run is newer than another one of its name. One that has
-// not begun is newer than those that have.
+// after reports whether a check run is newer than another one of its name. A run that has not
+// begun is newer than a run that has.
 func (n *runNode) after(other *runNode) bool {
 	if n.StartedAt == nil || other.StartedAt == nil {
 		return n.StartedAt == nil

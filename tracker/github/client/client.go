@@ -1,5 +1,5 @@
-// Package client makes the program's requests to GitHub: those of the tracker, of
-// the state branch, and about workflow runs.
+// Package client makes the program's requests to GitHub: the requests of the tracker and of
+// the state branch, and requests about workflow runs.
 //
 // A [Client] is about one repository. A request to the REST API is one method with
 // the permission that it needs, its path, and the type of its answer, most of them
@@ -8,11 +8,11 @@
 // limits) is package transport's. address.go relates the addresses of servers, of their
 // APIs and of repositories.
 //
-// Every failure is a [transport.Error] that says what GitHub answered, and, in the words
-// of the settings, what a person can do about it: which permission is missing, in the
-// syntax of a workflow, or which setting names the wrong repository (status.go). The
-// users of the package map its kind to their own categories. Where a token may read a
-// part alone, the answer has a [Lack] for each of the others.
+// Every failure is a [transport.Error] with GitHub's answer and, in the words of the
+// settings, the remedy: the permission that is missing, in the syntax of a workflow, or the
+// setting that names the wrong repository (status.go). The users of the package map its kind
+// to their own categories. Where a token may read a part alone, the answer has a [Lack] for
+// each of the others.
 //
 // Of go-github this package uses only the types. Its client refuses requests by its own
 // record of the rate limits, follows redirects, drops the cause of a context, and treats
@@ -52,12 +52,12 @@ type Config struct {
 	// Tokens returns the token of a request in place of Token, as [App.Token] does; nil
 	// if there is a Token.
 	Tokens func(context.Context) (string, error)
-	// Content is the pace of what creates content, which the clients of an account have in
-	// common; nil for one of its own.
+	// Content is the pace of posts and other new content, which the clients of an account have
+	// in common; nil for a pace of this client alone.
 	Content *transport.Pace
 }
 
-// Names says how the settings are called in errors. An empty one is that of the
+// Names holds the names of the settings in errors. For an empty one the errors name the
 // environment variable of GitHub Actions.
 type Names struct{ Repo, APIURL, Token string }
 

@@ -65,12 +65,12 @@ const (
 type backReader struct {
 	*Client
 	node  string    // id in GraphQL of what the conversation is on
-	since time.Time // what changed before is not of interest
+	since time.Time // time from which changes are of interest
 	read  int       // further pages of all lists
 }
 
-// next reports whether one more page of a list may be read; otherwise extent says how
-// much there is without it.
+// next reports whether one more page of a list may be read; otherwise extent describes the part
+// of the list that was read.
 func (r *backReader) next(pages int) (extent Extent, ok bool) {
 	switch {
 	case pages == maxBack, r.read == maxBackOfAll:
@@ -116,7 +116,7 @@ type commentList = pageBack[changedComment]
 
 type changedComment struct {
 	commentNode
-	UpdatedAt time.Time // not earlier than the time of the comment; also when it is hidden
+	UpdatedAt time.Time // not earlier than the comment itself; changes also when it is hidden
 }
 
 // comments reads the comments on an issue or a pull request; page is the last part of

@@ -42,8 +42,7 @@ func (c *Client) Ref(ctx context.Context, name string) (string, error) {
 	return c.object(ref.GetObject().GetSHA(), err)
 }
 
-// CreateRef makes a ref. GitHub refuses if there is one of that name. It is sent
-// once.
+// CreateRef makes a ref. GitHub refuses if the name exists. The request is sent once.
 func (c *Client) CreateRef(ctx context.Context, name, sha string) error {
 	_, err := call[github.Reference](ctx, c, Request{
 		Method: http.MethodPost, Path: c.Path("/git/refs"), Permission: WriteContents, Body: map[string]string{"ref": name, "sha": sha},
@@ -92,7 +91,7 @@ func (c *Client) CreateCommit(ctx context.Context, message, tree string, parents
 // SignedCommit is a commit that GitHub was to sign.
 type SignedCommit struct {
 	SHA    string
-	Signed bool   // whether it is
+	Signed bool   // GitHub has signed it
 	Reason string // GitHub's word for it, such as "unsigned"
 }
 

@@ -11,14 +11,14 @@ import (
 	"github.com/symphony-runner/symphony/internal/transport"
 )
 
-// IssueStatus tells how far the conversation on an issue is.
+// IssueStatus is the state of the conversation on an issue.
 type IssueStatus struct {
 	Node    string    // id in GraphQL
-	Updated time.Time // when GitHub says that the issue changed last
-	Edited  time.Time // when one of its comments changed last; zero for none
+	Updated time.Time // last change of the issue, as GitHub reports it
+	Edited  time.Time // last change of a comment; zero for none
 	Total   int       // number of its comments
-	// Latest holds the comments that changed last, in that order, and LatestSince when the
-	// first of these did; it is zero if there are no others.
+	// Latest holds the comments that changed last, in that order, and LatestSince the time of
+	// the first of these changes; it is zero if there are no others.
 	Latest      []PullComment
 	LatestSince time.Time
 }

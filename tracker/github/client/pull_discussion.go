@@ -18,9 +18,9 @@ type PullDiscussion struct {
 	// discussion has no lists.
 	Extent Extent
 
-	// What [Client.UpdateDiscussion] begins with.
+	// The values with which [Client.UpdateDiscussion] begins.
 	node   string    // GraphQL id of the pull request
-	since  time.Time // that was asked for
+	since  time.Time // time that the caller asked for
 	edited time.Time // [PullStatus].Edited
 	totals [3]int    // numbers of comments, reviews and threads, older ones included
 }
@@ -32,9 +32,9 @@ type PullComment struct {
 	Ours   bool    // the account of the token wrote it
 	Text   string
 	URL    string
-	At     time.Time // when it was published or last edited
+	At     time.Time // time when it was published or last edited
 	Edited bool
-	Editor Account // who edited it last; zero for a deleted one, and where nobody did
+	Editor Account // last editor; zero for a deleted account, and where nobody edited it
 	// Own and Distrust are what [Access.Judge] found: whether the program or its agent wrote
 	// it, and otherwise why the word of the author does not count; empty for a person with
 	// write access.

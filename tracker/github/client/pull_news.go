@@ -65,7 +65,7 @@ func (c *Client) extendDiscussion(ctx context.Context, last PullDiscussion, s Pu
 	return d, added == d.totals && d.has(s.Lines, last.edited), nil
 }
 
-// newest returns the time when one of the comments and reviews was published or edited last.
+// newest returns the time of the last publication or edit of a comment or review.
 func (d PullDiscussion) newest() time.Time {
 	newest := d.since
 	for _, at := range d.times() {
@@ -101,8 +101,8 @@ func (d PullDiscussion) has(lines []ChangedLine, from time.Time) bool {
 	})
 }
 
-// Merge returns comments with those that were read later: each replaces the one of its id,
-// or is added unless it is from before since. added is how many are.
+// Merge returns comments with later ones: each replaces the comment of its id, or is added
+// unless it is from before since. added is the number of the added ones.
 func Merge[T interface{ comment() PullComment }](list, later []T, since time.Time) (merged []T, added int) {
 	merged = slices.Clone(list)
 	at := make(map[string]int, len(list))

@@ -20,10 +20,10 @@ type (
 	NewPullRequest = github.NewPullRequest
 )
 
-// PullRequests reads the pull requests of a branch of the repository in any state, the
-// newest first, at most 100. A server that does not know how to look for a branch, and
-// answers with those of other branches and forks, gives no others: neither one of a fork
-// that is gone, whose repository is null.
+// PullRequests reads the pull requests of a branch of the repository in any state, the newest
+// first, at most 100. If a server does not know how to look for a branch, and answers with pull
+// requests of other branches and forks, they are dropped, also a pull request of a deleted
+// fork, whose repository is null.
 func (c *Client) PullRequests(ctx context.Context, branch string) ([]*PullRequest, error) {
 	owner, _, _ := strings.Cut(c.repo, "/")
 	head := url.QueryEscape(owner + ":" + branch)
@@ -119,7 +119,7 @@ func (c *Client) RequestReviewers(ctx context.Context, number int, names []strin
 	return err
 }
 
-// Says reports whether GitHub refused a request with words that contain one of these.
+// Says reports whether GitHub refused a request with words that contain any of these.
 func Says(err error, words ...string) bool {
 	text := ""
 	if e, ok := asRefused(err); ok {

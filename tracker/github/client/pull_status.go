@@ -24,19 +24,19 @@ type PullStatus struct {
 	HeadRef   string    // name of the branch, which need not exist any more
 	Fork      bool      // the branch is in another repository
 	Base      string    // name of the branch that it is for
-	Draft     bool      // not ready for review
+	Draft     bool      // it is not ready for review
 	Drafted   string    // who made it a draft after it was opened; empty if nobody did, and for a deleted account
-	Updated   time.Time // when GitHub says that it changed last
+	Updated   time.Time // last change, as GitHub reports it
 	Mergeable string    // MERGEABLE, CONFLICTING, or UNKNOWN as long as GitHub has not tried it
 	Checks    string    // sum of the checks of Head: SUCCESS, FAILURE, ERROR, PENDING or EXPECTED; empty for none, and if they cannot be read
 	// Failed is the number of checks of Head that failed. Checks stays the same when one more
 	// fails, or when one is cancelled first and fails when it runs again.
 	Failed int
 
-	// What moves when somebody says something, whether Updated does or not.
+	// The values that change when somebody says something, whether Updated does or not.
 	Comments, Reviews, Threads int
-	// Edited is when a comment, a comment of a review, or one of the newest 100 reviews
-	// changed last.
+	// Edited is the last change of a comment, of a comment of a review, or of one of the newest
+	// 100 reviews.
 	Edited time.Time
 	// Lines are its comments of reviews among the 100 in the repository that changed last,
 	// the newest first.

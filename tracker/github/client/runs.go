@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-github/v62/github"
 )
 
-// Job identifies a job of a workflow run, and says how it is asked about.
+// Job identifies a job of a workflow run, with what is needed to ask about it.
 type Job struct {
 	Run     string // the id
 	Attempt int
@@ -36,8 +36,8 @@ type JobState int
 const (
 	JobRuns       JobState = iota + 1 // it runs or waits, or it is not certain that it has ended
 	JobEnded                          // it has ended or was deleted
-	JobNeverBegan                     // it has ended, and no runner took it; only of shards
-	JobNotNamed                       // not known: jobs of its attempt ran, but none of them has the title of a shard
+	JobNeverBegan                     // it has ended, and no runner took it; shards alone have this state
+	JobNotNamed                       // unknown: jobs of its attempt ran, but none of them has the title of a shard
 )
 
 // JobStatus represents what GitHub knows about a job.
@@ -67,10 +67,9 @@ type Runs struct {
 // NewRuns returns a Runs for the repository of a client.
 func NewRuns(c *Client) *Runs { return &Runs{client: c, ended: map[Job]JobStatus{}} }
 
-// Statuses reports for each job how far it has come. It leaves out the jobs of which that is
-// not known: the run is not one of GitHub, GitHub cannot be asked, or answers with an
-// unknown status. It asks about each attempt once, and about its jobs while it runs or if
-// it had shards.
+// Statuses returns the state of each job. It leaves out the jobs whose state is unknown: GitHub
+// does not have the run, cannot be asked, or answers with an unknown status. It asks about each
+// attempt once, and about its jobs while it runs or if it had shards.
 func (r *Runs) Statuses(ctx context.Context, jobs []Job) map[Job]JobStatus {
 	statuses := make(map[Job]JobStatus, len(jobs))
 	var asked []attempt // attempts in the order of their jobs
@@ -149,8 +148,8 @@ func (r *Runs) isDeleted(ctx context.Context, run int64) bool {
 	return err == nil && list.TotalCount != nil
 }
 
-// jobsOfEnded reports how far the jobs of an attempt that has ended have come. It leaves out
-// shards if the list of jobs cannot be read.
+// jobsOfEnded returns the states of the jobs of an attempt that has ended. It leaves out shards
+// if the list of jobs cannot be read.
 func (r *Runs) jobsOfEnded(ctx context.Context, a attempt, jobs []Job) map[Job]JobStatus {
 	answer := sameState(jobs, JobEnded)
 	if !slices.ContainsFunc(jobs, isShard) {
@@ -169,8 +168,8 @@ func (r *Runs) jobsOfEnded(ctx context.Context, a attempt, jobs []Job) map[Job]J
 	return answer
 }
 
-// jobsOfRunning reports how far the jobs of an attempt that continues have come. In doubt, a
-// job runs.
+// jobsOfRunning returns the states of the jobs of an attempt that continues. In doubt, a job
+// runs.
 func (r *Runs) jobsOfRunning(ctx context.Context, a attempt, jobs []Job) map[Job]JobStatus {
 	answer := sameState(jobs, JobRuns)
 	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.Key != "" || j.Collects }) {

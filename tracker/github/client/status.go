@@ -24,8 +24,8 @@ const (
 	WriteContents Permission = "contents: write"
 	ReadActions   Permission = "actions: read"
 	ReadMetadata  Permission = "metadata: read"  // every token that can see the repository has it
-	ReadProjects  Permission = "projects: read"  // not of the token of a job
-	WriteProjects Permission = "projects: write" // not of the token of a job
+	ReadProjects  Permission = "projects: read"  // the token of a job cannot have it
+	WriteProjects Permission = "projects: write" // the token of a job cannot have it
 
 	ReadPullRequests  Permission = "pull-requests: read"
 	WritePullRequests Permission = "pull-requests: write"
@@ -70,7 +70,7 @@ type message struct {
 	Errors []messageDetail `json:"errors"`
 }
 
-// messageDetail is one of several reasons: a text, or an object with a code.
+// messageDetail is a reason among several: a text, or an object with a code.
 type messageDetail struct {
 	Text, Field, Code string
 }
@@ -110,7 +110,7 @@ func (c *Client) explain(err error, p Permission) error {
 	switch e.Kind {
 	case transport.NotSent:
 		if e.Err != nil {
-			break // there is no token, and the cause says why
+			break // there is no token, and the cause is the reason
 		}
 		e.Remedy = "the token is sent to that host alone: check " + c.names.APIURL
 	case transport.Unreadable:
@@ -158,7 +158,7 @@ func (c *Client) remedy(a transport.Answer, p Permission) string {
 	return "see GitHub's documentation of this status"
 }
 
-// HasStatus reports whether GitHub refused a request with one of these statuses.
+// HasStatus reports whether GitHub refused a request with any of these statuses.
 func HasStatus(err error, statuses ...int) bool { return slices.Contains(statuses, Status(err)) }
 
 // Status returns the status with which GitHub refused a request, 0 if it did not.

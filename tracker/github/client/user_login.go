@@ -29,7 +29,7 @@ func (l UserLogin) Token(host string) (token, from string) {
 // Variables returns the environment variables whose tokens are for a host of GitHub, as gh has
 // them: GH_TOKEN is for GitHub's own hosts, and GH_ENTERPRISE_TOKEN for a server that the user,
 // and not WORKFLOW.md alone, has named. GITHUB_TOKEN is the token of the job, so it is for the
-// server of the job where there is one. No other host may get one of them.
+// server of the job where there is one. No other host may get any of them.
 func (l UserLogin) Variables(host string) (names []string) {
 	own := HostOf(l.Server)
 	switch {
