@@ -8,18 +8,18 @@ import (
 // Comment is what one account said in the conversation on an issue or a pull request.
 type Comment struct {
 	ID     string // stable and unique in its conversation; opaque
-	Author string // what people call the account; empty for a deleted one
+	Author string // name of the account for people; empty for a deleted one
 	// Own says that the program or its agent wrote it. This does not follow from the
 	// account: if the credential is a person's, that person writes comments with the same
 	// account.
 	Own bool
 	Bot bool // the account is not a person
-	// Distrust is why the word of the author does not count, in a few words; empty for a
-	// person who may write what the tracker holds.
+	// Distrust is the reason why the word of the author does not count, in a few words; empty
+	// for a person who may write what the tracker holds.
 	Distrust string
-	Text     string // as written
+	Text     string // the text as written
 	URL      string
-	At       time.Time // when it was published or last edited
+	At       time.Time // time when it was published or last edited
 }
 
 // Comments holds the comments of one conversation, oldest first.
@@ -67,7 +67,7 @@ func WithFeedback(ctx context.Context) context.Context {
 	return context.WithValue(ctx, feedbackKey{}, true)
 }
 
-// ForFeedback reports whether a context is one of [WithFeedback].
+// ForFeedback reports whether a context comes from [WithFeedback].
 func ForFeedback(ctx context.Context) bool {
 	is, _ := ctx.Value(feedbackKey{}).(bool)
 	return is

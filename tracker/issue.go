@@ -17,7 +17,7 @@ type ID string
 // field is the specification's null.
 type Issue struct {
 	ID          ID
-	Identifier  string // what people call it, e.g. ABC-123
+	Identifier  string // name for people, e.g. ABC-123
 	Title       string
 	Description string
 	Priority    *int // 1 is the most urgent; nil when unknown or not an integer

@@ -45,7 +45,7 @@ type Config interface {
 type Setting struct {
 	Name     string
 	Meaning  string   // one line
-	Want     string   // what a value must be, such as owner/name; errors say "must be" or "write" before it
+	Want     string   // form of a value, such as owner/name; errors say "must be" or "write" before it
 	Defaults []any    // used when nothing is written: the first that has a value; text may be $NAME
 	Required bool     // nothing works without a value
 	Missing  error    // the category of a required setting without a value; nil is ErrInvalidConfig
@@ -59,15 +59,15 @@ type Setting struct {
 	// Schema says the same as Want to editors, as a JSON schema that refuses only what
 	// Decode does; nil is any text.
 	Schema map[string]any
-	// Decode keeps a value, or reports that it is not what Want says.
+	// Decode keeps a value, or reports false if it does not have the form Want.
 	Decode func(value any) (ok bool)
 }
 
-// States says which states the issues of a tracker can have.
+// States lists the states that the issues of a tracker can have.
 type States struct {
 	Active, Terminal []string // the defaults; nil when a workflow has to list them
 	Only             []string // every state that there is; nil when people define them
-	Reason           string   // why there is no default, or no state besides Only
+	Reason           string   // reason why there is no default, or no state besides Only
 }
 
 // DefaultStates returns the default states of a tracker in which people define the
@@ -83,7 +83,7 @@ func DefaultStates() States {
 type Options struct {
 	ActiveStates, TerminalStates []string        // states that the workflow names
 	RequiredLabels               []string        // every candidate must carry them; in normal form, and no issue carries a blank one
-	Poll                         time.Duration   // between two reads
+	Poll                         time.Duration   // time between two reads
 	StateBranch                  string          // the branch that holds the program's own state; empty for the usual one
 	BranchPrefix                 string          // beginning of the branch of an issue, before its identifier; empty for symphony/
 	HandOver                     string          // the state that the host gives an issue whose work is published; empty for none
@@ -97,7 +97,7 @@ type Options struct {
 type Problem struct {
 	Setting  string // its name
 	Missing  bool   // it is required and has no value
-	Reason   string // what is wrong, and how to fix it
+	Reason   string // fault and remedy
 	Category error  // [ErrInvalidConfig], or a narrower one
 }
 
@@ -164,7 +164,7 @@ func DecodeText(to *string, checks ...func(string) bool) func(any) bool {
 	}
 }
 
-// DecodeChoice returns a [Setting.Decode] that keeps one of the allowed values.
+// DecodeChoice returns a [Setting.Decode] that keeps an allowed value.
 func DecodeChoice[T ~string](to *T, allowed ...T) func(any) bool {
 	return func(value any) bool {
 		text, ok := value.(string)

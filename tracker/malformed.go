@@ -11,8 +11,8 @@ import (
 // Malformed describes a record of the tracker that is not a valid issue.
 type Malformed struct {
 	ID         ID     // empty when the record does not say
-	Identifier string // what people call it; may be empty
-	Reason     string // one line: what is wrong with it, and what to do
+	Identifier string // name for people; may be empty
+	Reason     string // one line: fault and remedy
 }
 
 // Name returns the name of the record: its identifier, or else its id.

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Reader answers the only two questions of the orchestrator (SPEC §11.1). Both
-// answers are complete, or fail with an error of one of the categories of this
-// package. Both return at once, without a request, for an empty argument.
+// Reader answers the only two questions of the orchestrator (SPEC §11.1). Both answers are
+// complete, or fail with an error in a category of this package. Both return at once, without a
+// request, for an empty argument.
 type Reader interface {
 	// IssuesByState returns the issues of the configured scope in any of the states,
 	// in the tracker's order. It leaves out malformed records and reports them to the
@@ -29,11 +29,11 @@ type Reader interface {
 // Adapter is a connected tracker: how to read it, and what the agent may do with it.
 type Adapter struct {
 	Reader
-	Writer Writer // what the program itself changes
+	Writer Writer // makes the changes of the program itself
 	// Conversation reads what people say about issues; nil where the adapter cannot.
 	Conversation Conversation
 	Tools        []Tool   // run on the host with the adapter's credential
-	Warnings     []string // what its settings weaken, one sentence each, for every report
+	Warnings     []string // weaknesses of its settings, one sentence each, for every report
 	// Find returns the id of the issue that a person means by a name, in whatever state the
 	// issue is, and "" when no visible issue has the name. It understands what
 	// [Config.Identifier] does, ids, and what only the tracker knows, such as the pull
@@ -57,9 +57,9 @@ type Tool struct {
 	Call func(ctx context.Context, issue Issue, arguments json.RawMessage) ToolResult
 }
 
-// DecodeArguments decodes the arguments of a call into v, strictly: unknown members
-// and a second value are errors. Numbers become [json.Number] where v leaves their type
-// open. The error ends with advice, which says what to give.
+// DecodeArguments decodes the arguments of a call into v, strictly: unknown members and a
+// second value are errors. Numbers become [json.Number] where v leaves their type open. The
+// error ends with advice on what to give.
 func DecodeArguments(arguments json.RawMessage, v any, advice string) error {
 	decoder := json.NewDecoder(bytes.NewReader(arguments))
 	decoder.DisallowUnknownFields()

@@ -14,17 +14,15 @@ import (
 // Writer changes issues for the program itself: it hands an issue over after a
 // delivery. What the agent changes goes through a [Tool] instead.
 //
-// Each method first reads the issue, and writes only what differs: a call that is
-// repeated succeeds without a change. An issue that the [Reader] would not return is
-// [ErrNotVisible]. The other errors are of the categories of this package too; a
-// [RateLimitError] says how long to wait, which is left to the caller. A method
-// returns when ctx is done.
+// Each method first reads the issue, and writes only what differs: a call that is repeated
+// succeeds without a change. An issue that the [Reader] would not return is [ErrNotVisible].
+// The other errors are of the categories of this package too; a [RateLimitError] has the time
+// to wait, which is left to the caller. A method returns when ctx is done.
 type Writer interface {
-	// Comment sets the text of the program's comment with this key on the issue. It edits
-	// the comment that was posted with the key before, wherever in the conversation that
-	// is, and posts one if there is none. [PrepareComment] says what key and text must
-	// be. The text is posted as it is: the caller has removed secrets, mentions and
-	// whatever else must not be published.
+	// Comment sets the text of the program's comment with this key on the issue. It edits the
+	// comment that was posted with the key before, wherever in the conversation that is, and
+	// posts one if there is none. [PrepareComment] limits key and text. The text is posted as
+	// it is: the caller has removed secrets, mentions and whatever else must not be published.
 	//
 	// Nothing posts a comment a second time within a call. An answer that was lost is
 	// [ErrInDoubt]; the next call with the key finds what was posted. Two calls for one
@@ -104,7 +102,7 @@ func MarkedKey(comment string) string {
 // IsMarked reports whether a comment ends with a [CommentMarker].
 func IsMarked(comment string) bool { return MarkedKey(comment) != "" }
 
-// Finishes reports whether a state is a terminal one of the workflow.
+// Finishes reports whether a state is terminal in the workflow.
 func (o Options) Finishes(state string) bool {
 	state = NormalState(state)
 	return slices.ContainsFunc(o.TerminalStates, func(t string) bool { return NormalState(t) == state })
@@ -113,9 +111,9 @@ func (o Options) Finishes(state string) bool {
 // maxName is the greatest length of the name of a state or label, in runes.
 const maxName = 100
 
-// CheckName returns an [ErrInvalidConfig] unless a name can be a state or label;
-// what says which of the two: one line of at most 100 characters, in which outer space
-// does not count.
+// CheckName returns an [ErrInvalidConfig] unless a name can be a state or label: one line of at
+// most 100 characters, in which outer space does not count. what is the word for it, state or
+// label.
 func CheckName(what, name string) error {
 	if name = strings.TrimSpace(name); name == "" || utf8.RuneCountInString(name) > maxName || strings.ContainsFunc(name, isLineBreakOrControl) {
 		return fmt.Errorf("%w: the %s %.200q is not one line of 1 to %d characters: correct it in WORKFLOW.md", ErrInvalidConfig, what, name, maxName)
@@ -123,8 +121,8 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// UnknownNameError returns the [ErrInvalidConfig] about a state or label that does not
-// exist. what says which of the two it is.
+// UnknownNameError returns the [ErrInvalidConfig] about a state or label that does not exist.
+// what is the word for it, state or label.
 func UnknownNameError(what, name string, exist []string) error {
 	const most = 20
 	names := make([]string, 0, most)

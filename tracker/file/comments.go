@@ -45,12 +45,12 @@ var markerLine = sync.OnceValue(func() *regexp.Regexp {
 
 // comment is a comment in the body of a document, which it does not copy.
 type comment struct {
-	heading    int // where its heading starts in the body
+	heading    int // start of its heading in the body
 	start, end int // its text, with the space around it
 	time       string
-	timeAt     int // where the time starts, or has to be written
+	timeAt     int // start of the time, or the place where it has to be written
 	author     string
-	unnamed    bool // it has no heading: heading, start and timeAt are where its text starts
+	unnamed    bool // it has no heading: heading, start and timeAt are the start of its text
 }
 
 // comments returns the comments of the body in their order.

@@ -86,7 +86,7 @@ type change struct {
 	remove  bool   // the label
 
 	at       time.Time
-	modified time.Time // when somebody changed the file last
+	modified time.Time // last change of the file by somebody
 }
 
 // empty reports whether nothing is changed.

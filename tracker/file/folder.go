@@ -25,7 +25,7 @@ type folder struct {
 	mu            sync.Mutex
 }
 
-// IssuesByState returns the issues in one of the states; see [tracker.Reader].
+// IssuesByState returns the issues in any of the states; see [tracker.Reader].
 func (f *folder) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {
 	if len(states) == 0 {
 		return nil, nil

@@ -28,8 +28,8 @@ type frontMatter struct {
 	URL        yaml.Node
 }
 
-// parse returns the issue of a file (SPEC §4.1.1, §11.3). Its error says why the
-// file is malformed and what to do. The blockers have no state yet.
+// parse returns the issue of a file (SPEC §4.1.1, §11.3). Its error has the fault of a
+// malformed file and the remedy. The blockers have no state yet.
 func parse(id string, content []byte, modified time.Time) (tracker.Issue, error) {
 	if len(content) > maxSize {
 		return tracker.Issue{}, fmt.Errorf("it is larger than %d bytes: shorten it", maxSize)

@@ -114,8 +114,8 @@ func (c Config) checkStates(exist []string) error {
 	return errors.Join(problems...)
 }
 
-// unusedTerminalStates returns the terminal states that somebody listed and the project
-// does not have. Those of the usual list are not among them.
+// unusedTerminalStates returns the terminal states that somebody listed and the project does
+// not have. It leaves out the usual terminal states.
 func (c Config) unusedTerminalStates(exist []string) []string {
 	known := slices.Concat(exist, tracker.DefaultStates().Terminal)
 	return slices.DeleteFunc(slices.Clone(c.TerminalStates), func(state string) bool {

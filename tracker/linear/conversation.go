@@ -86,7 +86,7 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 		if _, err := answer.Issues.nextCursor(); err != nil {
 			return nil, fmt.Errorf("%s: %w", op, err)
 		}
-		for _, n := range rand.Perm(len(answer.Issues.Nodes)) { // what waits is not always the same
+		for _, n := range rand.Perm(len(answer.Issues.Nodes)) { // a random order, so that not the same issues always wait
 			issue := answer.Issues.Nodes[n]
 			id := tracker.ID(issue.ID)
 			if _, asked := since[id]; issue.Trashed || !asked {
@@ -188,10 +188,9 @@ func (n commentNode) comment() tracker.Comment {
 	default:
 		c.Author = n.User.DisplayName
 	}
-	// A person may give the program their own key, and then writes with the same account:
-	// only the id tells who wrote. A comment with such an id and the account of another
-	// person was posted with a key of that person, by this program in the past or by
-	// another one.
+	// A person may give the program their own key, and then writes with the same account: only
+	// the id tells the author. A comment with such an id and the account of another person was
+	// posted with a key of that person, by this program in the past or by another one.
 	switch ours, posted := n.User != nil && n.User.IsMe, isOurComment(n.ID); {
 	case ours && (n.User.App || posted), posted && c.Bot:
 		c.Own, c.Distrust = true, ""

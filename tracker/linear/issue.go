@@ -15,9 +15,9 @@ import (
 // blocksRelation is the type of a relation whose first issue blocks the second one.
 const blocksRelation = "blocks"
 
-// toIssue returns the normalized issue (SPEC §11.3) with all its labels and blockers. It
-// reads those that are not on the first page. malformed says what is wrong with a record
-// that is not a valid issue, and is "" otherwise.
+// toIssue returns the normalized issue (SPEC §11.3) with all its labels and blockers. It reads
+// the labels and blockers that are not on the first page. malformed is the fault of a record
+// that is not a valid issue, and "" otherwise.
 func (r *reader) toIssue(ctx context.Context, node issueNode) (issue tracker.Issue, malformed string, err error) {
 	// The first pages of labels and blockers are part of the record.
 	if _, err := node.Labels.nextCursor(); err != nil {

@@ -101,16 +101,16 @@ func (e envelope) message() string {
 	return ""
 }
 
-// refusal is why an answer of status 200 is not a result. It leaves a RoundTripper, so
-// the GraphQL client, which keeps neither status nor headers nor codes, passes it on.
+// refusal is the reason why an answer of status 200 is not a result. It leaves a RoundTripper,
+// so the GraphQL client, which keeps neither status nor headers nor codes, passes it on.
 type refusal struct {
 	error         // category and reason
-	answer []byte // where it is one of GraphQL with errors
+	answer []byte // the answer, if it is a GraphQL answer with errors
 }
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// result returns the data of an answer, or why the answer is not a result: a result has
+// result returns the data of an answer, or an error if the answer is not a result: a result has
 // data and no errors.
 func result(t *transport.Transport, a transport.Answer) (json.RawMessage, error) {
 	var err error

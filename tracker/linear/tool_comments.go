@@ -97,7 +97,7 @@ func (m *commentMarker) checkDirectives(list ast.DirectiveList) {
 	}
 }
 
-// checkValue refuses a value that has one of the [commentInputs].
+// checkValue refuses a value that has any of the [commentInputs].
 func (m *commentMarker) checkValue(v *ast.Value) {
 	if v == nil {
 		return
