@@ -20,10 +20,10 @@ type Entry struct {
 type Change struct {
 	Path     string
 	Old, New Entry
-	Binary   bool   // whether the new content has a NUL byte
+	Binary   bool   // the new content has a NUL byte
 	Target   string // target of the new link; empty for another entry
-	LFS      bool   // whether the old content is a pointer of Git LFS and the new content is not
-	Object   Object // that the new content stands for, if it is a pointer that the base does not have
+	LFS      bool   // the old content is a pointer of Git LFS and the new content is not
+	Object   Object // object of the new content, if it is a pointer that the base does not have
 }
 
 // Object is an object of Git LFS that a change needs. The zero value stands for no
@@ -31,7 +31,7 @@ type Change struct {
 type Object struct {
 	ID    string
 	Size  int64 // bytes
-	Taken bool  // whether it was taken with the work
+	Taken bool  // it was taken with the work
 }
 
 // Work describes what an agent wants to deliver.
@@ -39,8 +39,8 @@ type Work struct {
 	Changes []Change
 	Commits int    // made by the agent
 	Links   []Link // links of the base
-	// Twins holds pairs of names, as paths, that stand in one folder of the new tree and
-	// have the same fold, if one of them is new.
+	// CaseCollisions holds pairs of names, as paths, that stand in one folder of the new tree
+	// and have the same fold, if at least one of them is new.
 	CaseCollisions [][2]string
 }
 
@@ -61,9 +61,9 @@ type Verdict struct {
 
 // Refusal is one reason why a delivery is refused.
 type Refusal struct {
-	Path   string // as the agent wrote it; empty when the reason is about the whole
+	Path   string // path as the agent wrote it; empty when the reason is about the whole
 	Reason string
-	Secret bool // whether the reason is a secret of the run, or what looks like one
+	Secret bool // the reason is a secret of the run, or a text that looks like one
 }
 
 // Error returns the reason with the path, quoted when it is unusual.
@@ -176,7 +176,7 @@ func (s Settings) changeProblem(c Change) string {
 		// A path with an unusual name may be removed.
 		return s.removalProblem(c)
 	}
-	if problem := nameProblem(c.Path); problem != "" && c.Old == (Entry{}) { // what is there already stays possible
+	if problem := nameProblem(c.Path); problem != "" && c.Old == (Entry{}) { // a file with such a name may stay if it is there
 		return problem + "; rename it"
 	}
 	switch c.New.Mode {

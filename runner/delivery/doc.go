@@ -1,4 +1,4 @@
-// Package delivery decides what of an agent's work may leave the machine.
+// Package delivery decides which part of an agent's work may leave the machine.
 //
 // # Story
 //

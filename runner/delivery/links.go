@@ -27,7 +27,7 @@ func (w Work) leads() (leads []lead) {
 	for _, link := range w.Links {
 		add(link.Path, link.Target)
 	}
-	for _, c := range w.Changes { // a new link can be one of a chain
+	for _, c := range w.Changes { // a new link can be a part of a chain
 		if c.Target != "" {
 			add(c.Path, c.Target)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Protection tells what happens to a delivery that changes a protected path.
+// Protection is the policy for a delivery that changes a protected path.
 type Protection string
 
 // The protections, from the weakest to the strongest. Any other word refuses.
@@ -52,8 +52,8 @@ type Settings struct {
 	// Issues holds the paths of the tracker's own folder of issues in the repository: what
 	// is merged there is an issue or a comment. They are refused as the paths of Workflow are.
 	Issues []string
-	// Tokens tells what happens to a text that looks like a credential. A secret of the
-	// run itself always refuses.
+	// Tokens is the policy for a text that looks like a credential. A secret of the run itself
+	// always refuses.
 	Tokens Protection
 }
 
@@ -65,7 +65,7 @@ func Defaults() Settings {
 // Protections returns the four words, the strongest first.
 func Protections() []Protection { return []Protection{Refuse, Review, Draft, Allow} }
 
-// Validate returns an error unless p is one of the four words.
+// Validate returns an error unless p is a known protection.
 func (p Protection) Validate() error {
 	if !slices.Contains(Protections(), p) {
 		return fmt.Errorf("%.60q is not a policy; write refuse, review, draft or allow", string(p))
@@ -88,7 +88,7 @@ func ValidatePattern(pattern string) error {
 	return nil
 }
 
-// Match reports whether one of the patterns matches a path, without regard to case.
+// Match reports whether any of the patterns matches a path, without regard to case.
 func Match(patterns []string, path string) bool {
 	folded := fold(path)
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, folded) })

@@ -16,7 +16,7 @@ import (
 type Mark struct {
 	Path string
 	Line int    // 0 for the whole file
-	What string // what is not seen there, with its article or as a plural
+	What string // the hidden thing, with its article or as a plural
 }
 
 // maxMarks bounds the marks of a work. One place in a file leads a person to the others.

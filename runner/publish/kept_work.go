@@ -60,7 +60,7 @@ var keepCommands = sync.OnceValue(func() *regexp.Regexp {
 
 // KeptBranch returns the branch that commands of [Keep] make. It reports false for commands
 // that are not of that form, that name no branch or two, or whose branch is not safe in a
-// shell. People copy the commands, so those of another process are shown to them only for
+// shell. People copy the commands, so commands from another process are shown to them only for
 // the branch of their issue.
 func KeptBranch(commands []string) (branch git.Branch, ok bool) {
 	for _, c := range commands {

@@ -15,8 +15,8 @@ func newObject(in *git.Incoming, c git.Change, text []byte) delivery.Object {
 	return delivery.Object{ID: pointer.OID, Size: pointer.Size, Taken: in.Has(pointer)}
 }
 
-// scanned returns the old and the new content of a change as they are scanned for secrets:
-// of a file in Git LFS that was taken with the work, those of the objects.
+// scanned returns the old and the new content of a change as they are scanned for secrets: the
+// contents of the objects for a file in Git LFS that was taken with the work.
 func (p *Publisher) scanned(in *git.Incoming, c delivery.Change, oldText, newText []byte) (oldContent, newContent []byte, err error) {
 	if !c.Object.Taken {
 		return oldText, newText, nil

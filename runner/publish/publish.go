@@ -56,40 +56,40 @@ type Work struct {
 	Incoming   *git.Incoming
 	Issue      string       // identifier
 	Branch     git.Branch   // the issue's, as [Locate] returns it
-	RemoteHead git.ObjectID // where the remote has the branch, as fetched last; zero if it has none
+	RemoteHead git.ObjectID // commit of the branch on the remote, as fetched last; zero if it has none
 	Title      string       // the agent's title of the pull request; may be empty
 	Text       string       // the agent's text of the pull request; may be empty
 	Default    string       // the title if the agent gave none
 	Closing    string       // a line that closes the issue when the work is merged; empty for none
-	Tested     string       // what is known of tests, a paragraph by the host; empty for nothing
+	Tested     string       // paragraph on the tests, by the host; empty for none
 	Blocked    string       // paragraph on the hosts that the agent's commands were refused, by the host; empty for none
 	Unproven   bool         // a draft, because the tests failed
-	Last       Record       // what earlier runs and calls left
+	Last       Record       // record of earlier runs and calls
 
 	// Proven says that the work is done and needs no check, so a pull request that was a
 	// draft because of it is marked as ready; only for Settle.
 	Proven bool
 
 	Store *git.Store // has fetched Base; only for Settle, which has no Incoming
-	Base  git.Branch // that the work is for; only for Settle
+	Base  git.Branch // branch that the work is for; only for Settle
 
-	// Save keeps a record: before the push that it announces, and of what was published.
-	// It returns when the record is durable.
+	// Save keeps a record: before the push that it announces, and after a publication. It
+	// returns when the record is durable.
 	Save func(context.Context, Record) error
 }
 
-// Result is how a publication ended.
+// Result is the result of a publication.
 type Result struct {
 	Record   Record
-	Verdict  delivery.Verdict // its refusals say why nothing was published
-	Secret   bool             // whether work that is not published holds a secret, also in its history: it must not be kept as files
-	Pushed   bool             // whether the branch was moved, or a patch written
-	There    bool             // whether the branch, or a patch, has the work: by this publication or an earlier one
+	Verdict  delivery.Verdict // its refusals are the reasons why nothing was published
+	Secret   bool             // work that is not published holds a secret, also in its history: it must not be kept as files
+	Pushed   bool             // the branch was moved, or a patch written
+	There    bool             // the branch, or a patch, has the work: by this publication or an earlier one
 	State    PullState        // state of the pull request
-	Warnings []string         // what failed and does not matter for the work
+	Warnings []string         // failures that do not matter for the work
 }
 
-// The errors that the caller distinguishes, besides those of package git and of the
+// The errors that the caller distinguishes, besides the errors of package git and of the
 // client.
 var (
 	// ErrClosed: a person closed the pull request without merging it.
@@ -98,11 +98,10 @@ var (
 	ErrNotPermitted = errors.New("pull_request_not_permitted")
 )
 
-// Publish publishes the work on an issue, or returns a Result whose verdict has refusals.
-// Work that is published already is not an error: the pull request is brought up to date.
-// The errors are [git.ErrMoved] if the branch is not where we left it and not where the
-// session began, [git.ErrNothingNew], [ErrClosed], [ErrNotPermitted], those of a push,
-// and those of GitHub.
+// Publish publishes the work on an issue, or returns a Result whose verdict has refusals. Work
+// that is published already is not an error: the pull request is brought up to date. The errors
+// are [git.ErrMoved] if the branch is neither where we left it nor where the session began,
+// [git.ErrNothingNew], [ErrClosed], [ErrNotPermitted], and the errors of a push and of GitHub.
 func (p *Publisher) Publish(ctx context.Context, w Work, now time.Time) (Result, error) {
 	r, err := p.publish(ctx, w, now)
 	if r.IsLost(err) {

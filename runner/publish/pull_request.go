@@ -17,10 +17,10 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// PullState tells what happened to the pull request.
+// PullState is the state of a pull request after a publication.
 type PullState string
 
-// The states of a pull request after a publication.
+// The values of PullState.
 const (
 	PullNone      PullState = ""          // only branches are published
 	PullOpened    PullState = "opened"    // it is new

@@ -10,9 +10,9 @@ import (
 // value stands for no delivery.
 type Record struct {
 	Branch git.Branch // branch of the remote
-	Base   git.Branch // that the work is for
-	// Head is where we left the branch, or the commit that a patch was made of; zero before
-	// the first push.
+	Base   git.Branch // branch that the work is for
+	// Head is the commit of the branch as we left it, or the commit that a patch was made of;
+	// zero before the first push.
 	Head git.ObjectID
 	// Pushing is the commit of a push that has begun; zero if none has, or if its end is
 	// known. The branch is at Head or at Pushing.

@@ -13,12 +13,12 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// Settle finishes the publication of work that an earlier run pushed, when a session
-// has nothing new: it opens the pull request that the branch does not have, or updates
-// one that does not know of the push, lacks its labels and people, or is a draft although
-// the work is done. w has no Incoming, and the title and text of the agent are those of the
-// commit. The Result is zero if nothing is published. The errors are [ErrClosed],
-// [ErrNotPermitted], those of GitHub, and [git.ErrStore].
+// Settle finishes the publication of work that an earlier run pushed, when a session has
+// nothing new: it opens the pull request that the branch does not have, or updates one that
+// does not know of the push, lacks its labels and people, or is a draft although the work is
+// done. w has no Incoming, and the commit's own title and text as the agent's. The Result is
+// zero if nothing is published. The errors are [ErrClosed], [ErrNotPermitted], errors of
+// GitHub, and [git.ErrStore].
 func (p *Publisher) Settle(ctx context.Context, w Work, now time.Time) (Result, error) {
 	r, err := p.settle(ctx, w, now)
 	return r, p.saveResult(ctx, w, r, err)

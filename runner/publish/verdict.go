@@ -67,8 +67,8 @@ func (p *Publisher) judge(ctx context.Context, in *git.Incoming, onto git.Object
 	return all, v, err
 }
 
-// lookAtAll adds to the verdict what the pull request names for a person. It names that of
-// all changes each time, since its body is written anew.
+// lookAtAll adds to the verdict the paths and hidden places that the pull request names for a
+// person. It looks at all changes each time, since the body is written anew.
 func (p *Publisher) lookAtAll(ctx context.Context, in *git.Incoming, all []git.Change, links []delivery.Link, v *delivery.Verdict) error {
 	work, contents, err := workAt(ctx, in, in.Tip, all, links)
 	if err != nil {
