@@ -44,8 +44,8 @@ type Delivery struct {
 	MergedState   string // state of an issue whose pull request was merged; empty leaves it as it is
 }
 
-// Feedback says whose word counts besides the word of people with write access, and how
-// people see that an issue waits for them.
+// Feedback names the bots whose word counts besides the word of people with write access, and
+// the label that shows people that an issue waits for them.
 type Feedback struct {
 	Bots  []string // logins
 	Label string   // label of a parked issue; empty for none

@@ -19,7 +19,7 @@ var fetchingCommand = sync.OnceValue(func() *regexp.Regexp {
 	}, "|") + `)(?:$|[\s;&|)])`)
 })
 
-// noFetch matches a line that needs no network, although one of its commands may.
+// noFetch matches a line that needs no network, although a command in it may.
 var noFetch = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^#|--offline|--no-index|localhost|127\.0\.0\.1`)
 })

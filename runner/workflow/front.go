@@ -27,7 +27,7 @@ type value struct {
 	node   *yaml.Node // nil for a default
 }
 
-// item returns the node of an item of a list, nil for one of a default.
+// item returns the node of an item of a list, nil for an item of a default.
 func (v value) item(i int) *yaml.Node {
 	list := v.node
 	if list != nil && list.Kind == yaml.AliasNode {

@@ -18,8 +18,8 @@ type Inspection struct {
 	// Workflow is what could be understood. Keys with a problem have their defaults, or no
 	// value; so have all keys of a front matter that cannot be read.
 	Workflow Workflow
-	Problems Problems // what keeps the file from being used, by line
-	Warnings Problems // what people should know, by line; each unknown key by itself
+	Problems Problems // problems that keep the file from being used, by line
+	Warnings Problems // warnings for people, by line; each unknown key by itself
 
 	HasPrompt bool // it is known where the prompt begins
 	readable  bool // the front matter could be read

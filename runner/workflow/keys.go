@@ -12,7 +12,7 @@ import (
 // Key documents one key of WORKFLOW.md.
 type Key struct {
 	Name    string // section.key
-	Default string // as it would be written, or where it comes from; empty for none
+	Default string // the default as it would be written, or its source; empty for none
 	Meaning string // one line
 }
 
@@ -33,7 +33,7 @@ type entry struct {
 	decodeDefault bool // an absent key decodes as its Default does
 }
 
-// form says what the values of a key may be, to the program and to editors.
+// form describes the values of a key, to the program and to editors.
 type form struct {
 	decode func(value)
 	schema object // it refuses only what decode rejects

@@ -23,12 +23,12 @@ var (
 	ErrInvalid = errors.New("invalid_workflow_config")
 )
 
-// Problem describes one wrong or missing value, wrong YAML (without a key or a value), or
-// what a warning is about.
+// Problem describes one wrong or missing value, wrong YAML (without a key or a value), or the
+// subject of a warning.
 type Problem struct {
 	Key      string // e.g. agent.max_turns
-	Value    string // as a person would write it; empty when missing or possibly secret
-	Reason   string // what is wrong, and how to fix it
+	Value    string // value as a person would write it; empty when missing or possibly secret
+	Reason   string // fault and remedy
 	Line     int    // line of the key in the file, or of a section that lacks it; 0 when neither is there
 	Column   int    // column of that line, from 1; 0 when it is not known
 	Category error  // a narrower category than ErrInvalid; usually nil

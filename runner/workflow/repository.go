@@ -18,9 +18,9 @@ type Repository struct {
 	Token        string     // credential for Remote alone; empty for none
 	SecretEnv    []string   // environment variables that hold the token, or would if nothing were written
 	BranchPrefix string     // beginning of the issues' branches
-	LFS          bool       // whether files in Git LFS have their contents in the workspaces
-	Paths        []string   // folders whose files are in a workspace, with those beside and above them; empty for all
-	Submodules   bool       // whether the submodules of the base branch are in a workspace
+	LFS          bool       // files in Git LFS have their contents in the workspaces
+	Paths        []string   // folders whose files are in a workspace, with the files beside and above them; empty for all
+	Submodules   bool       // the submodules of the base branch are in a workspace
 }
 
 // tokenVariable is the environment variable with the token for GitHub: of the job, or
@@ -109,8 +109,8 @@ func (d *decoder) addressText(v value) (string, error) {
 	}
 }
 
-// jobRepository returns the URL of the repository of the Actions job; elsewhere that of
-// the one that is named as in a job, so that the same file can be checked there.
+// jobRepository returns the URL of the repository of the Actions job; elsewhere the URL of the
+// repository that GITHUB_REPOSITORY names, so that the same file can be checked there.
 func (d *decoder) jobRepository() (string, error) {
 	repository := d.lookupVariable("GITHUB_REPOSITORY")
 	if repository == "" {
@@ -119,8 +119,8 @@ func (d *decoder) jobRepository() (string, error) {
 	return strings.TrimRight(d.jobServer(), "/") + "/" + repository, nil
 }
 
-// jobServer returns the address of the GitHub that has that repository, and that the token
-// in tokenVariable is for: that of the environment, else that of the tracker.
+// jobServer returns the address of the GitHub that has that repository, and that the token in
+// tokenVariable is for: from the environment, else from the tracker.
 func (d *decoder) jobServer() string {
 	server := d.lookupVariable("GITHUB_SERVER_URL")
 	if on, ok := d.settings.Tracker.Config.(interface{ Server() string }); ok && server == "" {

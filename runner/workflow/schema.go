@@ -40,7 +40,7 @@ func Schema(trackers []tracker.Kind) ([]byte, error) {
 	}
 	settings := sections["tracker"].(object)
 	settings["type"], settings["required"] = "object", []any{"kind"}
-	settings["properties"].(object)["kind"].(object)["enum"] = choiceSchema(kindNames(trackers)...)["enum"] // not null
+	settings["properties"].(object)["kind"].(object)["enum"] = choiceSchema(kindNames(trackers)...)["enum"] // the kind is never null
 	var providers []any
 	for _, kind := range trackers {
 		providers = append(providers, object{
@@ -167,7 +167,7 @@ func nonemptyListSchema(atLeast int) object {
 
 func emptyListSchema() object { return object{"type": "array", "maxItems": 0} }
 
-// choiceSchema returns the schema of a text that is one of some words.
+// choiceSchema returns the schema of a text with a fixed set of values.
 func choiceSchema(words ...string) object {
 	choices := make([]any, len(words))
 	for i, word := range words {

@@ -144,7 +144,7 @@ func (t *trackerSection) checkState(v value, state string, has tracker.States) {
 	}
 }
 
-// containsState reports whether one of the states has the same normal form.
+// containsState reports whether any of the states has the same normal form.
 func containsState(states []string, state string) bool {
 	return slices.ContainsFunc(states, func(other string) bool { return tracker.NormalState(other) == tracker.NormalState(state) })
 }

@@ -267,7 +267,7 @@ func (f forms) command(to *string) form {
 	}, nonemptySchema()}
 }
 
-// word decodes one of some words.
+// word decodes a word from a fixed set.
 func (f forms) word(to func(word string), words ...string) form {
 	return form{func(v value) {
 		text, _ := v.raw.(string)
@@ -304,7 +304,7 @@ func (f forms) bytesBetween(to *int64, low, high int64) form {
 	return f.number(low, high, func(_ value, n int64) { *to = n })
 }
 
-// protection decodes one of the four policies.
+// protection decodes a [delivery.Protection].
 func (f forms) protection(to *delivery.Protection) form {
 	return form{func(v value) {
 		word, _ := v.raw.(string)

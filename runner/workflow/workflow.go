@@ -44,7 +44,7 @@ type Workflow struct {
 // Settings holds the typed values of the front matter (SPEC §4.1.3).
 type Settings struct {
 	Tracker   Tracker
-	Poll      time.Duration // between two ticks; positive
+	Poll      time.Duration // time between two ticks; positive
 	Workspace workspace.Config
 	Policy    schedule.Policy
 	MaxTurns  int // turns of one session; positive
@@ -75,7 +75,7 @@ type Settings struct {
 // Tracker selects an adapter and holds its settings.
 type Tracker struct {
 	Kind        string         // the name of a kind
-	Config      tracker.Config // which opens the adapter; it may hold the credential
+	Config      tracker.Config // opens the adapter; it may hold the credential
 	Credentials []string       // the values of the settings that are credentials
 	SecretEnv   []string       // environment variables that hold a credential, or would if nothing were written
 }
@@ -110,7 +110,7 @@ type Source struct {
 	path string
 	env  Env
 
-	content []byte   // that was parsed last; nil before the first time
+	content []byte   // content that was parsed last; nil before the first time
 	err     error    // error of that parse
 	good    Workflow // the last one that parsed without an error
 
