@@ -23,7 +23,7 @@ func (s *State) Apply(d Decision, now time.Time) {
 		c.setPhase(Running, "", now)
 		c.Sessions++
 		c.Feedback = d.Answers
-		c.Unsettled = c.Unsettled && d.Feedback.Round == "" // what people say is for an agent
+		c.Unsettled = c.Unsettled && d.Feedback.Round == "" // only an agent can answer people
 		if d.Owner != (Owner{}) {                           // the shard applies its own Dispatch, which gives the feedback to the session
 			c.Owner, c.Lease = d.Owner, now.Add(d.Lease)
 			s.reserve(d, now)

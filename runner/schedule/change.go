@@ -26,7 +26,7 @@ type SessionEnded struct {
 	At      time.Time
 }
 
-// Apply calls [State.Exit] if the claim is still the one of the session.
+// Apply calls [State.Exit] if the claim still belongs to the session.
 func (c SessionEnded) Apply(s *State, p Policy) {
 	if s.Claims[c.ID].Sessions == c.Session {
 		s.Exit(c.ID, c.Outcome, p, c.At)

@@ -3,14 +3,14 @@ package schedule
 // GoOnByEdit tells people how to let a parked issue go on where the program reads no comments.
 const GoOnByEdit = "Change the issue in its tracker: its text, state, labels, priority or blockers."
 
-// Comments says where people write the comments that the program reads. Every text that
+// Comments is the place where people write the comments that the program reads. Every text that
 // tells people to write one uses it. The zero value is for nowhere.
 type Comments struct {
 	Issues IssueComments
 	Pulls  bool // comments on pull requests, which are on GitHub, are read
 }
 
-// IssueComments says where people write comments on an issue.
+// IssueComments is the place where people write comments on an issue.
 type IssueComments int
 
 // The places of comments on issues.

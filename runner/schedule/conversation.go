@@ -42,7 +42,7 @@ type Conversation struct {
 	Tokens   int64  `json:"tokens,omitempty"`
 }
 
-// Checks says how the checks of a commit stand, in the word that people are shown.
+// Checks is the state of the checks of a commit, in the word that people are shown.
 type Checks string
 
 // The checks of a commit. The zero value is for a commit without checks, and for unknown
@@ -83,7 +83,7 @@ type Mark struct {
 	Conflict string    `json:"conflict,omitempty" bound:"whole=256"`     // the head that conflicts with its base; empty for none
 }
 
-// Round tells what a session on feedback is for.
+// Round is the reason for a session on feedback.
 type Round string
 
 // The rounds. The zero value stands for no round.
@@ -120,7 +120,7 @@ type Order struct {
 	Answer  string  `json:"answer,omitempty" bound:"lines=4000"` // answer to the agent, in several lines; empty for none
 }
 
-// PullState tells what became of the pull request of an issue.
+// PullState is the state of the pull request of an issue.
 type PullState string
 
 // The states of a pull request. The zero value says that there is none, or that it was
@@ -133,7 +133,7 @@ const (
 
 // Feedback is what a plan needs to know of the conversation on an issue.
 type Feedback struct {
-	Round    Round  // what a session would be for; empty when nothing is unanswered
+	Round    Round  // reason for a session; empty when nothing is unanswered
 	Fresh    bool   // some of it is newer than the mark at which the issue was parked
 	Prompted bool   // the latest session was given all of it; only answers of the program may be newer
 	Summary  string // the unanswered feedback in one line: "2 comments of kim, 1 failed check"

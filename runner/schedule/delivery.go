@@ -87,9 +87,9 @@ func (s *State) oldestDelivery(except tracker.ID) tracker.ID {
 	return oldest
 }
 
-// noteDelivery stores whether the work of a session that has ended was refused, which
-// files could not be taken along with it, and which hosts its commands were refused. That a session brought no work says nothing about
-// the work of the one before.
+// noteDelivery stores whether the work of a session that has ended was refused, which files
+// could not be taken along with it, and which hosts its commands were refused. A session that
+// brought no work leaves the results of the work before it.
 func (s *State) noteDelivery(id tracker.ID, identifier string, o Outcome) {
 	d, known := s.Deliveries[id]
 	if d.Lost && o.Class == Done { // the session has found what the lost shard had pushed

@@ -31,8 +31,8 @@
 //
 // A claim that is due stays as it is while there is no room or its issue cannot
 // be read: since it is due, it goes first when there is room. So the requeue of
-// the specification (SPEC §8.4) needs no action, and [Explain] says what the claim
-// waits for.
+// the specification (SPEC §8.4) needs no action, and [Explain] names the condition that the
+// claim waits for.
 //
 // A failure that every issue shares is systemic: it is charged to none, and pauses
 // everything. What ends the pause before its time depends on its [Cause]: another [Setup],
@@ -47,7 +47,7 @@
 // (its owner died), and [State.Retry], [State.Release] and [State.Resume] (an
 // operator asked for it). For a fleet there are [State.Settle] and [State.Unstart].
 //
-// A [Delivery] says where the work on an issue was published. It outlives the claim, and
+// A [Delivery] is the place where the work on an issue was published. It outlives the claim, and
 // is written by [State.Deliver] before and after each push.
 //
 // # A fleet
@@ -114,7 +114,7 @@
 //
 // # The conversation on an issue
 //
-// A [Conversation] tells which comments and results of checks are handled, by marks that
+// A [Conversation] holds which comments and results of checks are handled, by marks that
 // move forward only. It exists as long as the issue has a claim or a
 // delivery:
 //

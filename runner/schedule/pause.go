@@ -17,8 +17,8 @@ type Pause struct {
 	Passed bool `json:"passed,omitempty"`
 }
 
-// Cause tells what a systemic failure is about. Two causes can be tested without an issue,
-// and a test that passes ends the pause.
+// Cause is the area of a systemic failure. Two causes can be tested without an issue, and a
+// test that passes ends the pause.
 type Cause string
 
 // The causes. A pause without one ends when Codex is started or logs in in another way.
@@ -42,7 +42,7 @@ func (c Cause) Known() bool {
 // [State.Salt]. An empty field is not known. After a failure in one setup,
 // another setup is worth a try.
 type Setup struct {
-	Agent    string `json:"agent,omitempty" bound:"whole=256"`    // how Codex is started and logs in
+	Agent    string `json:"agent,omitempty" bound:"whole=256"`    // command and login of Codex
 	Workflow string `json:"workflow,omitempty" bound:"whole=256"` // WORKFLOW.md: its prompt, hooks and settings
 }
 

@@ -53,14 +53,14 @@ type Decision struct {
 	Why    Why           // all but Observe; empty for a Dispatch that answers nothing
 	Clean  bool          // Release, Finish: nobody works on the issue again, so its workspace is removed
 
-	Feedback Feedback // what it answers; zero for nothing
-	Answers  bool     // Dispatch, Free, Park: the claim is one for feedback
+	Feedback Feedback // feedback that it answers; zero for none
+	Answers  bool     // Dispatch, Free, Park: the claim is for feedback
 	Move     bool     // Finish: the issue is to be moved to the state of merged work
 
 	// Owner, Fleet, Lease and Share are set for a Dispatch to a shard; see [Fleet.Spread].
 	Owner Owner         // the shard; zero for this run
 	Fleet string        // the name of its fleet
-	Lease time.Duration // how long the shard counts as alive if nobody can be asked
+	Lease time.Duration // time for which the shard counts as alive if nobody can be asked
 	Share int64         // tokens of the budgets for this session; 0: no limit
 }
 
@@ -94,9 +94,9 @@ func Plan(s *State, snap Snapshot, p Policy, now time.Time) []Decision {
 	return run(s, snap, p, now, false).decisions
 }
 
-// Verdict tells what a plan does about one issue, and why.
+// Verdict is a plan's decision about one issue, with the reason.
 type Verdict struct {
-	Issue  tracker.Issue // if the issue could not be read, what its claim remembers
+	Issue  tracker.Issue // the issue, or its claim's memory of it if it could not be read
 	Phase  Phase         // phase of its claim; empty when it has none
 	Action Action        // empty when nothing is done
 	Why    Why           // why nothing is done, or why the action is

@@ -5,13 +5,13 @@ import (
 	"unicode"
 )
 
-// Reason tells why something was decided, or was not: a stable word for logs and
-// reports. As the reason of a stop it decides what happens to the claim; the text
-// of an error never does.
+// Reason is the reason for a decision, or for the lack of one: a stable word for logs and
+// reports. As the reason of a stop it decides what happens to the claim; the text of an error
+// never does.
 type Reason string
 
-// The reasons why an issue is not started, or why its claim was released or
-// parked. Those marked with † may also stop a session.
+// The reasons why an issue is not started, or why its claim was released or parked. A reason
+// marked with † may also stop a session.
 const (
 	Incomplete      Reason = "incomplete"       // a required field is missing
 	NotActive       Reason = "not_active"       // † its state is neither active nor terminal

@@ -20,7 +20,7 @@ const (
 // Reserve represents what a plan has set aside for a shard until its result is settled.
 type Reserve struct {
 	Fleet  string       `json:"fleet,omitempty" bound:"whole=256"`  // the name of the fleet
-	Since  time.Time    `json:"since,omitzero"`                     // when the shard was planned, or when its claims were taken over
+	Since  time.Time    `json:"since,omitzero"`                     // time when the shard was planned, or when its claims were taken over
 	Tokens int64        `json:"tokens,omitempty"`                   // share of the token budgets for all sessions of the shard; 0: no limit
 	IDs    []tracker.ID `json:"ids" bound:"keep list=16 whole=256"` // issues that the plan gave to the shard, sorted
 }

@@ -59,7 +59,7 @@ func (s *State) Heartbeat(id tracker.ID, u Update, now time.Time) {
 	s.Claims[id] = c
 }
 
-// Class tells what the end of a session means for its issue.
+// Class is the meaning of the end of a session for its issue.
 type Class string
 
 // The classes of an end.
@@ -76,9 +76,9 @@ const (
 // Outcome describes how a session ended.
 type Outcome struct {
 	Class    Class
-	Status   AttemptStatus  // how the attempt ended, for people
+	Status   AttemptStatus  // end of the attempt, for people
 	Why      string         // one line: the category and its cause; for NeedsInput the question
-	Question string         // what the agent asks people, for NeedsInput; empty when it asks nothing
+	Question string         // the agent's question to people, for NeedsInput; empty when it asks nothing
 	Issue    *tracker.Issue // the issue after the session; nil when it was not read
 	Gone     bool           // the tracker no longer shows the issue
 	Thread   string         // thread to resume; empty when no turn was started
@@ -104,7 +104,7 @@ type Outcome struct {
 	Warnings []string // failures that do not change the outcome, such as a failed after_run; one line each
 }
 
-// Next tells what happens to a claim after its session.
+// Next is the state of a claim after its session.
 type Next struct {
 	Phase Phase `json:"phase,omitempty" bound:"word"` // empty when the claim is released
 	Why
@@ -218,7 +218,7 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 	case Stopped:
 		return c.stopped(p, now)
 	case Systemic:
-		c.Attempt = max(c.Attempt, min(o.Turns, 1)) // not counted as a failure, but a second session is a retry
+		c.Attempt = max(c.Attempt, min(o.Turns, 1)) // no failure is counted, but a second session is a retry
 		return waiting(o.Why, now)
 	case NeedsInput:
 		return parked(Why{IsParked, o.Why})

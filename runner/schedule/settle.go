@@ -117,7 +117,7 @@ func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time
 // ShardEnd holds what the result of a shard says about all issues.
 type ShardEnd struct {
 	Slice   *State    // the slice that the shard left
-	Planned time.Time // when the shard was planned
+	Planned time.Time // time when the shard was planned
 }
 
 // paused reports whether the shard began the pause of its slice: another one was in the state

@@ -67,7 +67,7 @@ func (s Spent) Plus(other Spent) Spent {
 // Spending holds what sessions have used, and what is set aside for sessions of shards.
 type Spending struct {
 	Self Owner // the current run; not stored
-	Tick Spent // what this tick has used so far; not stored
+	Tick Spent // spending of this tick so far; not stored
 	Days []Day // oldest first, at most maxDays
 	// Reserves holds the open reserves: of each shard of a fleet, by owner, until its result is
 	// settled.

@@ -10,10 +10,10 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// State holds all that a run leaves to the next one, and what belongs to the
-// current run only. One goroutine owns it. The zero value is not usable: call
-// [New]. The tags of the types in it are the format in which package store keeps them, and their
-// bounds there; package store says how a format changes.
+// State holds all that a run leaves to the next one, and the state of the current run alone.
+// One goroutine owns it. The zero value is not usable: call [New]. The tags of the types in it
+// are the format in which package store keeps them, and their bounds there; package store has
+// the rules for a change of the format.
 type State struct {
 	Spending
 	Claims     map[tracker.ID]Claim
@@ -61,8 +61,7 @@ func (s *State) Clone() *State {
 	return &c
 }
 
-// Phase tells what a claim waits for; see the diagram in the package
-// documentation.
+// Phase is the phase of a claim; see the diagram in the package documentation.
 type Phase string
 
 // The phases of a claim.
@@ -86,8 +85,8 @@ type Claim struct {
 	Content    string     `json:"content,omitempty" bound:"whole=256"` // its tracker.Issue.Content, as last read; empty when a session may have changed it since
 
 	Phase Phase     `json:"phase" bound:"word"`
-	Since time.Time `json:"since,omitzero"`                 // when the phase began
-	Why   string    `json:"why,omitempty" bound:"line=500"` // why it waits, is parked or is being stopped
+	Since time.Time `json:"since,omitzero"`                 // start of the phase
+	Why   string    `json:"why,omitempty" bound:"line=500"` // reason why it waits, is parked or is being stopped
 
 	Owner      Owner     `json:"owner,omitzero" bound:"keep"`  // the run that works on it; zero unless running or stopping
 	Lease      time.Time `json:"lease,omitzero"`               // end of the time in which an owner that cannot be asked counts as alive
@@ -101,7 +100,7 @@ type Claim struct {
 	Live      Usage     `json:"live,omitzero"`   // tokens of the live session, already counted below
 
 	Attempt  int       `json:"attempt,omitempty"`                  // SPEC §4.1.5: 0 in the first run, 1 and more in retries and continuations
-	Due      time.Time `json:"due,omitzero"`                       // when a waiting claim may be dispatched
+	Due      time.Time `json:"due,omitzero"`                       // time from which a waiting claim may be dispatched
 	Thread   string    `json:"thread,omitempty" bound:"whole=256"` // the agent's thread to resume; empty for a new one
 	Sessions int       `json:"sessions,omitempty"`                 // sessions started so far
 	Failures int       `json:"failures,omitempty"`                 // failures in a row
