@@ -11,7 +11,7 @@ import (
 
 // Feedback is one comment on the work on an issue, or one finding of a check.
 type Feedback struct {
-	ID     string // what the agent gives to the tool reply; empty if it cannot be answered
+	ID     string // id for the tool reply; empty if it cannot be answered
 	Kind   FeedbackKind
 	Author string // author of a comment, name of a check, or branch of a conflict
 	Text   string // Markdown of a person, or the output of a check
@@ -22,7 +22,7 @@ type Feedback struct {
 	At     time.Time
 }
 
-// FeedbackKind tells what an item of feedback is.
+// FeedbackKind is the kind of an item of feedback.
 type FeedbackKind string
 
 // The kinds of feedback.

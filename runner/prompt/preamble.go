@@ -18,7 +18,7 @@ func preamble(issue tracker.Issue, run Run) string {
 // maxRefused bounds the reasons of a refusal, in bytes.
 const maxRefused = 4000
 
-// refusal returns the text that says why the work of the last session was not published.
+// refusal returns the text with the reasons why the work of the last session was not published.
 // The reasons quote names of files, so they stand in a quotation.
 func refusal(issue tracker.Issue, run Run) string {
 	reasons := strings.TrimSpace(text.Lines(run.Refused))
@@ -53,9 +53,9 @@ func blocked(issue tracker.Issue, run Run) string {
 	return fmt.Sprintf("Commands of the last session on %s asked for hosts that they may not reach, and were ended:\n\n> %s\n\nDo not ask for them again. If the work cannot be done without one of them, say so: a person has to name it in WORKFLOW.md.\n\n", issue.Identifier, list)
 }
 
-// resumption returns the text that a session gets if it continues the thread of an
-// earlier one (SPEC §7.1). The thread holds an older rendering of the prompt, so this
-// says which of the two counts and what may be different.
+// resumption returns the text for a session that continues the thread of an earlier one (SPEC
+// §7.1). The thread holds an older rendering of the prompt, so the text names the one that
+// counts, and the possible differences.
 func resumption(issue tracker.Issue, run Run) string {
 	if !run.Resumed {
 		return ""
@@ -123,7 +123,7 @@ func room(run Run) string {
 		fetch + " There is no ptrace. Write temporary files to $TMPDIR: /tmp is " + temp + ".\n\n" + prepared
 }
 
-// asking returns the text that says how the agent asks a person.
+// asking returns the text on the tool with which the agent asks a person.
 func asking(run Run) string {
 	if !run.Asks {
 		return ""

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// forms says what a tag without arguments lacks, and how it is written. The empty name
-// stands for an output.
+// forms maps each tag to the part that it lacks without arguments, and to its form. The empty
+// name stands for an output.
 var forms = map[string]struct{ lacks, form string }{
 	"":         {"nothing to print", "{{ issue.title }}"},
 	"assign":   {"no name and no value", "{% assign name = issue.title %}"},

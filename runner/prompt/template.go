@@ -150,9 +150,9 @@ type Run struct {
 }
 
 // Render returns the prompt for one attempt. A preamble before the text of the template
-// describes a resumed thread, refused work and a workspace of the host, as far as they
-// apply. Feedback comes after it, unless the template names it. Invalid UTF-8 in the issue becomes U+FFFD. Errors are
-// [ErrRender].
+// describes a resumed thread, refused work and a workspace of the host, as far as they apply.
+// Feedback comes after it, unless the template names it. Invalid UTF-8 in the issue becomes
+// U+FFFD. Errors are [ErrRender].
 func (t *Template) Render(issue tracker.Issue, run Run) (string, error) {
 	if t.err != nil {
 		return "", t.err
