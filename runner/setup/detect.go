@@ -13,9 +13,9 @@ import (
 type Kind struct {
 	Name     string   // name of its tool
 	Hosts    string   // name of the set of hosts that it fetches from; kinds with the same set are one ecosystem
-	Files    []string // patterns: a folder with one of these is such a project
+	Files    []string // patterns: a folder with a matching file is such a project
 	With     string   // file that must be beside it; empty for none
-	Separate bool     // it is a project of its own below another one of the same ecosystem
+	Separate bool     // it is a project of its own below another project of the same ecosystem
 	Members  bool     // it prepares all projects of its ecosystem below it, even separate ones
 	// Script is the commands. One with {file} is repeated for each of Files, and {requirements} are
 	// the options of pip for the lists of a folder.
@@ -81,7 +81,7 @@ func Caches(hosts string) []string {
 
 // Suggestion is the section setup that fits a checkout.
 type Suggestion struct {
-	Files    []string // that it was made from, one for each project
+	Files    []string // files that it was made from, one for each project
 	Script   string   // setup.run, without a newline at its end
 	Update   string   // setup.update, without a newline at its end; empty for none
 	Hosts    []string // setup.network: names of sets
@@ -111,7 +111,7 @@ func Detect(paths []string) (Suggestion, bool) {
 	for _, p := range projects {
 		s.Files = append(s.Files, path.Join(p.folder, p.files[0]))
 		s.Hosts = append(s.Hosts, p.kind.Hosts)
-		s.Full = s.Full || p.kind.Hosts == "java" // not all of its clients take the certificate
+		s.Full = s.Full || p.kind.Hosts == "java" // not all clients of java take the certificate
 		for _, name := range p.kind.Makes {
 			s.Makes = append(s.Makes, path.Join(p.folder, name))
 		}
@@ -182,7 +182,7 @@ func depth(folder string) int {
 	return strings.Count(folder, "/") + 1
 }
 
-// matching returns the names that one of the patterns matches.
+// matching returns the names that any of the patterns matches.
 func matching(patterns, names []string) (matched []string) {
 	for _, name := range names {
 		if slices.ContainsFunc(patterns, func(pattern string) bool {

@@ -1,10 +1,10 @@
-// Package setup suggests how a project is prepared, and keeps the files that the preparation
+// Package setup suggests the preparation of a project, and keeps the files that the preparation
 // has made, for the workspaces of later sessions.
 //
 // The section setup of WORKFLOW.md names a script, such as `npm ci`. Package attempt runs it
 // in the sandbox, on a clean checkout of the base, before any agent, and gives this package
-// the files that it made as two streams of tar: those of the work tree that git ignores, and
-// those of the room's home, where tools have their caches. [Folder.Save] reads each entry,
+// the files that it made as two streams of tar: the files of the work tree that git ignores, and
+// the files of the room's home, where tools have their caches. [Folder.Save] reads each entry,
 // refuses what no preparation makes (devices, paths that lead out of the tree, more than
 // [MaxFiles] or [MaxBytes], a secret of the script), and compresses the rest into a pack.
 // [Pack.Extract] gives the two streams out again.

@@ -17,7 +17,7 @@ import (
 
 // The errors of a folder of packs.
 var (
-	ErrDamaged = errors.New("setup_pack_damaged")       // a pack is not one of this key, or not whole
+	ErrDamaged = errors.New("setup_pack_damaged")       // a pack has another key, or is not whole
 	ErrFolder  = errors.New("setup_folder_unavailable") // the folder cannot be read or written
 )
 

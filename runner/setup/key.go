@@ -13,7 +13,7 @@ type Key string
 // Recipe is everything that decides the content of a pack.
 type Recipe struct {
 	Script  string
-	Hosts   []string          // that the script reaches
+	Hosts   []string          // hosts that the script reaches
 	Env     []string          // names of the variables that the script sees
 	Keep    []string          // setup.keep
 	Inputs  map[string]string // the objects of the files of the base that count, by their paths

@@ -77,7 +77,7 @@ func read(checkout fs.FS, name string) []byte {
 		return nil
 	}
 	defer file.Close()
-	text, _ := io.ReadAll(io.LimitReader(file, maxRead)) // what was read counts
+	text, _ := io.ReadAll(io.LimitReader(file, maxRead)) // the part before an error counts
 	return text
 }
 

@@ -42,7 +42,7 @@ type Made struct {
 // Content is a summary of a pack.
 type Content struct {
 	Files int
-	Bytes int64 // not compressed
+	Bytes int64 // bytes before compression
 }
 
 // Save makes the pack of a key. The errors are [ErrRefused] and [ErrFolder].
