@@ -4,13 +4,13 @@
 // # Story
 //
 // [Find] finds out which repository a checkout belongs to, which of its workflows of
-// Actions check pull requests, and which setup prepares it (package setup). [Questions] are what a person, a flag or a default has to
-// answer; each one puts its answer into the [Setup], or says what is wrong with it, and
-// the default of a question depends on the answers before it. [Setup.Files] fills the
-// templates in the folder templates: WORKFLOW.md, the workflow of Actions that runs it,
-// and for a folder of issues a first issue. [Write] writes them. [Setup.Steps] are the
-// commands that are left to do until the first dry run, and [Setup.Ending] says what
-// comes after them. [Trial] is the workflow that tries out what GitHub does in a repository;
+// Actions check pull requests, and which setup prepares it (package setup). [Questions] are
+// answered by a person, a flag or a default; each one puts its answer into the [Setup], or
+// refuses it with a reason, and the default of a question depends on the answers before it.
+// [Setup.Files] fills the templates in the folder templates: WORKFLOW.md, the workflow of Actions
+// that runs it, and for a folder of issues a first issue. [Write] writes them. [Setup.Steps] are
+// the commands that are left to do until the first dry run, and [Setup.Ending] is the text on
+// the steps after them. [Trial] is the workflow that tries out what GitHub does in a repository;
 // it needs no answers.
 //
 // # Invariants

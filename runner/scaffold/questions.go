@@ -13,7 +13,7 @@ import (
 // answered by a flag.
 type Question struct {
 	Name    string   // name of the flag
-	Text    string   // as it is asked
+	Text    string   // the question as asked
 	Usage   string   // usage of the flag
 	Choices []string // answers that completion suggests; nil for none
 
@@ -162,7 +162,7 @@ func isForeign(host string) bool {
 		slices.Contains([]string{"codeberg.org", "code.forgejo.org", "dev.azure.com", "ssh.dev.azure.com"}, host) || strings.HasSuffix(host, ".visualstudio.com")
 }
 
-// oneOf returns an error unless an answer is one of some words.
+// oneOf returns an error unless an answer is any of these words.
 func oneOf(answer string, words ...string) error {
 	for _, word := range words {
 		if answer == word {

@@ -23,7 +23,7 @@ var templates embed.FS
 type Setup struct {
 	Tracker  string // github, linear or file
 	Delivery string // pull_request, branch or patch
-	Cron     string // when runs of Actions start; empty for no workflow of Actions
+	Cron     string // schedule of runs of Actions; empty for no workflow of Actions
 	Project  string // slugId of a project of Linear
 
 	Folder     string   // name of the folder of the checkout
@@ -74,7 +74,7 @@ func (s Setup) URL() string {
 	return s.Server + "/" + s.Repository
 }
 
-// Root returns the folder of the workspaces: one of this project alone, outside of the
+// Root returns the folder of the workspaces: a folder of this project alone, outside of the
 // checkout, whose settings the tools of the agent would find above a workspace.
 func (s Setup) Root() string {
 	name := strings.ReplaceAll(s.Repository, "/", "-")

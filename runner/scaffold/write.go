@@ -9,10 +9,10 @@ import (
 	"slices"
 )
 
-// Write writes files into a folder and returns them, or writes none: if one of them is
-// there already, or cannot be written, those before it are removed again. It writes
-// nothing outside of the folder, whatever links there are in it. A first issue is left
-// out where there are issues.
+// Write writes files into a folder and returns them, or writes none: if a file is there
+// already, or cannot be written, the files before it are removed again. It writes nothing
+// outside of the folder, whatever links there are in it. A first issue is left out where there
+// are issues.
 func Write(folder string, files []File) (written []File, err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
