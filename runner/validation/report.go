@@ -30,7 +30,7 @@ type Report struct {
 	// Issues is the folder of the issues, if they are files, as a person would write it.
 	Issues string `json:"-"`
 
-	Workflow string    `json:"workflow"` // as a person would write its path
+	Workflow string    `json:"workflow"` // path as a person would write it
 	OK       bool      `json:"ok"`       // set by End
 	Checks   []Check   `json:"checks"`
 	Findings []Finding `json:"problems"`
@@ -50,7 +50,7 @@ func New(workflow string, redact func(string) string, print func(word, check, te
 type Check struct {
 	Name   string `json:"name"`
 	Result string `json:"result"`           // ok, problem or skipped
-	Detail string `json:"detail,omitempty"` // what was checked, or why it was not
+	Detail string `json:"detail,omitempty"` // thing that was checked, or the reason why it was not
 }
 
 // Finding is one problem or warning.
@@ -58,10 +58,10 @@ type Finding struct {
 	Check    string `json:"check"`
 	Severity string `json:"severity"` // problem or warning
 	Place
-	Key      string `json:"key,omitempty"`      // of WORKFLOW.md
-	Category string `json:"category,omitempty"` // as logs and reports name it
-	Message  string `json:"message"`            // what is wrong, and what to do
-	Advice   string `json:"advice,omitempty"`   // what to do alone, if a part of the message says it
+	Key      string `json:"key,omitempty"`      // key of WORKFLOW.md
+	Category string `json:"category,omitempty"` // category in logs and reports
+	Message  string `json:"message"`            // fault and remedy
+	Advice   string `json:"advice,omitempty"`   // remedy alone, if a part of the message has it
 }
 
 // Place locates a finding. What is not known is empty or 0.
@@ -136,7 +136,7 @@ func (r *Report) Setting(severity string, p workflow.Problem) {
 	r.Add(Finding{"workflow", severity, Place{r.Workflow, p.Line, p.Column}, p.Key, category, p.Text(), advice(p.Reason)})
 }
 
-// advice returns the part of a reason that says what to do, if it has one.
+// advice returns the remedy in a reason, if it has one.
 func advice(reason string) string {
 	_, todo, _ := strings.Cut(reason, "; ")
 	return todo
@@ -147,7 +147,7 @@ func advice(reason string) string {
 func (r *Report) Malformed(check string, m tracker.Malformed) {
 	f := Finding{Check: check, Severity: Problem, Message: m.String()}
 	if r.Issues != "" && m.ID != "" {
-		f.Message = m.Reason // the name of the file is that of the issue
+		f.Message = m.Reason // the file has the name of the issue
 		f.File = filepath.Join(r.Issues, string(m.ID)+".md")
 	}
 	r.Add(f)
