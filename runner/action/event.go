@@ -16,11 +16,11 @@ import (
 // maxEvent limits the payload, in bytes; the payload of a pull request is far shorter.
 const maxEvent = 8 << 20
 
-// Event describes what started this run, as the runner reports it.
+// Event describes the event that started this run, as the runner reports it.
 type Event struct {
 	Name       string // such as schedule
-	Action     string // what happened, such as created; empty if the event has none
-	Subject    string // what it happened to, such as #7 or a branch; empty if the event has none
+	Action     string // change, such as created; empty if the event has none
+	Subject    string // object of the change, such as #7 or a branch; empty if the event has none
 	Actor      string
 	Ref        string // such as refs/heads/main
 	Repository string // owner/name
@@ -32,7 +32,7 @@ type Event struct {
 	Visibility string // visibility of the repository: public or private; empty if the event does not say
 
 	File  string    // path of the workflow in the repository; empty if it is in another one
-	Began time.Time // when the job did, about: the runner writes the payload first; zero if unknown
+	Began time.Time // about the time when the job began: the runner writes the payload first; zero if unknown
 }
 
 // Event reads the environment and the payload. With an [ErrEvent] everything that
@@ -113,7 +113,7 @@ type payload struct {
 		Number int `json:"number"`
 		Head   struct {
 			Repo struct {
-				FullName string `json:"full_name"` // where the code comes from; empty if that repository is gone
+				FullName string `json:"full_name"` // source of the code; empty if that repository is gone
 			} `json:"repo"`
 		} `json:"head"`
 	} `json:"pull_request"`

@@ -128,7 +128,7 @@ var (
 	ErrRefused = errors.New("refused")
 )
 
-// file returns an error about one of the runner's files.
+// file returns an error about a file of the runner.
 func file(operation, variable string, err error) error {
 	return fmt.Errorf("%s: %w: %w; run it as a step of a workflow, which sets %s to a file that it may write", operation, ErrCommandFile, err, variable)
 }

@@ -18,7 +18,7 @@ func (r *Runtime) Summary(markdown string) error {
 		return nil
 	}
 	const operation, variable = "write step summary", "GITHUB_STEP_SUMMARY"
-	room := maxSummary - len("\n") // which the library appends
+	room := maxSummary - len("\n") // the library appends the line feed
 	if info, err := os.Stat(r.getenv(variable)); err == nil {
 		room -= int(min(info.Size(), maxSummary))
 	}

@@ -1,6 +1,6 @@
-// Package hosts says which hosts a list of WORKFLOW.md names for the network of a sandbox: it
+// Package hosts expands a list of WORKFLOW.md for the network of a sandbox: it
 // turns names of sets, such as node, and names of hosts into exact names of hosts, and refuses
-// what would open more than it seems to.
+// words that would open more than they seem to.
 //
 // The list is an allowlist of names, which the proxy of Codex compares with the name that a
 // client asks for. So there is no pattern in it, which would also be the names of strangers
@@ -50,7 +50,7 @@ const (
 )
 
 // Expand returns the hosts that the words name, sorted and each once. A word is the name of a
-// set or of a host. The error joins one for each word that is refused, and says what to write.
+// set or of a host. The error has one error with a remedy for each word that is refused.
 func Expand(words []string) ([]string, error) {
 	found := map[string]bool{}
 	var refused []error

@@ -23,7 +23,7 @@ import (
 type Issue struct {
 	ID         tracker.ID
 	Identifier string
-	Addresses  []string // of the issue and of its pull request; empty ones match nothing
+	Addresses  []string // addresses of the issue and of its pull request; empty ones match nothing
 	Pull       int      // the number of its pull request; 0 for none
 }
 
@@ -42,7 +42,7 @@ func InState(state *schedule.State) []Issue {
 	return slices.SortedStableFunc(maps.Values(known), func(a, b Issue) int { return strings.Compare(a.Identifier, b.Identifier) })
 }
 
-// InTick returns the issues that a tick knows: those of its state, and the candidates.
+// InTick returns the issues that a tick knows: the issues of its state, and the candidates.
 func InTick(tick report.Tick) []Issue {
 	known := InState(&schedule.State{Claims: tick.Claims, Deliveries: tick.Deliveries})
 	for _, v := range tick.Verdicts {
@@ -51,11 +51,10 @@ func InTick(tick report.Tick) []Issue {
 	return known
 }
 
-// Match returns the known issue that a person means by a name, without a request: by
-// its id, its identifier or what [tracker.Config.Identifier] makes of the name, its
-// address, or the address or number of its pull request. A name that is written exactly
-// counts before one in another case. The configs are those of the trackers whose names are
-// understood.
+// Match returns the known issue that a person means by a name, without a request: by its id,
+// its identifier or what [tracker.Config.Identifier] makes of the name, its address, or the
+// address or number of its pull request. A name that is written exactly counts before one in
+// another case. The configs belong to the trackers whose names are understood.
 func Match(configs []tracker.Config, name string, known []Issue) (Issue, bool) {
 	name = strings.TrimSpace(name)
 	names := []string{name, strings.TrimPrefix(name, "#")}
@@ -97,9 +96,9 @@ func isBelow(address, name string) bool {
 // MaxSuggested bounds the issues that an error names.
 const MaxSuggested = 20
 
-// Unknown returns the error for a name that none of the known issues has, with
-// the most similar name and what there is. missing is the beginning of its text, such as
-// "no claim of"; kind says what the known issues are.
+// Unknown returns the error for a name that none of the known issues has, with the most similar
+// name and the known ones. missing is the beginning of its text, such as "no claim of"; kind is
+// the word for the known issues.
 func Unknown(missing, name, kind string, known []Issue) error {
 	name = text.OneLine(name, 100)
 	var names []string

@@ -1,7 +1,7 @@
 // Package room is what the commands of an agent take for their machine: a home, a folder for
 // temporary files, and the variables by which tools find their caches and their toolchains, and
-// know that there is no network where there is none. It also says what of the real machine stays
-// outside: the files with credentials (deny.go) and the Unix sockets (sockets.go).
+// know that there is no network where there is none. It also finds the parts of the real machine
+// that stay outside: the files with credentials (deny.go) and the Unix sockets (sockets.go).
 //
 // A room is a folder of one session. The agent may write it, and it is removed with the
 // session, so nothing that one agent leaves there reaches another. What a person's own home
@@ -46,7 +46,8 @@ func (r Room) ShellStart() string { return filepath.Join(r.Dir, "start.sh") }
 // not write them.
 func (r Room) Certificates() string { return filepath.Join(r.Dir, "certificates.pem") }
 
-// Make makes the folders and files of the room below its folder, which is root. start is the beginning of what bash reads before each command.
+// Make makes the folders and files of the room below its folder, which is root. bash reads
+// start before each command, followed by the lines of the room.
 func (r Room) Make(root *os.Root, start string) error {
 	// bash sets TMPDIR, and not Codex, because what Codex has for it is read-only at its top.
 	start += "export TMPDIR='" + strings.ReplaceAll(r.Temp(), "'", `'\''`) + "'\n"
@@ -60,8 +61,8 @@ func (r Room) Make(root *os.Root, start string) error {
 	return nil
 }
 
-// gitSettings returns the settings of git in the room: those of the person's home, which the
-// agent may add to and not change; empty if there are none.
+// gitSettings returns the settings of git in the room: the settings of the person's home, which
+// the agent may add to and not change; empty if there are none.
 func (r Room) gitSettings() string {
 	var b strings.Builder
 	for _, path := range []string{r.personal("XDG_CONFIG_HOME", ".config", "git/config"), r.personal("", "", ".gitconfig")} {

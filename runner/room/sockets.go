@@ -76,8 +76,9 @@ func boundNames(list []byte) (names []string) {
 	return names
 }
 
-// absolute returns the paths of the sockets that a name may stand for: one that a program gave
-// relative to its working directory is looked for in those of all programs.
+// absolute returns the paths of the sockets that a name may stand for. A program may have given
+// a name relative to its working directory, so it is looked for in the directories of all
+// programs.
 func absolute(proc, name string) (paths []string) {
 	if filepath.IsAbs(name) {
 		return []string{filepath.Clean(name)}
@@ -180,7 +181,7 @@ type Sockets struct {
 	stop   func()   // closes Own; nil for none
 }
 
-// Find finds the sockets of this machine. One of this program is among them, in a temporary
+// Find finds the sockets of this machine, including a socket of this program in a temporary
 // folder, which the first call makes.
 func (s *Sockets) Find(lookup func(name string) (string, bool)) (err error) {
 	if s.stop == nil {

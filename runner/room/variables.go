@@ -62,8 +62,8 @@ var toolchains = []Variable{
 	{"DOTNET_ROOT", ".dotnet", "the .NET of the person's home"},
 }
 
-// Variables returns the variables of the agent's commands, each once, besides those of the
-// job that package workspace passes to every child.
+// Variables returns the variables of the agent's commands, each once, besides the variables of
+// the job that package workspace passes to every child.
 func (r Room) Variables() []Variable {
 	list := []Variable{
 		{"HOME", r.Home(), "a home that can be written, and is nobody else's"},
@@ -105,8 +105,8 @@ func (r Room) goProxy() Variable {
 	return Variable{"GOPROXY", (&url.URL{Scheme: "file", Path: filepath.ToSlash(cache)}).String() + ",off", "the modules that the person's home has; there is no network"}
 }
 
-// gemPath returns the folders of the job's gems, such as those of an image of Ruby; empty if it
-// names none. The separator at the end stands for the folders that Ruby knows itself.
+// gemPath returns the folders of the job's gems, as an image of Ruby names them; empty if the
+// job names none. The separator at the end stands for the folders that Ruby knows itself.
 func (r Room) gemPath() string {
 	var path string
 	for _, name := range []string{"GEM_PATH", "GEM_HOME"} {

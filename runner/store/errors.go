@@ -131,8 +131,8 @@ func vanished(what string) error {
 	return fmt.Errorf("%w: %s is gone: it was removed or renamed under this run, which starts nothing without it: put it back, or end this run and begin another one with no claims", ErrUnreadable, what)
 }
 
-// follows returns an [ErrUnreadable] unless a state that is not the last one of a run has a
-// later generation: any other was put in its place.
+// follows returns an [ErrUnreadable] unless a generation is later than the last one of a run:
+// any other state was put in its place.
 func follows(generation, last int64) error {
 	if generation > last {
 		return nil

@@ -99,7 +99,7 @@ func newRecord(s *schedule.State, generation int64) record {
 	for _, o := range slices.SortedFunc(maps.Keys(s.Reserves), schedule.CompareOwners) {
 		r.Open = append(r.Open, reserve{o, s.Reserves[o]})
 	}
-	_ = bounds.Apply(&r) // validate reports what could not be changed
+	_ = bounds.Apply(&r) // validate reports a value that could not be changed
 	return r
 }
 

@@ -33,24 +33,24 @@ const WorkflowFile = "WORKFLOW.md"
 
 // Trial is a trial in one repository.
 type Trial struct {
-	GitHub *client.Client // with the job's token, as the program
+	GitHub *client.Client // client with the job's token, as the program has it
 	Person *client.Client // nil if there is no token of a person
-	Owner  string         // of the repository
-	Name   string         // of all that the trial makes
-	Folder string         // of its WORKFLOW.md
+	Owner  string         // owner of the repository
+	Name   string         // name of everything that the trial makes
+	Folder string         // folder of its WORKFLOW.md
 	Agent  string         // the command of the agent
 	Actor  string         // who started the run
 	Job    string         // the name of the job
 	Cached bool           // the workflow found again what it saved in the cache
 
 	Tick func(context.Context) error                 // performs one tick; see [ErrWaits]
-	Say  func(verdict Verdict, expected, why string) // tells what became of a part
+	Say  func(verdict Verdict, expected, why string) // reports the result of a part
 
 	issue, pull int
-	head        string // of the pull request, when it was looked at last
+	head        string // commit of the pull request, when it was read last
 }
 
-// Verdict says what became of a part of a trial.
+// Verdict is the result of a part of a trial.
 type Verdict string
 
 // The verdicts.
@@ -142,8 +142,8 @@ func (t *Trial) Play(ctx context.Context) (failed int) {
 	return failed
 }
 
-// sessions is what the agent does in the sessions of the trial. Those of the comment, the
-// question and the answer take a person.
+// sessions holds the agent's steps in each session of the trial. The sessions on the comment,
+// the question and the answer take a person.
 var sessions = []struct {
 	person bool
 	steps  string
