@@ -25,11 +25,11 @@ func compactForms(encodings map[string]struct{}) map[string]struct{} {
 	return forms
 }
 
-// reading says how the lines of a text are read.
+// reading is a way to read the lines of a text.
 type reading int
 
 const (
-	whole   reading = iota // as they are
+	whole   reading = iota // unchanged lines
 	codes                  // a line whose marks of hexadecimal numbers, 0x and \x, are left out
 	dump                   // a line of a dump whose offset and letters are left out
 	swapped                // the same, with two bytes in the other order, as od -x and hexdump print them
@@ -155,7 +155,7 @@ func (k *knownSecrets) findBroken(text []byte, found func(start, end int)) {
 	}
 }
 
-// looksDumped reports whether a line of a text looks like one of a dump.
+// looksDumped reports whether a line of a text looks like a line of a dump.
 func looksDumped(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if len(line) < 200 && dumpLine().Match(bytes.TrimRight(line, "\r\n")) {

@@ -39,7 +39,7 @@ func (c copier) value(v reflect.Value) {
 			return
 		}
 		for i := range v.NumField() {
-			if field := v.Field(i); field.CanSet() { // not the unexported fields
+			if field := v.Field(i); field.CanSet() { // unexported fields stay
 				c.value(field)
 			}
 		}

@@ -64,10 +64,10 @@ func insideBase64(raw *base64.Encoding, secret string, n int) string {
 	return encoded[(8*n+5)/6 : 8*(n+len(secret))/6]
 }
 
-// percentSafe lists, for each common encoder, the characters besides the
-// unreserved ones that it does not encode: none by RFC 3986, then those of
-// Python's quote, of Go's PathEscape and of a whole path, of a form, and of
-// JavaScript's encodeURIComponent and encodeURI.
+// percentSafe lists, for each common encoder, the characters besides the unreserved ones that
+// it does not encode: none by RFC 3986, then the characters of Python's quote, of Go's
+// PathEscape and of a whole path, of a form, and of JavaScript's encodeURIComponent and
+// encodeURI.
 var percentSafe = []string{"", "/", "$&+=:@", "$&+=:@/", "$&+,/:;=@", "*", "!*'()", ";,/?:@&=+$!*'()#"}
 
 func percentEncode(s, safe, space, digits string) string {

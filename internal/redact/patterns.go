@@ -201,7 +201,7 @@ func isAuthority(c byte) bool {
 // cursor reads a token from a text.
 type cursor struct {
 	text  []byte
-	start int // where the token begins
+	start int // index of the first byte of the token
 	i     int // the next byte to read
 }
 

@@ -14,8 +14,8 @@ func (p *prefilter) add(s string) {
 
 func hash(prefix uint32) uint32 { return prefix * 2654435761 >> 16 }
 
-// next returns the first index from i on at which one of the prefixes may stand,
-// or len(text) if there is none.
+// next returns the first index from i on at which a prefix may stand, or len(text) if there is
+// none.
 func next[T string | []byte](p *prefilter, text T, i int) int {
 	if i+2 >= len(text) {
 		return len(text)

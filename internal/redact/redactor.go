@@ -111,7 +111,7 @@ func (r *Redactor) Bytes(b []byte) []byte {
 // Secret is a place in a text that holds a secret.
 type Secret struct {
 	Start, End int
-	Known      bool // whether it is a known secret and not only looks like a token
+	Known      bool // it is a known secret and does not only look like a token
 }
 
 // Find returns the secrets in b: first the known ones, if there are none in one piece those
@@ -145,7 +145,7 @@ type finder struct {
 	overlaps bool
 }
 
-// mayBegin reports whether one of the prefixes of a finder stands in a text.
+// mayBegin reports whether a prefix of a finder stands in a text.
 func mayBegin[T string | []byte](f *finder, text T) bool {
 	for i := next(f.prefilter, text, 0); i < len(text); i = next(f.prefilter, text, i+1) {
 		for _, prefix := range f.prefixes[string(text[i:i+3])] {
