@@ -43,7 +43,7 @@ func (a Answer) IsJSON() bool {
 	return err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
 }
 
-// Kind says how a request failed.
+// Kind is the kind of a failure of a request.
 type Kind int
 
 // The kinds of failure.
@@ -62,9 +62,9 @@ var ErrTooLong = errors.New("the answer is too long")
 type Error struct {
 	Kind   Kind
 	Answer Answer        // answer of the server; zero if it gave none
-	Wait   time.Duration // that the server asks for; 0 if it does not say
-	Reason string        // what happened
-	Remedy string        // what to do about it; empty if nothing is to be done
+	Wait   time.Duration // wait that the server asks for; 0 if it does not say
+	Reason string        // cause of the failure
+	Remedy string        // remedy; empty if nothing is to be done
 	Err    error         // wrapped error, such as the cause of the ended context; may be nil
 }
 

@@ -21,10 +21,10 @@ func RetryAfter(header http.Header) (time.Duration, bool) {
 	return bounded(time.Until(at)), err == nil
 }
 
-// Limit is one of the limits that a server reports with every answer.
+// Limit is a limit that a server reports with every answer.
 type Limit struct {
 	Exhausted bool
-	Reset     time.Duration // how long it still lasts; never 0
+	Reset     time.Duration // time until it ends; never 0
 }
 
 // ReadLimit reads X-RateLimit-Remaining and X-RateLimit-Reset; a name such as

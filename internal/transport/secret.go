@@ -18,7 +18,7 @@ const minSecret = 8
 // secret removes a token from what a server sends, however it is written there. The
 // zero value removes nothing.
 type secret struct {
-	forms []string // how the token may be written
+	forms []string // spellings of the token
 }
 
 // newSecret returns the secret in the value of an Authorization header.

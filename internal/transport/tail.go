@@ -174,7 +174,7 @@ func lastBytes(from io.Reader, n, limit int, heard func(int)) (text []byte, whol
 		if read += got; read > limit {
 			return nil, false, &Error{Kind: Unreadable, Reason: fmt.Sprintf("there are more than %d bytes", limit)}
 		}
-		if kept = append(kept, chunk[:got]...); len(kept) >= 2*n { // not each time: it moves n bytes
+		if kept = append(kept, chunk[:got]...); len(kept) >= 2*n { // not after each read: it moves n bytes
 			kept = kept[:copy(kept, kept[len(kept)-n:])]
 		}
 		switch {

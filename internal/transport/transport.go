@@ -228,9 +228,9 @@ func (t *Transport) send(req *http.Request, authorization string) (Answer, *Erro
 	return Answer{}, failure
 }
 
-// exchange sends the copy of a request and reads the whole answer. Neither the answer
-// nor the error holds the token that was sent. It fails with [ErrTooLong] for an answer of
-// more than MaxAnswer bytes. The remedy is empty unless the error has one of its own.
+// exchange sends the copy of a request and reads the whole answer. Neither the answer nor the
+// error holds the token that was sent. It fails with [ErrTooLong] for an answer of more than
+// MaxAnswer bytes. The remedy is empty unless the error has its own.
 func (t *Transport) exchange(req *http.Request, authorization string) (answer Answer, remedy string, err error) {
 	if req.GetBody != nil {
 		body, err := req.GetBody()
