@@ -104,12 +104,12 @@ type rule struct {
 // field is a field of a struct that JSON has.
 type field struct {
 	index int
-	name  string // in JSON; empty for an embedded struct
+	name  string // name in JSON; empty for an embedded struct
 	rule
 }
 
 // fieldsOf holds the fields of each struct that was seen.
-var fieldsOf sync.Map // of reflect.Type to []field
+var fieldsOf sync.Map // keys are reflect.Type, values []field
 
 func fields(t reflect.Type) []field {
 	if known, ok := fieldsOf.Load(t); ok {
@@ -162,7 +162,7 @@ func parse(tag string) (r rule) {
 
 // walker applies bounds, and holds the error for the first value that exceeded one.
 type walker struct {
-	path  []step // to the value that is looked at
+	path  []step // path to the present value
 	first error
 }
 
@@ -173,7 +173,8 @@ type step struct {
 	index int           // its index
 }
 
-// name returns the path as people read it, such as claims["a1"].owner.pid. An entry whose first field is a text has it as its name.
+// name returns the path as people read it, such as claims["a1"].owner.pid. An entry whose first
+// field is a text has it as its name.
 func (w *walker) name() string {
 	var b strings.Builder
 	for _, s := range w.path {
@@ -276,7 +277,7 @@ func (w *walker) list(v reflect.Value, r rule) {
 	}
 }
 
-// texts replaces a list of texts if one of them exceeds its bounds, or there are too many.
+// texts replaces a list of texts if a text exceeds its bounds, or there are too many.
 func (w *walker) texts(v reflect.Value, r rule) {
 	same := v.Len() <= r.list
 	kept := reflect.Zero(v.Type())

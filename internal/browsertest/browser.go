@@ -35,10 +35,10 @@ type Browser struct {
 	last    int
 	waiting map[int]chan message
 	pages   map[string]*Page // pages by session
-	gone    error            // why no more answers come; nil while they do
+	gone    error            // reason why no more answers come; nil while they do
 }
 
-// message is one of the protocol, in either direction.
+// message is a message of the protocol, in either direction.
 type message struct {
 	ID      int             `json:"id,omitempty"`
 	Session string          `json:"sessionId,omitempty"`
@@ -73,7 +73,7 @@ func Start(t testing.TB) *Browser {
 		"--disable-component-update", "--disable-sync", "--hide-scrollbars", "--force-color-profile=srgb", "about:blank",
 	}
 	if os.Getuid() == 0 {
-		args = append([]string{"--no-sandbox"}, args...) // which refuses to work for root
+		args = append([]string{"--no-sandbox"}, args...) // its sandbox refuses to work for root
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(cmd.Environ(), "HOME="+home)
@@ -214,7 +214,7 @@ func (b *Browser) Open(t testing.TB, url string, look Look) *Page {
 	for _, domain := range []string{"Page", "Runtime", "Log"} {
 		p.call(domain+".enable", nil, nil)
 	}
-	p.call("Emulation.setFocusEmulationEnabled", fields{"enabled": true}, nil) // as if no other page were open
+	p.call("Emulation.setFocusEmulationEnabled", fields{"enabled": true}, nil) // the page looks active, also beside other pages
 	scheme := "light"
 	if look.Dark {
 		scheme = "dark"
@@ -328,8 +328,8 @@ func (p *Page) untilLoaded(url string) {
 	}
 }
 
-// Eval stores the value of an expression of JavaScript; that of a promise when it is kept.
-// The expression may do what a page may not without a person, such as open a window.
+// Eval stores the value of an expression of JavaScript; for a promise its value when it is
+// kept. The expression may do what a page may not without a person, such as open a window.
 func (p *Page) Eval(expression string, value any) {
 	p.t.Helper()
 	var answer struct {

@@ -44,8 +44,8 @@ func (p *Page) TooWide() []string {
 	return wide
 }
 
-// TooNarrow returns the cells of tables that people cannot read: those that break a short word,
-// and those of a sentence that are narrower than 8 rem.
+// TooNarrow returns the cells of tables that people cannot read: cells that break a short word,
+// and cells with a sentence that are narrower than 8 rem.
 func (p *Page) TooNarrow() []string {
 	p.t.Helper()
 	var narrow []string

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// OldBubblewrap returns a folder with a bubblewrap like that of Debian 12, which lacks the
-// option --argv0: the machine's own if it is so old, else one that stands before the
-// bubblewrap of the real Codex. It skips the test if there is none.
+// OldBubblewrap returns a folder with a bubblewrap like Debian 12's, which lacks the option
+// --argv0: the machine's own if it is so old, else one that stands before the bubblewrap of the
+// real Codex. It skips the test if there is none.
 func OldBubblewrap(t testing.TB) (folder string) {
 	t.Helper()
 	if path, err := exec.LookPath("bwrap"); err == nil {

@@ -21,7 +21,7 @@ type Reply struct {
 
 	Delay  time.Duration // time before anything is sent
 	Header http.Header   // headers of the response besides the usual ones
-	Status int           // not 0: an HTTP error with this status and Body instead of a stream
+	Status int           // HTTP status of an error with this Body instead of a stream; 0 for a stream
 	Body   string
 
 	Failed     *Failed // the stream ends with response.failed

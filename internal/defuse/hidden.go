@@ -56,7 +56,7 @@ func reveal(text string) string {
 	text = comment().ReplaceAllString(text, "")
 	text = entity().ReplaceAllStringFunc(text, func(e string) string { return "&amp;" + e[1:] })
 	text = tag().ReplaceAllString(text, "&lt;$1")
-	text = splitMatches(text, fence(), revealInfo) // what follows a fence may be one
+	text = splitMatches(text, fence(), revealInfo) // the text after a fence may be a fence itself
 	text = strings.ReplaceAll(text, "![", "!"+separator+"[")
 	text = definition().ReplaceAllStringFunc(text, func(d string) string { return d[:len(d)-1] + separator + ":" })
 	text = emptyLink().ReplaceAllStringFunc(text, func(l string) string { return l[:len(l)-1] + separator + l[len(l)-1:] })

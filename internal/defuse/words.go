@@ -73,8 +73,8 @@ func splitWords(text string) string {
 	return splitMatches(text[:end], closing(), splitFirst) + text[end:]
 }
 
-// splitMatches replaces the matches of a pattern, also those of which another match took
-// the first character.
+// splitMatches replaces the matches of a pattern, also a match whose first character belongs to
+// another match.
 func splitMatches(text string, pattern *regexp.Regexp, split func(string) string) string {
 	for {
 		next := pattern.ReplaceAllStringFunc(text, split)

@@ -35,8 +35,8 @@ func (g *GitHub) addPermissionRoute(root string) {
 // isAssignable reports whether an account can be assigned to issues and pull requests.
 func (g *GitHub) isAssignable(login string) bool { return g.levels[login] != "none" }
 
-// SetAccount gives a token an account, and makes the token valid: that of a person, or of
-// an App, whose login ends with [bot]. Other tokens are those of jobs.
+// SetAccount gives a token an account, and makes the token valid: the account of a person, or
+// of an App, whose login ends with [bot]. Other tokens belong to jobs.
 func (g *GitHub) SetAccount(token, login string) {
 	g.AcceptToken(token)
 	g.mu.Lock()
@@ -70,7 +70,7 @@ func (g *GitHub) association(login string) string {
 	return "NONE"
 }
 
-// userType returns the type of an account. A login that ends with [bot] is one of a bot.
+// userType returns the type of an account. A login that ends with [bot] belongs to a bot.
 func userType(login string) string {
 	if login == account || strings.HasSuffix(login, "[bot]") {
 		return accountType
@@ -78,7 +78,7 @@ func userType(login string) string {
 	return "User"
 }
 
-// user returns an account as the REST API gives it, which writes those of Apps with a
+// user returns an account as the REST API gives it, which writes the login of an App with a
 // suffix; null for a deleted one.
 func user(login string) object {
 	if login == "" {

@@ -17,7 +17,7 @@ type Artifact struct {
 	Run     int64
 	Name    string
 	Files   map[string]string
-	Packed  []byte // the whole archive; nil for one of Files
+	Packed  []byte // the whole archive; nil for an archive of Files
 	Size    int64  // the size that GitHub reports; 0 for the real one
 	Expired bool
 }

@@ -20,7 +20,7 @@ type Check struct {
 	Name        string // name of a job or a check run, or context of a commit status
 	Workflow    string // workflow of a job of GitHub Actions; CI when empty
 	File        string // file of the workflow; ci.yml when empty
-	Event       string // that started the workflow; pull_request when empty
+	Event       string // event that started the workflow; pull_request when empty
 	App         string // slug of the App whose check it is; GitHub Actions when empty
 	By          string // who set a commit status; a deleted account when empty
 	State       string // conclusion of a check run, QUEUED or IN_PROGRESS; SUCCESS, FAILURE, ERROR or PENDING for a status
@@ -47,8 +47,8 @@ type check struct {
 	started, finished time.Time
 }
 
-// SetCheck adds a check of a commit, and returns its number. A commit status replaces
-// the one of its name, as at GitHub; a check run does not.
+// SetCheck adds a check of a commit, and returns its number. A commit status replaces the
+// status of its name, as at GitHub; a check run does not.
 func (g *GitHub) SetCheck(commit string, c Check) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -80,8 +80,7 @@ func (g *GitHub) EditComment(id, body string, by ...string) {
 	g.t.Errorf("there is no comment %s", id)
 }
 
-// DeleteComment deletes a comment. With the last one of a discussion of a review that
-// goes too.
+// DeleteComment deletes a comment. A discussion of a review goes with its last comment.
 func (g *GitHub) DeleteComment(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -30,13 +30,13 @@
 //	g.ShowMembership(githubtest.Member)       // who is NONE or CONTRIBUTOR otherwise, like a stranger
 //	seen := g.Reactions(c)
 //
-// A push of a commit whose workflow files are those of no branch is refused, as GitHub
+// A push of a commit with other workflow files than every branch is refused, as GitHub
 // refuses it for the token of a job; see [GitHub.AllowWorkflows].
 //
 // Rules of the repository hold for pushes too: g.AddRule(githubtest.Rule{Type: "required_signatures"}).
 //
-// The time of a pull request moves with all of this but edits, deletions, resolved
-// threads and checks: a program must not rely on more. Times are those of a clock of the
+// The time of a pull request moves with all of this except edits, deletions, resolved
+// threads and checks: a program must not rely on more. Times come from a clock of the
 // server that begins in March 2026 unless [GitHub.SetClock] gives another one.
 //
 // Any request can be made to fail, to lose its answer, or to wait: by its kind with

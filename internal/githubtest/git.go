@@ -9,8 +9,8 @@ import (
 	"github.com/symphony-runner/symphony/internal/storetest"
 )
 
-// The kinds of requests of git. Every fetch, push or look at the branches begins with
-// one for the refs, whose query says which it is.
+// The kinds of requests of git. Every fetch, push or look at the branches begins with a request
+// for the refs, whose query names the kind.
 const (
 	Refs  storetest.Op = "GET /info/refs"
 	Fetch storetest.Op = "POST /git-upload-pack"
@@ -42,9 +42,9 @@ func (g *GitHub) addGit() {
 	}
 }
 
-// workflowRule refuses a push of the token of a job, as GitHub does, if a new commit has
-// workflow files that are those of no branch: whoever made them, and whatever else changed.
-// A push to the path of the repository is that of a person.
+// workflowRule refuses a push of the token of a job, as GitHub does, if a new commit has other
+// workflow files than every branch: whoever made them, and whatever else changed. A push to the
+// path of the repository is a person's.
 const workflowRule = `#!/bin/sh
 [ -n "$REMOTE_USER" ] || exit 0
 for commit in $(git rev-list "$3" --not --branches 2>/dev/null); do
@@ -73,6 +73,6 @@ func (g *GitHub) setHook(name, script string) {
 	}
 }
 
-// AllowWorkflows gives the token the permission to change workflow files, which that of a
+// AllowWorkflows gives the token the permission to change workflow files, which the token of a
 // job never has.
 func (g *GitHub) AllowWorkflows() { g.setHook("update", "") }

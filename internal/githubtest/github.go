@@ -44,12 +44,12 @@ type GitHub struct {
 	as           string            // the account of the request that is answered
 	keepBranches bool
 	answers      map[string]string   // git's answers about commits
-	labels       []string            // that exist besides those that something carries or carried
+	labels       []string            // labels that exist besides the ones that something carries or carried
 	checks       map[string][]*check // checks by commit
 	rules        []Rule
 	artifacts    []*artifact
 	artifactHost string // address of the server that has them
-	artifactsAt  string // where GitHub says they are; empty: on that server
+	artifactsAt  string // address in GitHub's answers; empty: on that server
 
 	content contentLimit
 }

@@ -11,8 +11,8 @@ import (
 type Rule struct {
 	Type     string // required_signatures, creation, branch_name_pattern, update, pull_request or required_status_checks
 	Pattern  string // beginning of the names that a branch_name_pattern takes
-	TakesNew bool   // whether required_status_checks holds for branches that exist alone
-	Bypassed bool   // whether the token may bypass it
+	TakesNew bool   // required_status_checks holds only for branches that exist
+	Bypassed bool   // the token may bypass it
 }
 
 // isUpdate is a condition of the shell: the branch exists.

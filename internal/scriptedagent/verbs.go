@@ -93,7 +93,7 @@ func askApproval(ctx context.Context, t *turn, args []string) error {
 		return err
 	}
 	var reply struct{ Decision json.RawMessage }
-	json.Unmarshal(answer.Result, &reply) // what cannot be read is not an answer
+	json.Unmarshal(answer.Result, &reply) // an unreadable result is no answer
 	switch string(reply.Decision) {
 	case `"accept"`, `"acceptForSession"`:
 		waiting(t)
@@ -125,7 +125,7 @@ func askQuestion(ctx context.Context, t *turn, args []string) error {
 	var reply struct {
 		Answers map[string]struct{ Answers []string }
 	}
-	json.Unmarshal(answer.Result, &reply) // what cannot be read is not an answer
+	json.Unmarshal(answer.Result, &reply) // an unreadable result is no answer
 	if answers := reply.Answers["q1"].Answers; len(answers) > 0 {
 		t.Say("The answer is: " + strings.Join(answers, ", "))
 	} else {

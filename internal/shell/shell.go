@@ -53,9 +53,9 @@ func find(command string) (at int, program string) {
 }
 
 // Elsewhere returns a command, which is written for a folder in root, as it is for another
-// folder: a relative path to its program is made absolute. If that leads into the folder, inside
-// is the path, and there is no such command. A command of several lines stays as it is: one of
-// them may be cd.
+// folder: a relative path to its program is made absolute. If that leads into the folder,
+// inside is the path, and there is no such command. A command of several lines stays as it is:
+// one of the lines may be cd.
 func Elsewhere(command, root string) (elsewhere, inside string) {
 	at, program := find(command)
 	if strings.Contains(strings.TrimSpace(command), "\n") || !isRelativePath().MatchString(program) {

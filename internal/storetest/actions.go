@@ -22,7 +22,7 @@ type Job struct {
 	Status             string
 	Conclusion         string
 	Started, Completed time.Time // zero if that has not happened
-	Runner             string    // that took it: "GitHub Actions 3" is GitHub's own; empty for none
+	Runner             string    // runner that took it: "GitHub Actions 3" is GitHub's own; empty for none
 }
 
 // SetRun adds an attempt of a workflow run, or replaces it.

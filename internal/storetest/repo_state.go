@@ -49,7 +49,7 @@ func (h *Hub) signs() bool {
 	return !h.unsigned
 }
 
-// AcceptToken makes another token valid besides that of [Config].
+// AcceptToken makes another token valid besides the token of [Config].
 func (h *Hub) AcceptToken(token string) { h.locked(func() { h.others[token] = true }) }
 
 // TokenOf returns the token of a request.

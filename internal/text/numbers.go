@@ -21,7 +21,7 @@ func Number(n int64) string {
 	for unit := 0; ; unit++ {
 		f /= 1000
 		digits := strconv.FormatFloat(f, 'f', decimals(f, unit), 64)
-		if len(digits) < 4 || strings.Contains(digits, ".") || unit == len(units)-1 { // not rounded up to 1000
+		if len(digits) < 4 || strings.Contains(digits, ".") || unit == len(units)-1 { // the number is not rounded up to 1000
 			return sign + trimZeros(digits) + units[unit:unit+1]
 		}
 	}

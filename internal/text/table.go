@@ -49,7 +49,7 @@ func Widths(cols []Column, rows [][]string, width int) []int {
 			natural[i], widths[i] = 0, 0
 		}
 	}
-	cut := func(i, least int) { // where nothing is left to drop
+	cut := func(i, least int) { // narrows a column, when nothing is left to drop
 		n := min(max(-spare, 0), max(widths[i]-least, 0))
 		widths[i] -= n
 		spare += n

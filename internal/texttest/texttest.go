@@ -1,6 +1,6 @@
-// Package texttest has hostile texts for tests, and checks what is shown of them. The texts move
+// Package texttest has hostile texts for tests, and checks their display. The texts move
 // cursors, write from right to left, hide, or read as Markdown, HTML or a command of a workflow
-// run. The checks use rules of their own, which are simpler than those of package text.
+// run. The checks use rules of their own, which are simpler than the rules of package text.
 package texttest
 
 import (

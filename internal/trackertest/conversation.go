@@ -22,11 +22,11 @@ type Discussion struct {
 	// not. Each is called as a comment's author is.
 	Trusted   string
 	Strangers []string
-	// Owner makes the credential that of a person whose word counts, and returns how that
-	// person is called; nil if nobody needs a credential.
+	// Owner gives the credential to a person whose word counts, and returns the name of that
+	// person; nil if nobody needs a credential.
 	Owner func() string
-	// Say adds a comment by one of these accounts to an issue, and returns a name for it.
-	// Times are in the past, and whole seconds.
+	// Say adds a comment by any of these accounts to an issue, and returns a name for it. Times
+	// are in the past, and whole seconds.
 	Say func(id tracker.ID, author, text string, at time.Time) (comment string)
 	// Edit replaces the text of a comment at a time; Retract deletes one.
 	Edit    func(id tracker.ID, comment, text string, at time.Time)
@@ -221,7 +221,7 @@ func discussionGone(p *probe) {
 	}
 }
 
-// flood hides two remarks that count among those of a stranger.
+// flood hides two remarks that count among many of a stranger.
 func flood(p *probe) {
 	id, other, d := p.put("flooded"), p.put("quiet"), p.Discussion
 	stranger := append(slices.Clone(d.Strangers), d.Trusted)[0]

@@ -123,8 +123,8 @@ type Harness struct {
 	// Calls has, for each tool by name, arguments that it accepts for an active issue.
 	Calls map[string]string
 
-	// Secret is the adapter's credential, "" when it has none. Log returns what the
-	// adapter has logged so far.
+	// Secret is the adapter's credential, "" when it has none. Log returns the log of the
+	// adapter so far.
 	Secret string
 	Log    func() string
 }

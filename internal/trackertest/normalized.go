@@ -133,7 +133,7 @@ func malformedRead(p *probe) {
 	}
 }
 
-// checkNamed checks that records are those of the ids, each once and with a reason.
+// checkNamed checks that records have exactly these ids, each once and with a reason.
 func (p *probe) checkNamed(records []tracker.Malformed, want ...tracker.ID) {
 	p.t.Helper()
 	var got []tracker.ID
