@@ -31,7 +31,7 @@ type conn struct {
 	mu      sync.Mutex // guards the fields below; see core for the order of locks
 	lastID  int64      // the id of the last call
 	pending map[int64]call
-	err     error // why done is closed
+	err     error // reason why done is closed
 }
 
 func newConn(rwc io.ReadWriteCloser, wait time.Duration, wire func(byte, []byte)) *conn {

@@ -18,8 +18,8 @@ import (
 const (
 	defaultExecTime   = 2 * time.Minute
 	defaultExecOutput = 1 << 20
-	// execGrace is how long the server may take, after the timeout of a program, to kill
-	// it and to answer.
+	// execGrace bounds the time in which the server kills a program after its timeout, and
+	// answers.
 	execGrace = 10 * time.Second
 	// killWait is the same for a program that was terminated, and killPause the time
 	// before the server is asked again: at first it may not have started the program.

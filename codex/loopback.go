@@ -45,7 +45,7 @@ done </proc/net/dev || refuse "a network that cannot be read"
 // probePort is the variable that names the probe's port, on which this program listens.
 const probePort = "SYMPHONY_PROBE_PORT"
 
-// greeting is what this program says to whoever connects to the probe's port.
+// greeting is the answer of this program to a client of the probe's port.
 const greeting = "the loopback of this machine"
 
 // probe tries the network of a command, and prints the path of the certificates that Codex

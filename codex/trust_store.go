@@ -13,7 +13,7 @@ import (
 // Java takes certificates from a file of its own format alone, JKS. This is the part of it that
 // holds certificates: numbers are big-endian, and a digest with a password ends it.
 
-// trustStorePassword is what Java itself uses for certificates, which are no secret.
+// trustStorePassword is Java's own password for certificates, which are no secret.
 const trustStorePassword = "changeit"
 
 // trustStorePath returns the path of the certificates for Java, beside the others.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// interruptWait is how long a turn may take to end after it was interrupted.
+// interruptWait bounds the end of a turn after it was interrupted.
 const interruptWait = 2 * time.Second
 
 // Turn describes a turn that has ended, apart from its success.
@@ -25,7 +25,7 @@ type turn struct {
 	outcome              *outcome
 	lastError            serverError // the last error that Codex did not retry
 	blockingQuestions    []string    // only a person can answer them; the agent waits
-	abortReason          error       // why the turn must not continue; nil if it may
+	abortReason          error       // reason why the turn must not continue; nil if it may
 	nonBlockingQuestions []string    // asked by the agent, which continued without an answer
 	acted                bool        // the agent ran a command or did something else
 

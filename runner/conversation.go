@@ -36,7 +36,7 @@ type conversations struct {
 	updated  map[tracker.ID]time.Time // times of the last change of the issues with a claim, as of the last read
 }
 
-// conversation is what was last read about one issue.
+// conversation is the latest reading of one issue.
 type conversation struct {
 	said    feedback.Said
 	orders  []feedback.Order // commands to answer

@@ -15,7 +15,7 @@ type issueCache struct {
 	candidates []tracker.Issue
 	issues     map[tracker.ID]*tracker.Issue // issues read by id; nil if no longer visible
 	readAt     map[tracker.ID]time.Time      // absent if what is known may be outdated
-	malformed  map[tracker.ID]string         // why the record of an issue is malformed, as last read
+	malformed  map[tracker.ID]string         // reasons why the record of an issue is malformed, as last read
 }
 
 func newIssueCache() issueCache {

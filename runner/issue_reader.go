@@ -16,8 +16,8 @@ type issueReader struct {
 	issueCache
 	*core
 
-	unread   error               // why the tracker could not be read; nil if the last poll succeeded
-	unlisted bool                // it was the list of candidates that could not be read
+	unread   error               // reason why the tracker could not be read; nil if the last poll succeeded
+	unlisted bool                // the list of candidates could not be read
 	unasked  map[tracker.ID]bool // issues that would start, but could not be read in this poll
 	limit    *rateLimit
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Comment is what one account said in the conversation on an issue or a pull request.
+// Comment is a text of one account in the conversation on an issue or a pull request.
 type Comment struct {
 	ID     string // stable and unique in its conversation; opaque
 	Author string // name of the account for people; empty for a deleted one

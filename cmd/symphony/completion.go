@@ -167,9 +167,9 @@ const maxLookup = time.Second
 
 // The issues that a command takes.
 const (
-	claimedIssues = iota // those with a claim
-	knownIssues          // and those with a delivery
-	startedOrToDo        // those with a claim, and the candidates
+	claimedIssues = iota // issues with a claim
+	knownIssues          // also issues with a delivery
+	startedOrToDo        // issues with a claim, and the candidates
 )
 
 // issues returns the identifiers of the issues that a command takes, with their titles.

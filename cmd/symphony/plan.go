@@ -36,8 +36,8 @@ type planCommand struct {
 	made fleet.Plan
 }
 
-// queueTime is how long a shard may wait for its runner. It counts only where the program
-// cannot ask whether a shard has started.
+// queueTime bounds the wait of a shard for its runner. It counts only where the program cannot
+// ask whether a shard has started.
 const queueTime = time.Hour
 
 func (c *planCommand) command() *cobra.Command {

@@ -39,7 +39,7 @@ type Failed struct {
 	Message string `json:"message"`
 }
 
-// End is how the stream of a response ends.
+// End is the end of the stream of a response.
 type End int
 
 const (

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Artifact is what a workflow run has uploaded.
+// Artifact is an upload of a workflow run.
 type Artifact struct {
 	Run     int64
 	Name    string

@@ -22,7 +22,7 @@ type Check struct {
 	File        string // file of the workflow; ci.yml when empty
 	Event       string // event that started the workflow; pull_request when empty
 	App         string // slug of the App whose check it is; GitHub Actions when empty
-	By          string // who set a commit status; a deleted account when empty
+	By          string // account that set a commit status; a deleted account when empty
 	State       string // conclusion of a check run, QUEUED or IN_PROGRESS; SUCCESS, FAILURE, ERROR or PENDING for a status
 	Title       string
 	Summary     string
@@ -206,7 +206,7 @@ func countStates(list []*check, statuses bool) []trackertest.Object {
 	return answer
 }
 
-// forbidden is what GraphQL answers in place of what the token may not see.
+// forbidden is GraphQL's answer in place of a part that the token may not see.
 var forbidden = trackertest.Failure{Type: "FORBIDDEN", Text: "Resource not accessible by integration"}
 
 // checkNode returns a check as GraphQL gives it.

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// permission is what the list of objects gives for the storage.
+// permission is the credential in the list of objects, for the storage.
 const permission = "one-object-for-some-minutes"
 
 const mediaType = "application/vnd.git-lfs+json"
@@ -42,13 +42,13 @@ type Object struct {
 	Error   *Error            `json:"error,omitempty"`
 }
 
-// Action is what a client may do with an object.
+// Action is a permitted request for an object.
 type Action struct {
 	Href   string            `json:"href"`
 	Header map[string]string `json:"header,omitempty"`
 }
 
-// Error is why a client may not.
+// Error is the reason why a client may not have an object.
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`

@@ -9,8 +9,8 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// maxMarks is how many combining marks a character may carry: enough for every
-// living language, too few to paint over the neighboring lines.
+// maxMarks bounds the combining marks of a character: enough for every living language, too few
+// to paint over the neighboring lines.
 const maxMarks = 3
 
 // Fit returns s on one line of a terminal, in at most the given number of

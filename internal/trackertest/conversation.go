@@ -62,7 +62,7 @@ func conversationChecks() []check {
 	}
 }
 
-// started is when the checks of conversations begin to talk.
+// started is the time at which the checks of conversations begin to talk.
 var started = time.Now().Add(-24 * time.Hour).UTC().Truncate(time.Hour)
 
 // minute returns a time n minutes after started.

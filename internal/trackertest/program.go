@@ -93,7 +93,7 @@ func (p *Program) UseSample(path, agent string, replacements ...string) {
 	}
 }
 
-// Output is what a run of the program printed, and its exit status.
+// Output is the output of a run of the program, and its exit status.
 type Output struct {
 	Code           int
 	Stdout, Stderr string

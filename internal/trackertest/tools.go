@@ -9,7 +9,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// toolName is what Codex takes for the name of a tool.
+// toolName matches a name that Codex takes for a tool.
 var toolName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
 func toolsDescribe(p *probe) {

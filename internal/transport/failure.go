@@ -13,7 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
-// Answer is what a server said, complete and without the token.
+// Answer is the complete answer of a server without the token.
 type Answer struct {
 	Status int
 	Header http.Header

@@ -68,7 +68,7 @@ func (s *stdout) writeLocked(p []byte) {
 	_, s.err = s.w.Write(p)
 }
 
-// rawSide is where commands are written, inside of stdout.command.
+// rawSide is the writer for commands, inside of stdout.command.
 type rawSide struct{ s *stdout }
 
 func (r rawSide) Write(p []byte) (int, error) {

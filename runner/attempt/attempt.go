@@ -25,8 +25,8 @@ import (
 const StopTime = 90 * time.Second
 
 const (
-	// stoppedTime is what after_run and the publication of the work may take of
-	// StopTime. The rest is for the turn and the process to end.
+	// stoppedTime is the share of after_run and of the publication of the work in StopTime. The
+	// rest is for the turn and the process to end.
 	stoppedTime = 75 * time.Second
 	// interruptedHookTime bounds after_run when the run was interrupted: the process
 	// may have taken five seconds to end, and the runner kills this program after ten.
@@ -471,8 +471,8 @@ func (a *attempt) fingerprint(ctx context.Context, ws workspace.Workspace) strin
 	return print
 }
 
-// exitStatusTime is how long the end of a process may take after the end of its output. On a busy
-// machine that is more than a second.
+// exitStatusTime bounds the end of a process after the end of its output. On a busy machine it
+// takes more than a second.
 const exitStatusTime = 5 * time.Second
 
 // addExitStatus adds to the error of a closed connection how the process ended. A

@@ -11,7 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// publishTime is what a call of the tool may take besides the check of the work.
+// publishTime bounds a call of the tool besides the check of the work.
 const publishTime = 10 * time.Minute
 
 // tool returns the tool with which the agent publishes its work during a turn.

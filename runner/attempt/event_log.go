@@ -59,7 +59,7 @@ type EventLog struct {
 	timer   *time.Timer // flushes out; nil if nothing waits in it
 	written int         // bytes in the log
 	limit   int         // bytes of written after which the log is brief
-	lack    error       // why the log is not complete; nil if it is
+	lack    error       // reason why the log is not complete; nil if it is
 	stopped bool        // the log ended early
 	broken  bool        // it cannot be written any more
 }

@@ -21,9 +21,9 @@ type Job struct {
 	Issue       tracker.Issue
 	Attempt     int               // SPEC §4.1.5: 0 in the first run
 	Thread      string            // thread to resume; empty for a new one
-	Refused     string            // why the work of the last session was not published, which the first prompt says; empty for nothing
-	LeftOut     string            // files that could not be taken along with that work, which the first prompt says; empty for none
-	Blocked     string            // hosts that commands of the last session were refused, which the first prompt says; empty for none
+	Refused     string            // reasons why the work of the last session was not published, which the first prompt has; empty for none
+	LeftOut     string            // files that could not be taken along with that work, which the first prompt has; empty for none
+	Blocked     string            // hosts that commands of the last session were refused, which the first prompt has; empty for none
 	Unsettled   bool              // the last session ended well, and the rest of its publication needs no agent; see [schedule.Claim]
 	Feedback    []prompt.Feedback // comments and checks that nobody has answered, oldest first
 	Prompt      string            // the template, SPEC §5.4
@@ -49,7 +49,7 @@ type Job struct {
 	// CanAsk says that the agent can reach people: there are the tools reply and ask, and the
 	// runner brings its questions to people.
 	CanAsk bool
-	// StopAt is when the run stops its sessions; the zero time for never.
+	// StopAt is the time at which the run stops its sessions; the zero time for never.
 	StopAt time.Time
 	// Reply answers an item of Feedback for the agent, by its ID, and closes its thread if
 	// resolve is set. The text is as the agent wrote it. Its errors are shown to the agent.

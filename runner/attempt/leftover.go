@@ -86,7 +86,7 @@ func filesOf(tree git.WorkTree) string {
 	return strings.Join(append([]string{files}, tree.LeftOut...), ",")
 }
 
-// start is what a note, or the first line of saved work, says about the work.
+// start is the content of a note, or of the first line of saved work.
 type start struct {
 	from  git.From
 	head  git.ObjectID

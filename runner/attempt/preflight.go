@@ -48,7 +48,7 @@ func Preflight(ctx context.Context, job Job) (version string, err error) {
 type PreflightOnce struct {
 	checking chan struct{} // a lock with room for one: held by the session that checks
 	passed   bool
-	err      error // why no session can work; nil until a check finds that
+	err      error // reason why no session can work; nil until a check finds one
 }
 
 // NewPreflightOnce returns a PreflightOnce whose check has not run yet.

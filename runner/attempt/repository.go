@@ -86,7 +86,7 @@ type Delivery struct {
 type Delivered struct {
 	URL      string       // address of the pull request; empty for none
 	Head     git.ObjectID // head of the branch
-	Refused  string       // why nothing was published, in Markdown for the agent; empty if it was
+	Refused  string       // reasons why nothing was published, in Markdown for the agent; empty if it was
 	Warnings []string     // failures that do not matter for the work
 	// There says of an error that the branch has all the work, and a later try needs no agent.
 	There bool

@@ -53,7 +53,7 @@ type script struct {
 	text      string
 	doing     string        // its work in words for people
 	network   string        // a key of sandbox.networks; any other is the agent's network
-	variables []string      // names of those that it sees besides the plain ones
+	variables []string      // names of the variables that it sees besides the plain ones
 	timeout   time.Duration // time after which it is stopped
 }
 
@@ -184,7 +184,7 @@ func (t *outputTail) text() string {
 	return "[...]" + string(t.bytes[at:])
 }
 
-// core is what the parts share that work on the repository of an attempt.
+// core is shared by the parts that work on the repository of an attempt.
 type core struct {
 	*sandbox
 	repository *Repository // nil for an attempt without one

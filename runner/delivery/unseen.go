@@ -25,8 +25,8 @@ const maxMarks = 20
 // wide is a run of blanks after which a line goes on outside of every screen, in columns.
 const wide = 200
 
-// head is how much of a file decides whether it counts as generated, in bytes. GitHub folds
-// such a file.
+// head bounds the part of a file that decides whether it counts as generated, in bytes. GitHub
+// folds such a file.
 const head = 2 << 10
 
 var generatedHead = sync.OnceValue(func() *regexp.Regexp {

@@ -14,7 +14,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// patience is how long a failed check waits for the others to end: some never do.
+// patience bounds the time in which a failed check waits for the others to end: some never do.
 const patience = 30 * time.Minute
 
 // failures describes the failed checks of the commit that the program published.

@@ -26,7 +26,7 @@ type Rules struct {
 	Bots []string // logins; the login of an App is its slug, with or without [bot]
 }
 
-// Unanswered is what was said about an issue that nobody has answered.
+// Unanswered holds the comments and checks on an issue that nobody has answered.
 type Unanswered struct {
 	Feedback schedule.Feedback
 	Items    []Item   // oldest first, checks and a conflict last

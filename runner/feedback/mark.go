@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// late is how long after a newer one a comment may become visible: issues and pull
-	// requests are read one after the other, from servers that copy from each other.
+	// late bounds the delay of a comment behind a newer one: issues and pull requests are read
+	// one after the other, from servers that copy from each other.
 	late = 2 * time.Minute
 	// maxNames bounds the comments that a mark knows by name.
 	maxNames = 100

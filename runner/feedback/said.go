@@ -11,7 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// Said is what was read about one issue.
+// Said holds the comments on one issue, and its pull request, as they were read.
 type Said struct {
 	Comments tracker.Comments // comments on the issue
 	Pull     *Pull            // nil if there is none, or if it could not be read
@@ -39,8 +39,8 @@ type Pull struct {
 	URL       string
 	Branch    string // the program's branch, which need not exist any more
 	State     schedule.PullState
-	By        string // who merged or closed it; may be empty
-	Drafted   string // who made it a draft after it was opened; empty for nobody
+	By        string // person who merged or closed it; may be empty
+	Drafted   string // person who made it a draft after it was opened; empty for nobody
 	Head      string // commit
 	Ours      string // commit that the program published last; people pushed if Head differs
 	Base      string // branch

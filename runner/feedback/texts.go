@@ -34,7 +34,7 @@ func reason(why string) string {
 	return defuse.Body(text.OneLine(schedule.InWords(why), maxReason))
 }
 
-// GoesOn is what takes the place of [Waiting] when the issue goes on.
+// GoesOn takes the place of [Waiting] when the issue goes on.
 const GoesOn = "This issue waited for a person. It goes on."
 
 // Digest returns a digest of what was said; empty for an empty text.

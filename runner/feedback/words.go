@@ -14,7 +14,7 @@ import (
 // maxNamesInText bounds the names that a sentence lists.
 const maxNamesInText = 3
 
-// nouns are what a summary calls the kinds of feedback.
+// nouns are the words of a summary for the kinds of feedback.
 var nouns = []struct {
 	kind prompt.FeedbackKind
 	noun string

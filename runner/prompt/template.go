@@ -129,7 +129,7 @@ type Run struct {
 	Attempt       int    // 0 is the first run, and null to the template; 1 and above is a retry or a continuation (SPEC §12.3)
 	Resumed       bool   // the session continues the thread of an earlier one
 	WorkspaceKept bool   // the session works in the folder that an earlier one left, and it has lost nothing
-	Refused       string // why the work of the last session was not published, in Markdown; empty if it was
+	Refused       string // reasons why the work of the last session was not published, in Markdown; empty if it was
 	Blocked       string // hosts that commands of the last session were refused, in one line of Markdown; empty for none
 	LeftOut       string // files of the last session that could not be taken along with its work, in one line; empty for none
 

@@ -158,7 +158,7 @@ const maxLinks = 40
 // resolver caches where folders are while many paths in them are resolved.
 type resolver map[string]resolved
 
-// resolved is where a path leads.
+// resolved is the end of a path without its links.
 type resolved struct {
 	path    string // path without links
 	missing bool   // nothing was there, so there is nothing below it either

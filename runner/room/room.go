@@ -1,4 +1,4 @@
-// Package room is what the commands of an agent take for their machine: a home, a folder for
+// Package room makes the machine that the commands of an agent see: a home, a folder for
 // temporary files, and the variables by which tools find their caches and their toolchains, and
 // know that there is no network where there is none. It also finds the parts of the real machine
 // that stay outside: the files with credentials (deny.go) and the Unix sockets (sockets.go).

@@ -11,7 +11,7 @@ import (
 const (
 	// maxBacklog bounds what waits in a backlog, in bytes. Lines that come then are lost.
 	maxBacklog = 1 << 20
-	// roomyBacklog is how much may wait, in bytes, before awaitRoom waits.
+	// roomyBacklog bounds the bytes that wait before awaitRoom waits.
 	roomyBacklog = 64 << 10
 )
 
@@ -26,7 +26,7 @@ type backlog struct {
 	mu      sync.Mutex
 	changed sync.Cond // signals each change of the fields below
 	waiting []byte
-	lost    int   // lines, after those that wait
+	lost    int   // lines lost after the waiting ones
 	busy    bool  // drain is writing to w
 	ending  bool  // settle was called: once nothing waits, Write writes to w itself
 	givenUp bool  // nobody waits any longer for w

@@ -71,7 +71,7 @@ const (
 // Adopted represents a claim that was taken over, as it is now.
 type Adopted struct {
 	Claim
-	From  Owner // who had it
+	From  Owner // owner before
 	Began bool  // From was alive, so its session counts as failed
 }
 

@@ -131,7 +131,7 @@ const (
 	PullClosed PullState = "closed" // it was not merged
 )
 
-// Feedback is what a plan needs to know of the conversation on an issue.
+// Feedback is the part of the conversation on an issue that a plan needs.
 type Feedback struct {
 	Round    Round  // reason for a session; empty when nothing is unanswered
 	Fresh    bool   // some of it is newer than the mark at which the issue was parked
@@ -140,12 +140,12 @@ type Feedback struct {
 	Mark     Mark   // mark for a session that starts now; zero if the feedback was too large to be read
 
 	Command      Command // the latest command of a trusted person that was not obeyed; never status, which changes nothing
-	By           string  // who gave it
+	By           string  // person who gave it
 	CommandsUpTo Mark    // mark after Command is obeyed
 	Pending      bool    // Command is [Conversation.PendingCommand], not a comment
 
 	Pull   PullState
-	PullBy string // who merged or closed it; may be empty
+	PullBy string // person who merged or closed it; may be empty
 }
 
 // IsZero reports whether the mark was never set.

@@ -23,7 +23,7 @@ type Delivery struct {
 	Number     int       `json:"number,omitempty"`                        // number of the pull request; 0 for none
 	URL        string    `json:"url,omitempty" bound:"whole=2000"`        // address of the pull request, or the path of a patch; empty for none
 	At         time.Time `json:"at,omitzero"`                             // time of the latest push
-	Refused    string    `json:"refused,omitempty" bound:"line=500"`      // why the latest work was not published; empty if it was
+	Refused    string    `json:"refused,omitempty" bound:"line=500"`      // reason why the latest work was not published; empty if it was
 	LeftOut    string    `json:"left_out,omitempty" bound:"line=500"`     // files that could not be taken along with the latest work, in one line; empty for none
 	Blocked    string    `json:"blocked,omitempty" bound:"line=500"`      // hosts that commands of the latest session were refused, in one line of Markdown; empty for none
 	// Lost says that a shard which left no result has worked on the issue since. It may

@@ -26,8 +26,8 @@ type Fleet struct {
 	Name   string
 	Shards int // maximum of shards, from 1 to MaxShards
 	Slots  int // maximum of sessions in each shard, from 1 to MaxSlots
-	// Lease is how long a shard counts as alive if nobody can be asked about it: the time
-	// until its start, its limit, and a margin.
+	// Lease is the time for which a shard counts as alive if nobody can be asked about it: the
+	// time until its start, its limit, and a margin.
 	Lease time.Duration
 	// RunsOn holds the labels of the runner that an issue needs, by label of the issue. If
 	// several labels of an issue are in it, the first in alphabetical order counts.

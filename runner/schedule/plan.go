@@ -99,7 +99,7 @@ type Verdict struct {
 	Issue  tracker.Issue // the issue, or its claim's memory of it if it could not be read
 	Phase  Phase         // phase of its claim; empty when it has none
 	Action Action        // empty when nothing is done
-	Why    Why           // why nothing is done, or why the action is
+	Why    Why           // reason why nothing is done, or of the action
 }
 
 // Explain returns a verdict on every claim and candidate, including those that
@@ -143,7 +143,7 @@ type planner struct {
 	feedbackRules rules // rules for issues that have sessions only because of feedback
 	now           time.Time
 
-	hold       Why                 // why nothing at all may be started; zero when there is no reason
+	hold       Why                 // reason why nothing at all may be started; zero for none
 	limit      int                 // sessions at once, of those that count
 	probing    bool                // a single session checks whether the pause is over
 	running    int                 // running sessions

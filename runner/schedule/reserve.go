@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// reserveKept is how long a reserve stays open after the claims of its shard were taken
-	// over. An artifact with the result is kept for a day, but a reference for longer. A result
-	// that comes after this time does not change the claims, and its spending is not counted.
+	// reserveKept is the time for which a reserve stays open after the claims of its shard were
+	// taken over. An artifact with the result is kept for a day, but a reference for longer. A
+	// result that comes after this time does not change the claims, and its spending is not
+	// counted.
 	reserveKept = 25 * time.Hour
 	// maxReserves bounds how many reserves of shards without a claim the state keeps.
 	maxReserves = 2000

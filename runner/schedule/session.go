@@ -90,7 +90,7 @@ type Outcome struct {
 	// an earlier one and nothing is new.
 	Delivered bool
 	Unsettled bool   // the session ended well and the branch has its work; its pull request or its hand-over failed
-	Refused   string // why the work was not published; empty unless it was refused
+	Refused   string // reasons why the work was not published; empty unless it was refused
 	Said      string // the agent's last message, as it wrote it, in several lines; empty if it has answered people itself
 	Moved     bool   // the work was not published because somebody else had moved the branch
 	LeftOut   string // the files that could not be taken along with the work, in one line; empty for none

@@ -92,9 +92,8 @@ type Claim struct {
 	Lease      time.Time `json:"lease,omitzero"`               // end of the time in which an owner that cannot be asked counts as alive
 	StopReason Reason    `json:"cause,omitempty" bound:"word"` // reason of a stopping claim; empty otherwise
 	Heard      time.Time `json:"heard,omitzero"`               // last sign of life of the session; zero before the first
-	// TurnSince is when the current turn began; zero when no turn runs. A
-	// session can stall in a turn only: hooks and the start of a session have
-	// their own timeouts.
+	// TurnSince is the start of the current turn; zero when no turn runs. A session can stall
+	// in a turn only: hooks and the start of a session have their own timeouts.
 	TurnSince time.Time `json:"turn_since,omitzero"`
 	Turns     int       `json:"turns,omitempty"` // turns of the live session
 	Live      Usage     `json:"live,omitzero"`   // tokens of the live session, already counted below
@@ -283,7 +282,7 @@ type TickRecord struct {
 	Attempt  int       `json:"attempt,omitempty"`               // attempt of that run, from 1; 0 outside Actions
 	Started  time.Time `json:"started,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
-	Stopped  string    `json:"stopped,omitempty" bound:"line=500"` // why it ended early; empty when it did not
+	Stopped  string    `json:"stopped,omitempty" bound:"line=500"` // reason why it ended early; empty when it did not
 	Sessions int       `json:"sessions,omitempty"`                 // sessions that ended in it
 	Done     int       `json:"done,omitempty"`                     // issues whose last session in it succeeded
 	Failed   int       `json:"failed,omitempty"`                   // issues whose last session in it failed, or whose work was refused

@@ -33,7 +33,7 @@ const maxHolderBytes = 4 << 10
 // files of a dead process.
 const killedRunGrace = 2 * time.Second
 
-// lockRemedy is what to do about a lock file that cannot be opened.
+// lockRemedy is the remedy for a lock file that cannot be opened.
 const lockRemedy = "remove that file or correct its permissions, or keep the state elsewhere"
 
 // openLockFile opens a lock file beside the state. It follows no link and never

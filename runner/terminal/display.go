@@ -21,7 +21,7 @@ const (
 	maxKept = 1000                   // log lines kept until they are printed
 )
 
-// Options are what a display works with.
+// Options are the parts and settings of a display.
 type Options struct {
 	Screen  *os.File  // the terminal; log lines go there too
 	Keys    io.Reader // the terminal's input, if it is one
@@ -51,7 +51,7 @@ type Display struct {
 	screen   *screen // nil while the ordinary screen is shown
 }
 
-// screen is what a display holds of the terminal while it draws.
+// screen is the part of the terminal's state that a display holds while it draws.
 type screen struct {
 	program *tea.Program
 	ended   chan struct{}

@@ -13,7 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// Frame is what a display shows at one moment.
+// Frame is the content of a display at one moment.
 type Frame struct {
 	Progress progress.Progress
 	Now      time.Time           // its location is the location of all times shown

@@ -16,7 +16,7 @@ import (
 const (
 	suffix   = ".jsonl"
 	timeForm = "20060102T150405.000Z" // sorts by time
-	// keyLetters are what a workspace key is made of.
+	// keyLetters are the characters of a workspace key.
 	keyLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 	ignoreAll = "*\n" // content of a .gitignore: nobody publishes a log by accident

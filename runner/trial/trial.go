@@ -39,7 +39,7 @@ type Trial struct {
 	Name   string         // name of everything that the trial makes
 	Folder string         // folder of its WORKFLOW.md
 	Agent  string         // the command of the agent
-	Actor  string         // who started the run
+	Actor  string         // account that started the run
 	Job    string         // the name of the job
 	Cached bool           // the workflow found again what it saved in the cache
 

@@ -12,7 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// DeliveryKind is where the work on an issue is published.
+// DeliveryKind is the target of the work on an issue.
 type DeliveryKind string
 
 const (

@@ -15,8 +15,8 @@ import (
 // people who want to see all problems at once. A workflow that is to be used comes from
 // [Parse].
 type Inspection struct {
-	// Workflow is what could be understood. Keys with a problem have their defaults, or no
-	// value; so have all keys of a front matter that cannot be read.
+	// Workflow is the part of the file that could be understood. Keys with a problem have their
+	// defaults, or no value; so have all keys of a front matter that cannot be read.
 	Workflow Workflow
 	Problems Problems // problems that keep the file from being used, by line
 	Warnings Problems // warnings for people, by line; each unknown key by itself

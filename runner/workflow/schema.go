@@ -13,7 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// SchemaURL is where each release publishes its [Schema].
+// SchemaURL is the address at which each release publishes its [Schema].
 const SchemaURL = "https://github.com/symphony-runner/symphony/releases/latest/download/workflow.schema.json"
 
 // schemaKey is the key with which a front matter may name its schema for editors. The

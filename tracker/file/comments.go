@@ -125,7 +125,7 @@ func (c comment) writtenTime() (at time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// longestDay is how long after the beginning of a day in UTC that day ends somewhere.
+// longestDay is the time from the start of a day in UTC until that day has ended everywhere.
 const longestDay = 36 * time.Hour
 
 // wholeSecond returns the first time not before at that a heading can hold. Every comment gets

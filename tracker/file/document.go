@@ -77,7 +77,7 @@ func toValidText(text []byte) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(string(text), unknown), "\x00", unknown)
 }
 
-// change is what is changed in an issue file. An empty part is left alone.
+// change is a change of an issue file. An empty part is left alone.
 type change struct {
 	state   string
 	comment string // a comment of the agent, or one with a key of the program

@@ -135,7 +135,7 @@ type snapshot struct {
 // record holds the content of an issue file.
 type record struct {
 	issue     tracker.Issue // zero when malformed; blockers have no state
-	malformed error         // why the file is not an issue, and what to do
+	malformed error         // reason why the file is not an issue, with a remedy
 }
 
 // checkWritable returns an [tracker.ErrInvalidConfig] for a folder in which no file can be

@@ -30,7 +30,7 @@ type Config struct {
 	Token            string         // the credential
 	APIURL           string         // the root of the REST API, without a slash at its end
 	Project          *Project       // the board whose status is the state; nil without one
-	StateLabelPrefix string         // the state is what follows it in a label; "" without
+	StateLabelPrefix string         // beginning of the label that names the state; "" without
 	PriorityLabels   map[string]int // priority by label in normal form
 	Trust            Trust
 	TrustLabel       string   // label in normal form; "" when no label vouches for an issue

@@ -55,7 +55,7 @@ type projectField struct {
 type projectStatus struct {
 	item    string // node id of the place on the board; "" when it is not there
 	name    string // "" for none
-	unknown error  // why that is not known
+	unknown error  // reason why that is not known
 }
 
 // projectStatuses returns the status of each open record by node id. Without a board

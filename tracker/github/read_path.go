@@ -15,7 +15,7 @@ import (
 // target is the parsed path of a call.
 type target struct {
 	repo     string   // owner/name
-	segments []string // those below the repository
+	segments []string // segments below the repository
 }
 
 // parseTarget splits a path. It decodes, cleans and resolves nothing, and refuses

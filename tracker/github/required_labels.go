@@ -13,7 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// spelling is how the repository writes a label, as GitHub last returned it.
+// spelling is the repository's spelling of a label, as GitHub last returned it.
 type spelling struct {
 	etag string
 	name string

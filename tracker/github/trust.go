@@ -35,14 +35,14 @@ type textVersion struct {
 	text    [sha256.Size]byte
 }
 
-// editFacts are what a decision about trust needs from the edit history of an issue.
-// They hold for one textVersion. Permissions are not part of them, because they
-// change without a trace in the issue.
+// editFacts are the facts of the edit history of an issue that decide about trust. They hold
+// for one textVersion. Permissions are not part of them, because they change without a trace in
+// the issue.
 type editFacts struct {
 	changes    []change
 	complete   bool      // all changes are known
 	labeling   *labeling // the latest event of the label of trust; nil when it is not known
-	unreadable string    // why nothing is known; such facts are not kept
+	unreadable string    // reason why nothing is known; such facts are not kept
 }
 
 func newTrustChecker(r *repository) *trustChecker {
@@ -70,7 +70,7 @@ const (
 	// maxStrangers bounds the unknown accounts whose permissions one list of issues costs,
 	// since anybody may write issues in a public repository.
 	maxStrangers = 20
-	// strangerFor is how long GitHub's answer is used that a stranger may not write.
+	// strangerFor bounds the age of an answer of GitHub that a stranger may not write.
 	strangerFor = time.Hour
 )
 

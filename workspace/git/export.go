@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// outRef is where a quarantine shows the commit that leaves it.
+// outRef is the reference to the commit that leaves a quarantine.
 const outRef = "refs/heads/out"
 
 // WriteBundle writes the work as a file that git can fetch from: a commit and what it

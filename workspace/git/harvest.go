@@ -15,12 +15,12 @@ import (
 //go:embed harvest.sh
 var harvestScript string
 
-// Harvest returns the command that packs the agent's work. Run it inside the sandbox of
-// the agent, in the workspace, when no other process of the agent runs; its standard
-// output is what [Store.Receive] reads. start is the commit that the workspace was made
-// from, temp an absolute path of a folder that the sandbox may write to, and tree says
-// which files the checkout made. A repository of 20,000 files takes half a second, an
-// agent that moved its branch to another history a minute.
+// Harvest returns the command that packs the agent's work. Run it inside the sandbox of the
+// agent, in the workspace, when no other process of the agent runs, and give its standard
+// output to [Store.Receive]. start is the commit that the workspace was made from, temp an
+// absolute path of a folder that the sandbox may write to, and tree describes the files that
+// the checkout made. A repository of 20,000 files takes half a second, an agent that moved its
+// branch to another history a minute.
 //
 // A file outside of Paths that is missing is unchanged; one that the agent made there is
 // work. The workspace's own settings of a sparse checkout are not looked at, so a folder

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Config is what a Host is made from.
+// Config holds the settings of a Host.
 type Config struct {
 	Dir        string   // absolute path of the folder that holds the stores; made with mode 0700
 	Workspaces string   // absolute path of the root of the workspaces, below which git is never started

@@ -183,7 +183,7 @@ func (q *quarantine) copyLoose(ctx context.Context, into *os.Root) error {
 	return err
 }
 
-// copyPart is how much of a file is copied before a copy looks whether it is to end.
+// copyPart is the part of a file that is copied before a copy looks whether it is to end.
 const copyPart = 16 << 20 // bytes
 
 // copyFile copies a file of the host. The copy shares no inode with it. A pack can have

@@ -10,10 +10,10 @@ import (
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
-// Push moves a branch of the remote to a commit of the quarantine, and to nothing else.
-// old is where the branch is now, as far as the caller knows; the zero id says that the
-// remote must not have it. A push that has already happened is not an error, so after a
-// failure it may simply be made again.
+// Push moves a branch of the remote to a commit of the quarantine, and to nothing else. old is
+// the present commit of the branch, as far as the caller knows; the zero id says that the
+// remote must not have it. A push that has already happened is not an error, so after a failure
+// it may simply be made again.
 //
 // The error is [ErrMoved] if the branch is somewhere else or the commit does not follow
 // it: fetch, and bring what is there into the work. [ErrRejected], with the words of

@@ -215,7 +215,7 @@ func (in *Incoming) makeQuarantine(ctx context.Context) error {
 	return nil
 }
 
-// startRef is where the agent's work began.
+// startRef is the commit where the agent's work began.
 const startRef = "refs/symphony/start"
 
 // index reads the pack into the quarantine.

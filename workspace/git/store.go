@@ -24,7 +24,7 @@ const (
 	incomingName   = "incoming"   // quarantines
 )
 
-// trackingPrefix is where the store keeps the branches of its remote.
+// trackingPrefix is the place of the branches of the remote in its store.
 const trackingPrefix = "refs/remotes/origin/"
 
 // Store is the host's bare repository of one remote. Its methods may be used

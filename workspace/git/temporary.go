@@ -9,8 +9,9 @@ import (
 	"slices"
 )
 
-// temporaryPrefix is where objects wait on the remote until they are part of a branch.
-// The remote starts no workflow for it. Below it are folders with the names of branches.
+// temporaryPrefix is the place on the remote where objects wait until they are part of a
+// branch. The remote starts no workflow for it. Below it are folders with the names of
+// branches.
 const temporaryPrefix = "refs/symphony/push/"
 
 // Temporary is a reference of the remote that keeps objects there until a branch has

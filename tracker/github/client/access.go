@@ -33,7 +33,7 @@ func NewAccess(c *Client, limit time.Duration, isMarked func(text string) bool) 
 
 // permission is GitHub's last answer about a person.
 type permission struct {
-	denial string // why the person's word does not count; "" when it does
+	denial string // reason why the person's word does not count; "" when it does
 	etag   string
 	asked  time.Time
 }

@@ -18,7 +18,7 @@ import (
 // memory.
 const maxArtifact = 64 << 20
 
-// Artifact is what a workflow run has uploaded under a name.
+// Artifact is an upload of a workflow run under a name.
 type Artifact struct {
 	ID      int64
 	Name    string

@@ -28,7 +28,7 @@ const (
 	maxRemark      = 2 << 10 // bytes of an annotation, and of a summary
 )
 
-// outputNode is what a check run says of itself in GraphQL.
+// outputNode is the output of a check run in GraphQL.
 type outputNode struct {
 	ID          string
 	Title       string

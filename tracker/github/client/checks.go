@@ -36,7 +36,7 @@ type FailedCheck struct {
 	Annotations []Annotation
 	Log         string // the end of a job's log
 	Cut         bool   // the log is so long that only its end was read
-	NoLog       string // why a job has no Log; empty if it has one
+	NoLog       string // reason why a job has no Log; empty if it has one
 	Read        bool   // all of it was read: only a log that may come yet is asked for again
 
 	job int64 // id of the job of GitHub Actions; 0 for another check

@@ -45,7 +45,7 @@ func readSized[T any](read func(size graphql.Int) (T, error)) (page T, err error
 	return page, err
 }
 
-// Extent is how much of a list was read.
+// Extent is the part of a list that was read.
 type Extent int
 
 // The extents.

@@ -35,7 +35,7 @@ func NewContentPace(shards int) *transport.Pace {
 	return transport.NewPace(max(contentAMinute/shards, 1), max(contentAnHour/shards, shareAnHour))
 }
 
-// contentPause is how long to wait after "was submitted too quickly", which names no time.
+// contentPause is the wait after "was submitted too quickly", which names no time.
 const contentPause = 20 * time.Second
 
 // contentTime bounds the waits for a request whose context has no deadline.
@@ -80,8 +80,8 @@ func (c *Client) create(ctx context.Context, send func() error) error {
 	}
 }
 
-// contentLimit returns the time for which GitHub takes no content after a request that failed, and
-// whether that is why it failed. A rate limit that is used up is another reason.
+// contentLimit returns the time for which GitHub takes no content after a request that failed,
+// and whether such a limit made it fail. A rate limit that is used up is another one.
 func contentLimit(err error) (time.Duration, bool) {
 	e, ok := errors.AsType[*transport.Error](err)
 	switch {

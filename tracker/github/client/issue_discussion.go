@@ -23,7 +23,7 @@ type IssueStatus struct {
 	LatestSince time.Time
 }
 
-// latestComments is how many comments are read with the status of an issue.
+// latestComments is the number of comments that are read with the status of an issue.
 const latestComments = 5
 
 // maxIssues bounds the issues of one query.

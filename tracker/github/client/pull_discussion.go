@@ -25,7 +25,7 @@ type PullDiscussion struct {
 	totals [3]int    // numbers of comments, reviews and threads, older ones included
 }
 
-// PullComment is what one account said about a pull request.
+// PullComment is a text of one account about a pull request.
 type PullComment struct {
 	Node   string  // id in GraphQL
 	Author Account // zero for a deleted one

@@ -19,13 +19,13 @@ type PullStatus struct {
 	Number    int
 	URL       string
 	State     string    // OPEN, CLOSED or MERGED
-	By        string    // who merged or closed it; empty for an open one, and for a deleted account
+	By        string    // person who merged or closed it; empty for an open one, and for a deleted account
 	Head      string    // commit
 	HeadRef   string    // name of the branch, which need not exist any more
 	Fork      bool      // the branch is in another repository
 	Base      string    // name of the branch that it is for
 	Draft     bool      // it is not ready for review
-	Drafted   string    // who made it a draft after it was opened; empty if nobody did, and for a deleted account
+	Drafted   string    // person who made it a draft after it was opened; empty if nobody did, and for a deleted account
 	Updated   time.Time // last change, as GitHub reports it
 	Mergeable string    // MERGEABLE, CONFLICTING, or UNKNOWN as long as GitHub has not tried it
 	Checks    string    // sum of the checks of Head: SUCCESS, FAILURE, ERROR, PENDING or EXPECTED; empty for none, and if they cannot be read

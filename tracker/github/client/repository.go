@@ -9,7 +9,7 @@ import (
 // Issue is an issue or a pull request as the REST API gives it.
 type Issue = github.Issue
 
-// Repository is what GitHub says of a repository.
+// Repository holds the settings of a repository.
 type Repository = github.Repository
 
 // Repository reads the settings of the repository; never nil without an error.

@@ -29,7 +29,7 @@ type Job struct {
 	Collects bool
 }
 
-// JobState is how far a job has come.
+// JobState is the progress of a job.
 type JobState int
 
 // The states of a job.

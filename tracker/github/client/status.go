@@ -13,7 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/internal/transport"
 )
 
-// Permission is what a token needs for a request, in the syntax of a workflow.
+// Permission is a permission that a request needs, in the syntax of a workflow.
 type Permission string
 
 // The permissions that requests need.
@@ -34,8 +34,8 @@ const (
 	ReadStatuses Permission = "statuses: read"
 )
 
-// secondaryPause is how long GitHub's documentation asks to wait after a secondary
-// limit that names no time.
+// secondaryPause is the wait that GitHub's documentation asks for after a secondary limit that
+// names no time.
 const secondaryPause = time.Minute
 
 // rateLimit returns true for an answer that is a rate limit, and its length.
