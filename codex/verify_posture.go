@@ -8,8 +8,8 @@ import (
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
-// verifyThread checks that a thread which the server opened is what it was asked for.
-// It skips what an older server leaves out. The error is [ErrPosture].
+// verifyThread checks that a thread which the server opened has the posture that it was asked
+// for. It skips the fields that an older server leaves out. The error is [ErrPosture].
 func (p posture) verifyThread(o Options, answer object) error {
 	if err := p.verifyApproval(answer.member("approvalpolicy")); err != nil {
 		return err

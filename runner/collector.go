@@ -50,9 +50,9 @@ func (c *collector) collect(ctx context.Context, plan fleet.Plan, results []flee
 	c.remember(now)
 }
 
-// settleResults settles the results of all shards and the faults that they found. It returns
-// how many results an earlier collect had settled, and of how many only the spending counts,
-// because they are late.
+// settleResults settles the results of all shards and the faults that they found. known is the
+// number of results that an earlier collect had settled, and late the number of results of
+// which only the spending counts.
 func (c *collector) settleResults(results []fleet.Result, p schedule.Policy, now time.Time) (known, late int) {
 	var faults []schedule.Fault
 	var ends []schedule.ShardEnd

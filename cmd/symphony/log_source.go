@@ -134,7 +134,7 @@ func (s *logSource) openLog(f transcript.File) (io.ReadCloser, error) {
 }
 
 // summary returns the summary of the session of a log, and the names of its issue. If the log
-// cannot be read, they are what its name says.
+// cannot be read, they come from its name.
 func (s *logSource) summary(ctx context.Context, f transcript.File) (transcript.Summary, lookup.Issue) {
 	sum := s.summaries.Of(ctx, func() (io.ReadCloser, error) { return s.openLog(f) })
 	if of := sum.Session; of.Identifier != "" {

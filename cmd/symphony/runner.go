@@ -70,8 +70,8 @@ func (w *readWorkflow) Current() (workflow.Workflow, error) {
 	return w.Source.Current()
 }
 
-// runner returns the runner of a workflow; wf is what source has read. The command sets
-// the limits and the functions that show the progress.
+// runner returns the runner of a workflow, which source has read as wf. The command sets the
+// limits and the functions that show the progress.
 func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *stateStore, console *console, dryRun bool) (*runner.Runner, error) {
 	log, err := a.logger(console)
 	if err != nil {

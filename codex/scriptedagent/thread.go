@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// thread is a conversation. Its exported fields are what a later process needs of it.
+// thread is a conversation. A later process needs its exported fields.
 type thread struct {
 	ID       string
 	Created  int64 // time in Unix seconds

@@ -142,9 +142,9 @@ type object = map[string]any
 
 var notFound = object{"message": "Not Found"}
 
-// handle adds a request of the REST API that needs a permission. Its pattern is that
-// of the path below the repository, which is its kind too. reply is called with g.mu
-// held; a list is answered in pages.
+// handle adds a request of the REST API that needs a permission. Its pattern is the pattern of
+// the path below the repository, and its kind too. reply is called with g.mu held; a list is
+// answered in pages.
 func (g *GitHub) handle(root, permission, pattern string, reply func(r *http.Request) (status int, v any)) {
 	method, path, _ := strings.Cut(pattern, " ")
 	answer := func(w http.ResponseWriter, r *http.Request) {

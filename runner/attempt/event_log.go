@@ -212,7 +212,7 @@ func (l *EventLog) Hook(began time.Time, err error) {
 	l.hook(failed.Hook, failed.Lines, status, time.Since(began), text.OneLine(l.Redact(failed.Error()), maxWhy))
 }
 
-// hook writes how a hook ended. The output is what it printed at its end.
+// hook writes the result of a hook. output is the end of its output.
 func (l *EventLog) hook(name, output string, exit *int, took time.Duration, failure string) {
 	if l == nil {
 		return

@@ -67,9 +67,9 @@ type Repository struct {
 	Deliver func(context.Context, Delivery) (Delivered, error)
 
 	// Settle is called when a session ends well and has nothing new, and before the agent of
-	// one that is [Job.Unsettled]: it publishes what an earlier session has left half
-	// published. tested is what is known of tests, empty for nothing. Its zero answer means
-	// that nothing is published. It fails with the errors of Deliver. It may be nil.
+	// one that is [Job.Unsettled]: it publishes work that an earlier session has left half
+	// published. tested is a paragraph on the tests, empty for none. Its zero answer means that
+	// nothing is published. It fails with the errors of Deliver. It may be nil.
 	Settle func(ctx context.Context, tested string) (Delivered, error)
 }
 

@@ -60,9 +60,9 @@ type place struct {
 	scratch bool
 }
 
-// scratchTemp is the room and the temporary folder of what runs in a scratch folder, below its
-// .git, where git does not see it. The agent, which may run beside the check, can write to that
-// of the session.
+// scratchTemp is the room and the temporary folder of programs in a scratch folder, below its
+// .git, where git does not see it. The agent, which may run beside the check, can write to the
+// temporary folder of the session.
 const scratchTemp = "symphony-tmp"
 
 // scratchPlace returns a scratch folder as a place.

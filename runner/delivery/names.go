@@ -116,8 +116,8 @@ func unprintable(r rune) bool {
 	return text.IsHidden(r) || text.IsBlank(r) || r != ' ' && unicode.Is(unicode.Zs, r)
 }
 
-// isGitFolder reports whether a folded name is what some file system takes for .git;
-// git~1 is its short name on Windows.
+// isGitFolder reports whether some file system takes a folded name for .git; git~1 is its short
+// name on Windows.
 func isGitFolder(folded string) bool {
 	return folded == ".git" || strings.HasPrefix(folded, "git~")
 }

@@ -88,7 +88,7 @@ func (c counted) add(author string) {
 // names returns the authors.
 func (c counted) names() []string { return slices.Sorted(maps.Keys(c)) }
 
-// String returns "2 comments by kim, lee"; noun is what was counted.
+// String returns "2 comments by kim, lee"; noun is the word for the counted things.
 func (c counted) String(noun string) string {
 	sum := 0
 	for _, n := range c {

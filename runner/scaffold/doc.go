@@ -1,5 +1,5 @@
 // Package scaffold decides which files a new project gets, from which answers, and writes
-// them. It is what "symphony init" does apart from its flags and its terminal.
+// them. It does the work of "symphony init" apart from its flags and its terminal.
 //
 // # Story
 //

@@ -24,8 +24,8 @@ const (
 	Warning = "warning"
 )
 
-// Report collects what the checks of a workflow find. Encoded as JSON it is what validate
-// prints for programs.
+// Report collects the findings of the checks of a workflow. Encoded as JSON it is the output of
+// validate for programs.
 type Report struct {
 	// Issues is the folder of the issues, if they are files, as a person would write it.
 	Issues string `json:"-"`

@@ -222,8 +222,8 @@ func (t *trackerSection) compare(v, other value) {
 	}
 }
 
-// resolveSetting returns the value of a setting with its variables resolved, or nil
-// when it has none. v is what is written for it; it is zero when raw is a default.
+// resolveSetting returns the value of a setting with its variables resolved, or nil when it has
+// none. v is its text in the file; it is zero when raw is a default.
 func (t *trackerSection) resolveSetting(s tracker.Setting, raw any, v value) any {
 	if text, ok := raw.(string); ok && s.Path {
 		path, err := t.expandPath(text)

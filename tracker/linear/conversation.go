@@ -54,8 +54,8 @@ type speakerNode struct {
 	IsMe        bool
 }
 
-// maxIssues bounds the issues of one query, and commentsPage is how many comments it
-// returns of an issue with many.
+// maxIssues bounds the issues of one query, and commentsPage the comments that it returns of an
+// issue with many.
 const (
 	maxIssues    = 100
 	commentsPage = 100

@@ -43,10 +43,10 @@ func (q *quarantine) show(ctx context.Context, commit ObjectID) error {
 	return err
 }
 
-// DeliverLocal makes a commit the head of a branch in a repository of the user on this
-// machine. No work tree, index or other branch of it changes, and no hook of it runs. old
-// is where the branch is now, as far as the caller knows; the zero id says that the
-// repository must not have it. A delivery that has already happened is not an error.
+// DeliverLocal makes a commit the head of a branch in a repository of the user on this machine.
+// No work tree, index or other branch of it changes, and no hook of it runs. old is the present
+// commit of the branch, as far as the caller knows; the zero id says that the repository must
+// not have it. A delivery that has already happened is not an error.
 //
 // The error is [ErrMoved] if the branch is somewhere else, is checked out, or the commit
 // does not follow it, and [ErrRejected] if another branch is in its way: deliver to

@@ -15,11 +15,11 @@ type Commit struct {
 	Message           string
 }
 
-// Squash makes one commit from changes that [Incoming.Changes] found between the merge
-// base and the tip, all or some of them. The commit has nothing else of the agent: no
-// message, author, or state in between. onto is where the remote's branch is, or the
-// zero id if it has none; the commit follows it, and the merge base as well if the agent
-// merged a newer base. The same arguments give the same id.
+// Squash makes one commit from changes that [Incoming.Changes] found between the merge base and
+// the tip, all or some of them. The commit has nothing else of the agent: no message, author,
+// or state in between. onto is the commit of the remote's branch, or the zero id if it has
+// none; the new commit follows it, and the merge base as well if the agent merged a newer base.
+// The same arguments give the same id.
 //
 // The error is [ErrNothingNew] if the commit would change nothing, and a [*Refusal] for
 // changes that the agent did not make or that cannot be made without the others.

@@ -22,10 +22,10 @@ type Temporary struct {
 	commit ObjectID
 }
 
-// PushTemporary brings a commit and its objects to the remote without a branch, so that
-// a commit that the remote signs can be made from its tree and moved to a branch, which
-// is at old now. What killed runs left for the branch is deleted. The errors are those
-// of [Incoming.Push]. Delete the reference, whatever happens to the branch.
+// PushTemporary brings a commit and its objects to the remote without a branch, so that a
+// commit that the remote signs can be made from its tree and moved to a branch, which is at old
+// now. References that killed runs left for the branch are deleted. It fails with the errors of
+// [Incoming.Push]. Delete the reference, whatever happens to the branch.
 func (in *Incoming) PushTemporary(ctx context.Context, to Branch, commit, old ObjectID) (Temporary, error) {
 	if to.IsZero() || commit.IsZero() {
 		return Temporary{}, errors.New("push objects: the branch or the commit is missing")

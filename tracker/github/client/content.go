@@ -27,9 +27,9 @@ const (
 // some of what they post, which is waited for.
 const shareAnHour = 5
 
-// NewContentPace returns the pace of what creates content for all clients of an account in
-// this process. The shards of a fleet have an account in common, so each has a share: shards
-// is how many there are, 0 for a process of its own.
+// NewContentPace returns the pace of new content for all clients of an account in this process.
+// The shards of a fleet have an account in common, so each has a share: shards is their number,
+// 0 for a process of its own.
 func NewContentPace(shards int) *transport.Pace {
 	shards = max(shards, 1)
 	return transport.NewPace(max(contentAMinute/shards, 1), max(contentAnHour/shards, shareAnHour))

@@ -21,10 +21,10 @@ func graphqlURL(root string) string {
 	return root + "/graphql"
 }
 
-// Query sends a query to the GraphQL API, for reading only. What GitHub reports as not
-// found is null in the data, and so is what the token may not see inside a node; the
-// caller decides what each means. Any other error fails the query: an outage must never
-// look like an empty answer.
+// Query sends a query to the GraphQL API, for reading only. A part that GitHub reports as not
+// found is null in the data, and so is a part that the token may not see inside a node; the
+// caller distinguishes them. Any other error fails the query: an outage must never look like an
+// empty answer.
 func (c *Client) Query(ctx context.Context, p Permission, into any, variables map[string]any) error {
 	return c.explainGraphQL(ctx, p, c.graph.Query(transport.Repeatable(ctx), into, variables))
 }

@@ -35,9 +35,9 @@ type PullComment struct {
 	At     time.Time // time when it was published or last edited
 	Edited bool
 	Editor Account // last editor; zero for a deleted account, and where nobody edited it
-	// Own and Distrust are what [Access.Judge] found: whether the program or its agent wrote
-	// it, and otherwise why the word of the author does not count; empty for a person with
-	// write access.
+	// Own and Distrust are set by [Access.Judge]: Own if the program or its agent wrote it, and
+	// otherwise Distrust to the reason why the word of the author does not count; empty for a
+	// person with write access.
 	Own      bool
 	Distrust string
 }

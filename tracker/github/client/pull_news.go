@@ -160,8 +160,9 @@ func (r *backReader) extendThreads(ctx context.Context, page pageBack[threadNode
 	return threads, added, Whole, nil
 }
 
-// extendThread returns a thread as it is now. old is what it was, zero for a new one, and
-// since what was asked for then: if more has changed than is new, all of that is read again.
+// extendThread returns a thread as it is now. old is its earlier state, zero for a new one, and
+// since the time from which that was read: if more has changed than is new, all of it is read
+// again.
 func (r *backReader) extendThread(ctx context.Context, one *threadNode, old ReviewThread, since time.Time) (ReviewThread, Extent, error) {
 	if old.Node != "" {
 		nodes, extent, err := r.thread(ctx, one, r.since)
