@@ -104,7 +104,6 @@ func (o Options) profiles() map[string]Network {
 	return all
 }
 
-// anyHosts reports whether any network has hosts.
 func (o Options) anyHosts() bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(o.profiles())), Network.hasHosts)
 }
@@ -112,7 +111,6 @@ func (o Options) anyHosts() bool {
 // networkAdvice is the remedy where no network can be given.
 const networkAdvice = "remove the keys `network` from WORKFLOW.md"
 
-// noNetwork returns the error for a network that cannot be given.
 func noNetwork(why string) error {
 	return fmt.Errorf("%w: no network of named hosts: %s: %s", ErrNoSandbox, text.OneLine(why, messageRunes), networkAdvice)
 }

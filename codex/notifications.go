@@ -304,7 +304,6 @@ func (i item) command() string {
 	return i.Command
 }
 
-// approvalCommand returns the command that a request for approval is about.
 func approvalCommand(params json.RawMessage) string {
 	var i item
 	decodeLenient(params, &i) // older servers send a list of words, which is not shown

@@ -46,7 +46,6 @@ type toolSpec struct {
 	InputSchema json.RawMessage `json:"inputSchema"`
 }
 
-// start returns the parameters of thread/start.
 func (p posture) start(o Options) threadParams {
 	return threadParams{Cwd: o.Cwd, ApprovalPolicy: p.approval, Model: o.Config.Model, Config: p.settings, DynamicTools: p.tools}
 }
@@ -77,7 +76,6 @@ type turnInput struct {
 	Text string `json:"text"`
 }
 
-// turn returns the parameters of turn/start.
 func (p posture) turn(o Options, thread, input string) turnParams {
 	params := turnParams{
 		ThreadID: thread, Input: []turnInput{{Type: "text", Text: input}}, Cwd: o.Cwd, Title: o.Name,

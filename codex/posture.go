@@ -99,7 +99,6 @@ func denied(o Options, home string) []string {
 	return outer
 }
 
-// inside reports whether path is folder or is below it.
 func inside(path, folder string) bool {
 	if folder == "" {
 		return path == ""

@@ -22,7 +22,6 @@ type Session struct {
 	resumed       bool // set before Open returns
 }
 
-// newSession returns a session with all its parts.
 func newSession(c *core) *Session {
 	s := &Session{core: c}
 	s.spending = &spending{core: c, meter: usageMeter{resumed: c.o.Resume, threads: make(map[string]*threadUsage)}}

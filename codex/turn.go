@@ -104,7 +104,6 @@ func (s *Session) runTurn(ctx context.Context, t *turn, input string) error {
 	}
 }
 
-// startTurn sends turn/start.
 func (s *Session) startTurn(ctx context.Context, t *turn, input string) error {
 	wait := s.o.Config.ReadTimeout
 	if s.posture.sandbox == nil {

@@ -31,7 +31,6 @@ type tokenCount struct {
 	sumOnly int64 // the sum; zero when the server reports the parts
 }
 
-// sum returns the number of all tokens.
 func (r tokenCount) sum() int64 { return r.Total() + r.sumOnly }
 
 // usageMeter counts the tokens that a session uses. Servers repeatedly report, for

@@ -257,7 +257,6 @@ func (c *conversations) pullOf(id tracker.ID) feedback.PullRequest {
 	return feedback.PullRequest{Number: d.Number, Branch: d.Branch}
 }
 
-// redact hides secrets in a text.
 func (c *conversations) redact(text string) string {
 	if c.secrets == nil {
 		return text

@@ -83,7 +83,6 @@ func (v *issueCache) markMalformed(m tracker.Malformed) {
 	v.drop(m.ID)
 }
 
-// drop removes an issue from the candidates.
 func (v *issueCache) drop(id tracker.ID) {
 	if i := v.candidate(id); i >= 0 {
 		v.candidates = slices.Delete(v.candidates, i, i+1)

@@ -61,7 +61,6 @@ type metadata struct {
 	folder  atomic.Pointer[os.Root] // metadataDir
 }
 
-// recordOf returns the record of an issue of our project.
 func (m *metadata) recordOf(issue Issue) issueRecord {
 	return issueRecord{issue.ID, issue.Identifier, m.project}
 }
@@ -162,7 +161,6 @@ func (m *metadata) inFolder(do func(folder *os.Root) error) error {
 	return err
 }
 
-// writeRecord writes a metadata file.
 func (m *metadata) writeRecord(name string, ws Workspace) error {
 	text, err := json.Marshal(m.recordOf(ws.Issue))
 	if err != nil {

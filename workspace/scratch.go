@@ -33,7 +33,6 @@ func (f *folders) RemoveScratch(scratch Workspace) error {
 	return nil
 }
 
-// scratchFolder returns the scratch folder of a workspace.
 func (f *folders) scratchFolder(ws Workspace) Workspace {
 	scratch := f.workspace(ws.Issue)
 	scratch.Key = ".scratch-" + scratch.Key

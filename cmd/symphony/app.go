@@ -108,7 +108,6 @@ func (a *app) surviveBrokenPipes() {
 	a.endSurvival = func() { signal.Stop(broken) }
 }
 
-// statePlace returns the place of the state.
 func (a *app) statePlace() statePlace {
 	return statePlace{gitHub: a.gitHub(), flag: a.state, redactor: a.redactor, warn: a.warn}
 }
@@ -121,7 +120,6 @@ func (a *app) opener() opener {
 	return opener{gitHub: a.gitHub(), state: a.statePlace(), redactor: a.redactor, apps: &a.githubApps, content: a.content}
 }
 
-// warn adds a warning to the report.
 func (a *app) warn(text string) { a.warnings = append(a.warnings, text) }
 
 // takeWorkflow makes the path of a WORKFLOW.md the only argument of a command.

@@ -223,7 +223,6 @@ func (c completions) add(name, about string) {
 	}
 }
 
-// sorted returns the completions by name.
 func (c completions) sorted() []cobra.Completion {
 	var found []cobra.Completion
 	for _, name := range slices.Sorted(maps.Keys(c.about)) {

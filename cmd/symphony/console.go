@@ -56,7 +56,6 @@ func (p process) wantsDisplay() bool {
 	return kind != "" && kind != "dumb" && (ci == "" || ci == "false") && !p.actions.InActions()
 }
 
-// isLive reports whether there is a display.
 func (c *console) isLive() bool { return c.display != nil }
 
 // show replaces what the display shows.

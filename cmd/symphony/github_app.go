@@ -98,7 +98,6 @@ func appPermissions(kind workflow.DeliveryKind) []client.Permission {
 	return []client.Permission{client.ReadContents}
 }
 
-// hasApp reports whether the settings of an App are given.
 func (g gitHub) hasApp() bool {
 	id, _ := g.getenv(appIDVariable)
 	key, _ := g.getenv(appKeyVariable)

@@ -20,7 +20,6 @@ type logPlaces struct {
 	workflow  string // the path of the WORKFLOW.md
 }
 
-// places returns the places of the logs of a tick.
 func (t *tickReport) places() logPlaces {
 	artifact, _ := t.getenv("SYMPHONY_ARTIFACT")
 	return logPlaces{t.actions.InActions(), artifact, t.logs, t.ownCommand(), t.wf.Path}

@@ -125,7 +125,6 @@ func (s *logSource) path(f transcript.File) string {
 	return filepath.Join(s.name, f.Path)
 }
 
-// openLog opens a log.
 func (s *logSource) openLog(f transcript.File) (io.ReadCloser, error) {
 	if s.folder != "" {
 		return transcript.Open(s.folder, f.Path)

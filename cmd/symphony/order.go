@@ -20,7 +20,6 @@ import (
 // stands for no command.
 type order struct{ command, issue string }
 
-// addFlags adds the flags of an order.
 func (o *order) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.command, "command", "", "obey this `word` on --issue first, like a comment /symphony WORD: retry, stop, park, resume, status")
 	flags.StringVar(&o.issue, "issue", "", "the issue of --command, by its `name`, such as GH-7")

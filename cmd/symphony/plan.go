@@ -219,7 +219,6 @@ func runnerLabels(text string) ([]string, error) {
 	return labels, nil
 }
 
-// addExchange adds the flag --exchange.
 func addExchange(cmd *cobra.Command, folder *string) {
 	cmd.Flags().StringVar(folder, "exchange", "", "the `folder` of the plan and the results, which the engine carries from job to job")
 }

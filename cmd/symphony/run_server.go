@@ -48,7 +48,6 @@ func (g gitHub) runServer(path string, wf workflow.Workflow) (repo, server, api 
 	return repo, server, api, nil
 }
 
-// login returns the logins of the user.
 func (g gitHub) login() client.UserLogin {
 	return client.UserLogin{Getenv: g.value, Server: g.value(serverVariable)}
 }

@@ -21,7 +21,6 @@ func workflowPath(args []string) (string, error) {
 	return filepath.Abs(args[0])
 }
 
-// workflows returns the source of the WORKFLOW.md at path.
 func (a *app) workflows(path string) *workflow.Source {
 	home, _ := a.getenv("HOME")
 	runnerTemp, _ := a.getenv("RUNNER_TEMP")
@@ -122,7 +121,6 @@ func (a *app) logger(console *console) (*slog.Logger, error) {
 	return nil, a.wrongLogFormat()
 }
 
-// wrongLogFormat returns the error for an unknown --log-format.
 func (a *app) wrongLogFormat() error {
 	return fmt.Errorf("%w: --log-format %q: want text or json", errUsage, a.logFormat)
 }

@@ -150,7 +150,6 @@ func (s *shellCommand) unknown(wf workflow.Workflow, name string, known []lookup
 	return fmt.Errorf("shell: %w; a session on the issue makes one: %s --once", unknownIssueError("no workspace of", name, "workspaces in "+shownPath(wf.Settings.Workspace.Root), known), s.ownCommand())
 }
 
-// warn prints a warning.
 func (s *shellCommand) warn(text string) { printItem(s.stderr, "", s.redactor.String(text)) }
 
 // job returns the job of a session on an issue, as far as its room needs it.

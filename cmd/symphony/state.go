@@ -194,7 +194,6 @@ func notEdited(operation string, c schedule.Claim) error {
 		operation, c.Identifier, c.Phase)
 }
 
-// resume ends a pause.
 func (s *stateCommand) resume(ctx context.Context) error {
 	return s.edit(ctx, func(_ workflow.Workflow, state *schedule.State) (string, error) {
 		why := state.Pause.Why

@@ -29,17 +29,14 @@ const (
 	failParked = "parked"
 )
 
-// addLogsFlag adds the flag --logs.
 func (o *tickOptions) addLogsFlag(flags *pflag.FlagSet) {
 	flags.StringVar(&o.logs, "logs", "", "keep whole event logs in this `folder`, and never remove one (default .symphony/sessions, the latest)")
 }
 
-// addReportFlag adds the flag --report.
 func (o *tickOptions) addReportFlag(flags *pflag.FlagSet) {
 	flags.StringVar(&o.reportFile, "report", "", "write the report, as JSON, to this `file` too")
 }
 
-// addFailOnFlag adds the flag --fail-on.
 func (o *tickOptions) addFailOnFlag(flags *pflag.FlagSet) {
 	flags.StringVar(&o.failOn, "fail-on", failNever, "`when` to exit 1 after a completed tick: never, failed (or parked), parked")
 }
@@ -69,7 +66,6 @@ func (o *tickOptions) check(p process, args []string) (path string, err error) {
 	return path, err
 }
 
-// checkPort returns an error for a --port that cannot be served.
 func (o *tickOptions) checkPort(p process) error {
 	switch {
 	case o.port == nil:

@@ -150,7 +150,6 @@ func (v *validateCommand) checkSettings(found *validation.Report, in workflow.In
 	return what
 }
 
-// checkPrompt checks the template.
 func checkPrompt(found *validation.Report, wf workflow.Workflow) (string, error) {
 	if wf.Prompt == "" {
 		return "the default one, because nothing follows the front matter", nil
@@ -361,7 +360,6 @@ func checkRules(ctx context.Context, found *validation.Report, wf workflow.Workf
 	return err
 }
 
-// quiet returns a logger that writes nothing.
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // shownPath returns a path as a person would write it: relative to the current folder if it

@@ -222,7 +222,6 @@ func (c *workCommand) returnIssues(ctx context.Context, r *runner.Runner) (repor
 	return report.Tick{Warnings: []string{fmt.Sprintf("shard %d could not begin, so its issues are due again: see the log of its job", c.slice.Number)}}, nil
 }
 
-// addReport adds the report to the result of the shard.
 func (c *workCommand) addReport(tick report.Tick) error {
 	if c.store == nil {
 		return nil // the slice was never opened

@@ -218,7 +218,6 @@ func orNil(s string) any {
 	return s
 }
 
-// newID returns a new UUID.
 func newID() string {
 	var b [16]byte
 	rand.Read(b[:]) // never fails

@@ -164,7 +164,6 @@ func (a *attempt) run(ctx context.Context) error {
 	return err
 }
 
-// beforeRun runs the hook.
 func (a *attempt) beforeRun(ctx context.Context, ws workspace.Workspace) error {
 	began := time.Now()
 	return a.logHook(began, a.Workspaces.BeforeRun(ctx, ws))
@@ -311,7 +310,6 @@ func FirstPrompt(job Job) (string, error) {
 	return p.fresh, err
 }
 
-// first returns the text of the first turn.
 func (p prompts) first(resumed bool) string {
 	if resumed {
 		return p.resumed
@@ -436,7 +434,6 @@ func (a *attempt) runTurns(ctx context.Context, text string) error {
 	}
 }
 
-// runTurn runs one turn.
 func (a *attempt) runTurn(ctx context.Context, text string) error {
 	a.publication.done.Store(false)
 	session := a.sandbox.session

@@ -175,7 +175,6 @@ func (a *attempt) fault(err error) string {
 	return ""
 }
 
-// isAny reports whether err is any of the targets.
 func isAny(err error, targets ...error) bool {
 	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }

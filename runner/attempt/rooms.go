@@ -65,12 +65,10 @@ type place struct {
 // temporary folder of the session.
 const scratchTemp = "symphony-tmp"
 
-// scratchPlace returns a scratch folder as a place.
 func scratchPlace(folder workspace.Workspace) place {
 	return place{folder, filepath.Join(folder.Path, ".git", scratchTemp), true}
 }
 
-// home returns the home of the room.
 func (p place) home() string { return room.Room{Dir: p.room}.Home() }
 
 // setupPlaces returns the paths that prepared files may name.

@@ -117,7 +117,6 @@ func (p *preparation) find(ctx context.Context, prepare func(setup.Key) error) e
 	return err
 }
 
-// close closes the pack of the session.
 func (p *preparation) close() {
 	if p.pack != nil {
 		p.pack.Close()
@@ -201,7 +200,6 @@ func (e *scriptError) Error() string {
 // Unwrap returns [ErrSetup].
 func (e *scriptError) Unwrap() error { return ErrSetup }
 
-// setupFailed returns an error of category [ErrSetup].
 func setupFailed(cause error) error {
 	advice := setupAdvice
 	if errors.Is(cause, setup.ErrFolder) {

@@ -268,7 +268,6 @@ func (c *Channel) clean(said tracker.Comment) tracker.Comment {
 // since they may stand inside a secret.
 func (c *Channel) cleanText(s string) string { return c.redact(text.Lines(s)) }
 
-// redact hides secrets in a text.
 func (c *Channel) redact(text string) string {
 	if c.Redact == nil {
 		return text

@@ -39,7 +39,6 @@ func isAfter(c tracker.Comment, m schedule.Mark) bool {
 	return c.At.After(begin(m)) && !known
 }
 
-// earlier returns the earlier of two times.
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b

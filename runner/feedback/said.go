@@ -85,7 +85,6 @@ type Item struct {
 	cut     bool            // only the end of its log was read
 }
 
-// newItem returns a comment on an issue as an item.
 func newItem(c tracker.Comment) Item {
 	return Item{Feedback: prompt.Feedback{Kind: prompt.FeedbackComment, Author: c.Author, URL: c.URL, At: c.At, Text: c.Text}, comment: c, order: true}
 }

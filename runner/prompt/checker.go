@@ -48,7 +48,6 @@ func check(source string, line int) (rewritten string, used map[string]bool, pro
 	return c.out.String(), c.used, c.problems
 }
 
-// wrongSyntax records a problem of the syntax.
 func (c *checker) wrongSyntax(line int, format string, args ...any) {
 	c.problems = append(c.problems, Problem{line, fmt.Sprintf(format, args...), ErrParse})
 }

@@ -57,7 +57,6 @@ var signatures = func() map[string]signature {
 // Filters returns the names of all filters, sorted.
 func Filters() []string { return slices.Sorted(maps.Keys(signatures)) }
 
-// filterAdvice returns the advice for an unknown filter.
 func filterAdvice(name string) string {
 	const list = "`symphony prompt --help` lists all filters"
 	if near := tracker.Nearest(name, Filters()); near != "" {

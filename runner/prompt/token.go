@@ -31,7 +31,6 @@ var lexeme = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)("(?:[^"\\]|\\.)*"|'[^']*')|(-?\d+(?:\.\d+)?)|(` + name + `:)|(` + name + `)|(\.` + name + `)|\.\.|[=!<>]=|[^\s\v]`)
 })
 
-// tokenize returns the tokens of an expression.
 func tokenize(args string) []token {
 	var all []token
 	for _, m := range lexeme().FindAllStringSubmatchIndex(args, -1) {

@@ -309,7 +309,6 @@ func (p *Publisher) untakenParagraph(u git.Untaken) string {
 	return b.String()
 }
 
-// paragraphs joins the paragraphs that are not empty.
 func paragraphs(parts ...string) string {
 	parts = slices.DeleteFunc(parts, func(s string) bool { return strings.TrimSpace(s) == "" })
 	for i := range parts {

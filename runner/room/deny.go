@@ -206,7 +206,6 @@ func (r resolver) resolveEntry(path string, links int) resolved {
 	return r.resolve(filepath.Clean(target), links+1)
 }
 
-// inside reports whether a path is a folder or below it.
 func inside(path, folder string) bool {
 	if path == folder {
 		return true

@@ -93,7 +93,6 @@ func absolute(proc, name string) (paths []string) {
 	return paths
 }
 
-// isSocket reports whether a Unix socket is at a path.
 func isSocket(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().Type() == fs.ModeSocket

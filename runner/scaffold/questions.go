@@ -162,7 +162,6 @@ func isForeign(host string) bool {
 		slices.Contains([]string{"codeberg.org", "code.forgejo.org", "dev.azure.com", "ssh.dev.azure.com"}, host) || strings.HasSuffix(host, ".visualstudio.com")
 }
 
-// oneOf returns an error unless an answer is any of these words.
 func oneOf(answer string, words ...string) error {
 	for _, word := range words {
 		if answer == word {

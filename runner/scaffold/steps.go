@@ -86,7 +86,6 @@ func (s Setup) ghName() string {
 	return s.host() + "/" + s.Repository
 }
 
-// host returns the host of the server.
 func (s Setup) host() string { return strings.TrimPrefix(s.Server, "https://") }
 
 // ghHost returns the option with which gh uses the login of the server; empty for its default.

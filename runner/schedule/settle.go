@@ -179,7 +179,6 @@ func (s *State) foreignPause(slice *State, p Policy, now time.Time) Pause {
 	return bound.Pause
 }
 
-// earlier returns the earlier of two times.
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b

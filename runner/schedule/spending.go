@@ -81,7 +81,6 @@ func (s *Spending) clone() Spending {
 	return c
 }
 
-// today returns the entry of the day of now.
 func (s *Spending) today(now time.Time) *Day { return s.day(now.UTC().Format(time.DateOnly)) }
 
 // day returns the entry of a day. It adds the entry if it is missing, and then drops the

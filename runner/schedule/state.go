@@ -180,7 +180,6 @@ func (c Claim) whereUntil() string {
 	return " in " + c.Owner.Name()
 }
 
-// longestLease returns the longest lease of the owner.
 func (o Owner) longestLease() time.Duration {
 	if o.Shard > 0 {
 		return MaxShardTime

@@ -182,7 +182,6 @@ func depth(folder string) int {
 	return strings.Count(folder, "/") + 1
 }
 
-// matching returns the names that any of the patterns matches.
 func matching(patterns, names []string) (matched []string) {
 	for _, name := range names {
 		if slices.ContainsFunc(patterns, func(pattern string) bool {

@@ -132,7 +132,6 @@ func (b *Branch) readHead(ctx context.Context) (string, error) {
 	return head, failed("read the branch", err)
 }
 
-// readState reads the state file of a commit.
 func (b *Branch) readState(ctx context.Context, commit string) ([]byte, error) {
 	data, err := b.client.File(ctx, stateFile, commit)
 	if client.HasStatus(err, http.StatusNotFound) {

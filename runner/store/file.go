@@ -20,7 +20,6 @@ import (
 // Revision names a state as it was loaded or saved. It is opaque to callers.
 type Revision string
 
-// revisionOf returns the revision of an encoded state.
 func revisionOf(generation int64, data []byte) Revision {
 	sum := sha256.Sum256(data)
 	return Revision(fmt.Sprintf("%d-%x", generation, sum))

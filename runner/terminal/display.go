@@ -234,7 +234,6 @@ func (d *Display) leave() {
 	d.log, d.dropped, d.screen = nil, 0, nil
 }
 
-// key handles a key.
 func (d *Display) key(b byte) {
 	if b == 'q' || b == 'Q' {
 		d.o.Interrupt()

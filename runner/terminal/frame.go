@@ -437,7 +437,6 @@ func (p *painter) howToGoOn() []string {
 	return lines
 }
 
-// eventRows returns the n latest events.
 func (p *painter) eventRows(n int) []string {
 	t := table{columns: []column{
 		{Column: text.Column{Head: "EVENTS", Drop: 1}},

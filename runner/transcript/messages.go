@@ -140,7 +140,6 @@ func (r *Reader) onUsage(m message) {
 	r.spent.Output += max(last.Output, 0)
 }
 
-// onError shows an error of the agent.
 func (r *Reader) onError(m message) []Entry {
 	var p struct {
 		Error     struct{ Message, AdditionalDetails string }

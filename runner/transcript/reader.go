@@ -265,7 +265,6 @@ func (r *Reader) onSession(s Session) []Entry {
 	return []Entry{e}
 }
 
-// hookEntry returns the entry of a hook.
 func (r *Reader) hookEntry(h Hook) Entry {
 	e := r.entry(KindHook, "hook "+h.Name+" succeeded")
 	if e.Failed = h.Error != ""; e.Failed {

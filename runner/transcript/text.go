@@ -136,7 +136,6 @@ var titleColors = map[Kind]string{
 
 var textColors = map[Kind]string{KindCommand: dim, KindTool: dim, KindThought: dim, KindHook: dim, KindPrompt: dim}
 
-// diffColor returns the color of a line of a diff.
 func diffColor(line string) string {
 	switch {
 	case strings.HasPrefix(line, "+"):

@@ -93,7 +93,6 @@ func (t *Trial) label(ctx context.Context) error {
 	return nil
 }
 
-// branch returns the branch of the issue.
 func (t *Trial) branch() string { return fmt.Sprintf("%s/GH-%d", t.Name, t.issue) }
 
 func (t *Trial) listChecks(ctx context.Context) error {

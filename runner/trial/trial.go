@@ -155,7 +155,6 @@ var sessions = []struct {
 	{true, "- [ ] Create `symphony-trial/four.txt` containing `red`\n"},
 }
 
-// issueText returns the description of the issue.
 func (t *Trial) issueText() string {
 	var parts []string
 	for _, p := range sessions {
@@ -219,7 +218,6 @@ func (t *Trial) Clean(ctx context.Context) error {
 	return errors.Join(append(problems, os.RemoveAll(t.Folder))...)
 }
 
-// removeBranch removes a branch, if it is there.
 func (t *Trial) removeBranch(ctx context.Context, branch string) error {
 	err := t.request(ctx, http.MethodGet, "/git/ref/heads/"+branch, nil, nil)
 	switch {

@@ -9,7 +9,6 @@ type findings struct {
 	unknown  []Problem // keys that are in no row of the table
 }
 
-// add records a problem.
 func (f *findings) add(p Problem) { f.problems = append(f.problems, p) }
 
 // reject records a problem of a value that may be shown.

@@ -73,7 +73,6 @@ func (e entry) describe() object {
 // markdownLink matches a link in the meaning of a setting, which is also for a README.
 const markdownLink = `\[([^]]+)\]\([^)]*\)`
 
-// describeKey returns the description of a key with its default.
 func describeKey(meaning, defaults string) string {
 	text := regexp.MustCompile(markdownLink).ReplaceAllString(meaning, "$1")
 	if defaults != "" {
@@ -176,12 +175,10 @@ func choiceSchema(words ...string) object {
 	return object{"enum": choices}
 }
 
-// mapSchema returns the schema of a map with any names.
 func mapSchema(values object) object {
 	return object{"type": "object", "additionalProperties": values}
 }
 
-// protectionWords returns the words for the protections of paths.
 func protectionWords() []string {
 	var words []string
 	for _, p := range delivery.Protections() {
@@ -190,7 +187,6 @@ func protectionWords() []string {
 	return words
 }
 
-// handOverSchema returns the schema of delivery.hand_over.
 func handOverSchema() object {
 	text := nullable(textSchema())
 	return object{"type": "object", "minProperties": 1, "additionalProperties": object{"type": "null"}, "properties": object{"state": text, "remove_label": text}}

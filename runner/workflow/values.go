@@ -294,7 +294,6 @@ func (f forms) strings(to *[]string) form {
 	}, listSchema(nonemptySchema())}
 }
 
-// bytes decodes a number of bytes.
 func (f forms) bytes(to *int64, low int64) form {
 	return f.bytesBetween(to, low, math.MaxInt64)
 }
@@ -304,7 +303,6 @@ func (f forms) bytesBetween(to *int64, low, high int64) form {
 	return f.number(low, high, func(_ value, n int64) { *to = n })
 }
 
-// protection decodes a [delivery.Protection].
 func (f forms) protection(to *delivery.Protection) form {
 	return form{func(v value) {
 		word, _ := v.raw.(string)

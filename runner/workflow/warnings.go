@@ -70,7 +70,6 @@ func suggestion(name string, table []entry, trackers []tracker.Kind) string {
 	return fmt.Sprintf("; did you mean %s?", best)
 }
 
-// isSetting reports whether a kind of tracker has a setting of this name.
 func isSetting(name string, trackers []tracker.Kind) bool {
 	return slices.ContainsFunc(trackers, func(kind tracker.Kind) bool {
 		return slices.ContainsFunc(kind.New().Settings(), func(s tracker.Setting) bool { return s.Name == name })

@@ -41,7 +41,6 @@ func (f *folder) CommentsSince(ctx context.Context, since map[tracker.ID]time.Ti
 	return all, nil
 }
 
-// readComments reads the comments of an issue since a time.
 func readComments(root *os.Root, id string, since time.Time) (tracker.Comments, error) {
 	info, content, err := readFile(root, fileName(id))
 	if err != nil {

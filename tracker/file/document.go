@@ -89,7 +89,6 @@ type change struct {
 	modified time.Time // last change of the file by somebody
 }
 
-// empty reports whether nothing is changed.
 func (c change) empty() bool { return c.state == "" && c.comment == "" && c.label == "" }
 
 // apply returns the content with the change and touches nothing else: in the front
@@ -276,7 +275,6 @@ func replaceValue(doc document, root, node *yaml.Node, key string, value yaml.No
 	return nil, fmt.Errorf("%s is written in a form that cannot be changed: write it as one line, %s: %s", key, key, bytes.TrimSpace(written))
 }
 
-// encode returns the YAML of a document.
 func encode(root *yaml.Node) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := yaml.NewEncoder(&text)

@@ -221,7 +221,6 @@ func (s *snapshot) issue(ctx context.Context, r *record) (tracker.Issue, error) 
 	return r.issue, nil
 }
 
-// asMalformed returns the record as a malformed one.
 func (r *record) asMalformed(id string) tracker.Malformed {
 	return tracker.Malformed{
 		ID: tracker.ID(id), Identifier: id, Reason: r.malformed.Error(),
@@ -281,7 +280,6 @@ func readFile(root *os.Root, name string) (fs.FileInfo, []byte, error) {
 	return info, content, err
 }
 
-// readError returns the error of a read that failed.
 func readError(name string, err error) error {
 	return fmt.Errorf("read %q: %w: %w: check that it exists and may be read", name, tracker.ErrRequest, err)
 }

@@ -176,7 +176,6 @@ func parseTime(n yaml.Node) time.Time {
 // firstHeading matches a Markdown heading of the first level.
 var firstHeading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^#[ \t]+(\S.*)$`) })
 
-// heading returns the first heading of a text.
 func heading(text string) string {
 	match := firstHeading().FindStringSubmatch(text)
 	if match == nil {

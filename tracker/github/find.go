@@ -86,7 +86,6 @@ func (r *repository) find(ctx context.Context, name string) (tracker.ID, error) 
 	return "", nil
 }
 
-// branchOf returns the branch of the issue with an identifier.
 func (c Config) branchOf(identifier string) string {
 	return cmp.Or(c.BranchPrefix, "symphony/") + identifier
 }

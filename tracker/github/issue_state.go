@@ -122,7 +122,6 @@ func (s stateSource) rank(name string) int {
 	return len(s.active)
 }
 
-// isActive reports whether the workflow names a state as active.
 func (s stateSource) isActive(name string) bool {
 	return slices.Contains(s.active, tracker.NormalState(name))
 }

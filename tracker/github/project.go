@@ -189,7 +189,6 @@ func (data projectQuery) field(name string) (projectField, bool) {
 	return projectField{}, false
 }
 
-// names returns the names of the options.
 func (f projectField) names() []string {
 	options := make([]string, len(f.Options))
 	for i, option := range f.Options {

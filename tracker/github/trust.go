@@ -49,7 +49,6 @@ func newTrustChecker(r *repository) *trustChecker {
 	return &trustChecker{repo: r, facts: make(map[textVersion]editFacts), access: client.NewAccess(r.client, r.cfg.Poll/2, tracker.IsMarked)}
 }
 
-// textVersionOf returns the version of the record's text.
 func (t *trustChecker) textVersionOf(r *record) textVersion {
 	return textVersion{r.GetNumber(), r.GetUpdatedAt().Time, t.hasTrustLabel(r), sha256.Sum256([]byte(r.GetTitle() + "\x00" + r.GetBody()))}
 }
@@ -61,7 +60,6 @@ func isAssociate(r *record) bool {
 	return slices.Contains([]string{"OWNER", "MEMBER", "COLLABORATOR"}, r.GetAuthorAssociation())
 }
 
-// hasTrustLabel reports whether the record has the trust label.
 func (t *trustChecker) hasTrustLabel(r *record) bool {
 	return t.repo.cfg.TrustLabel != "" && slices.Contains(r.normalLabels(), t.repo.cfg.TrustLabel)
 }

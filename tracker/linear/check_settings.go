@@ -139,7 +139,6 @@ func (r *reader) unknownProjectError(ctx context.Context) error {
 	return invalid("tracker.project_slug %q: there is no such project: write one of %s", r.cfg.ProjectSlug, strings.Join(known, ", "))
 }
 
-// quotedList returns the names, quoted and separated by commas.
 func quotedList(names []string) string {
 	if len(names) == 0 {
 		return "none at all"

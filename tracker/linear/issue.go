@@ -101,7 +101,6 @@ func normalLabels(nodes []labelNode) []string {
 	return labels
 }
 
-// toBlockers returns the blockers among the relations.
 func toBlockers(relations []relationNode) []tracker.Blocker {
 	var list []tracker.Blocker
 	for _, relation := range relations {

@@ -127,7 +127,6 @@ func normalStates(states []string) []string {
 	return normal
 }
 
-// distinctIDs returns the ids, each once.
 func distinctIDs(ids []tracker.ID) []string {
 	var list []string
 	seen := make(map[tracker.ID]bool, len(ids))

@@ -120,7 +120,6 @@ type operation struct {
 	document *ast.QueryDocument
 }
 
-// isMutation reports whether the operation changes something.
 func (op operation) isMutation() bool { return op.document.Operations[0].Operation == ast.Mutation }
 
 // decodeOperation reads the arguments of the tool: an object with query and

@@ -239,7 +239,6 @@ func findProgram(name, path string) (string, error) {
 	return "", fmt.Errorf("%w on the PATH %q", exec.ErrNotFound, path)
 }
 
-// lookup returns a variable of an environment, or "".
 func lookup(env []string, name string) string {
 	value := ""
 	for _, entry := range env {

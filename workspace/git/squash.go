@@ -52,7 +52,6 @@ func (in *Incoming) Squash(ctx context.Context, allowed []Change, onto ObjectID,
 	return in.writeCommit(tree, parents, c)
 }
 
-// writeCommit writes a commit into the quarantine and returns its id.
 func (q *quarantine) writeCommit(tree ObjectID, parents []ObjectID, c Commit) (ObjectID, error) {
 	text, err := c.text()
 	if err != nil {

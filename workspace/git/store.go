@@ -127,7 +127,6 @@ func (s *Store) Close() error {
 // Remote returns the remote of the store.
 func (b *bareRepository) Remote() Remote { return b.remote }
 
-// repository returns the path of the bare repository.
 func (b *bareRepository) repository() string { return filepath.Join(b.dir, repositoryName) }
 
 // command returns a command that runs in the repository, within the limits for what agents
@@ -136,7 +135,6 @@ func (b *bareRepository) command(args ...string) command {
 	return command{dir: b.dir, repository: b.repository(), args: args, confined: true}
 }
 
-// packFolder returns the path of the folder of the packs.
 func (b *bareRepository) packFolder() string { return filepath.Join(b.repository(), "objects", "pack") }
 
 // remake deletes the repository, because of reason, and makes an empty one.
@@ -270,7 +268,6 @@ func comparePack(base string) error {
 	return nil
 }
 
-// readEnd returns the last n bytes of a file.
 func readEnd(path string, n int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

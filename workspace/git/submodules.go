@@ -43,7 +43,6 @@ type moduleStores struct {
 	byURL map[string]*Store
 }
 
-// close closes all stores.
 func (m *moduleStores) close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

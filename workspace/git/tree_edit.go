@@ -112,7 +112,6 @@ func formatTree(entries map[string]treeEntry) []byte {
 	return text.Bytes()
 }
 
-// write writes an object into the quarantine and returns its id.
 func (q *quarantine) write(kind string, data []byte) (ObjectID, error) {
 	return writeLoose(q.dir, kind, data)
 }

@@ -243,7 +243,6 @@ func (n *runNode) app() string {
 	return n.CheckSuite.App.Slug
 }
 
-// running reports whether a check has not ended.
 func (n *checkNode) running() bool {
 	if n.Typename == "CheckRun" {
 		return n.Run.Status != "COMPLETED"

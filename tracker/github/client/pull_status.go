@@ -114,7 +114,6 @@ type stateCount struct {
 	Count int
 }
 
-// failed returns the number of checks that failed.
 func (r *rollupNode) failed() (n int) {
 	for _, c := range slices.Concat(r.Contexts.Runs, r.Contexts.Statuses) {
 		if slices.Contains(failures, c.State) {
@@ -207,7 +206,6 @@ func (c *Client) addEdits(ctx context.Context, statuses map[int]PullStatus) erro
 	})
 }
 
-// repositoryVariables returns the variables of a query about the repository.
 func (c *Client) repositoryVariables() map[string]any {
 	owner, name, _ := strings.Cut(c.repo, "/")
 	return map[string]any{"owner": graphql.String(owner), "name": graphql.String(name)}

@@ -129,7 +129,6 @@ func (r *Runs) ask(ctx context.Context, a attempt, jobs []Job) map[Job]JobStatus
 	return nil
 }
 
-// sameState returns the same state for all jobs.
 func sameState(jobs []Job, state JobState) map[Job]JobStatus {
 	answer := make(map[Job]JobStatus, len(jobs))
 	for _, j := range jobs {

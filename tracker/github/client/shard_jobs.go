@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-github/v62/github"
 )
 
-// isShard reports whether a job works on a shard.
 func isShard(j Job) bool { return j.Shard > 0 }
 
 // shardStatus returns the progress of the job of a shard, by the list of all jobs of its
