@@ -245,9 +245,9 @@ func turnSandbox(thread json.RawMessage) (json.RawMessage, error) {
 	return nil, fmt.Errorf("codex.thread_sandbox: %w: unknown value %q: use read-only, workspace-write or danger-full-access", ErrSettings, mode)
 }
 
-// lacking returns the part of the posture that the server does not know, as a refusal says, and "" for
-// another refusal. It looks for the protocol's names in the message because the error code is
-// always the same. What the workflow itself asks for is not the posture's.
+// lacking returns the part of the posture that the server does not know, as a refusal says, and
+// "" for another refusal. It looks for the protocol's names in the message because the error
+// code is always the same. What the workflow itself asks for is not the posture's.
 func (p *posture) lacking(refused *ResponseError) string {
 	names := func(name string) bool { return strings.Contains(refused.Message, name) }
 	switch {

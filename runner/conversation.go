@@ -46,8 +46,8 @@ type conversation struct {
 	judged     *schedule.Conversation // marks by which it was judged; nil for not yet
 }
 
-// listenPerShard times the number of shards is the least time between two reads of what
-// people say about the issues of a shard, on average: see [conversations.readsNow]. Each is a GraphQL
+// listenPerShard times the number of shards is the least time between two reads of what people
+// say about the issues of a shard, on average: see [conversations.readsNow]. Each is a GraphQL
 // query, which no ETag makes free. With it, a fleet of any size uses half of the 1,000 queries
 // an hour that GitHub allows a job's token.
 const listenPerShard = 7200 * time.Millisecond

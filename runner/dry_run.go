@@ -7,8 +7,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/report"
 )
 
-// Plan returns the report of a tick that only plans, with the reasons for not doing more. It changes nothing:
-// neither the state, nor a workspace, nor an issue.
+// Plan returns the report of a tick that only plans, with the reasons for not doing more. It
+// changes nothing: neither the state, nor a workspace, nor an issue.
 func (r *Runner) Plan(ctx context.Context) (report.Tick, error) {
 	l, err := r.plan(ctx)
 	return l.tick, err

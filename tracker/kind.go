@@ -24,8 +24,8 @@ type Kind struct {
 type Config interface {
 	// Settings describes every setting of the kind, bound to a field of the Config.
 	Settings() []Setting
-	// Scope returns the place that issues are read from, as people name it: a repository, a project or
-	// a folder.
+	// Scope returns the place that issues are read from, as people name it: a repository, a
+	// project or a folder.
 	Scope() string
 	// States returns the states that issues can have with the decoded settings.
 	States() States

@@ -56,8 +56,8 @@ func sessionResult(s runner.SessionLog) string {
 		s.Outcome.Turns, text.Number(s.Outcome.Usage.Total()), text.Duration(s.Took))
 }
 
-// sessionDetails returns the reason for the result of a session, its warnings, and where the job's artifact
-// has its log.
+// sessionDetails returns the reason for the result of a session, its warnings, and where the
+// job's artifact has its log.
 func sessionDetails(places logPlaces, s runner.SessionLog) (lines []string) {
 	if s.Outcome.Why != "" {
 		lines = append(lines, s.Outcome.Why)

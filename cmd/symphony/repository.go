@@ -18,8 +18,8 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// repository returns the repository from which the sessions of a workflow get their files and to which
-// their work goes; nil when its hooks do both.
+// repository returns the repository from which the sessions of a workflow get their files and
+// to which their work goes; nil when its hooks do both.
 func (o opener) repository(ctx context.Context, wf workflow.Workflow, log *slog.Logger) (*runner.Repository, error) {
 	if wf.Settings.Repository == nil {
 		return nil, nil

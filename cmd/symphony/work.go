@@ -121,8 +121,8 @@ func shardNumber(text string) (int, error) {
 	return number, nil
 }
 
-// planHasNo returns the reason why a shard has nothing to do. An engine that knows the number of its jobs
-// before the plan starts all of them.
+// planHasNo returns the reason why a shard has nothing to do. An engine that knows the number
+// of its jobs before the plan starts all of them.
 func planHasNo(p fleet.Plan, shard int) string {
 	return fmt.Sprintf("The plan has %s, and no shard %d", text.Count(len(p.Shards), "shard"), shard)
 }

@@ -111,7 +111,8 @@ var machineErrors = []error{
 // machine.
 var machineWords = []string{
 	"Cannot allocate memory", "no space left on device", "too many open files",
-	// Codex says these numbers beside words of its own: ENOSPC, EDQUOT, EROFS, EMFILE, ENFILE, EAGAIN, ENOMEM.
+	// Codex says these numbers beside words of its own: ENOSPC, EDQUOT, EROFS, EMFILE, ENFILE,
+	// EAGAIN, ENOMEM.
 	"(os error 28)", "(os error 122)", "(os error 30)", "(os error 24)", "(os error 23)", "(os error 11)", "(os error 12)",
 }
 

@@ -14,9 +14,10 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// Prepare makes the pack for the base of a job's repository, as the first session of a tick does,
-// also if there is one and again is set. It reports the pack, which is closed, and whether it was made now. The
-// workspaces of the job should be a scratch folder and its issue a placeholder.
+// Prepare makes the pack for the base of a job's repository, as the first session of a tick
+// does, also if there is one and again is set. It reports the pack, which is closed, and
+// whether it was made now. The workspaces of the job should be a scratch folder and its issue a
+// placeholder.
 func Prepare(ctx context.Context, job Job, again bool) (pack *setup.Pack, made bool, err error) {
 	a := newAttempt(job, func(Update) {})
 	ws, err := a.Workspaces.Begin(ctx, workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier})
@@ -92,8 +93,8 @@ func (a *attempt) preparer() *attempt {
 	return b
 }
 
-// prepareIn checks the base out in a scratch folder, runs the script there, and has what it made written
-// to the two tars.
+// prepareIn checks the base out in a scratch folder, runs the script there, and has what it
+// made written to the two tars.
 func (a *attempt) prepareIn(ctx context.Context, at place) error {
 	err := a.sandbox.session.CanExec(ctx)
 	if err == nil {

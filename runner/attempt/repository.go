@@ -51,9 +51,9 @@ type Repository struct {
 
 	Setup *Setup // preparation of the project; nil, or one without a script, for none
 
-	// Verify is a shell command that checks the work in the sandbox, in a clean checkout of
-	// it, before it is published; empty checks nothing. If it fails at the end of the session, the end of
-	// its output is the text of one more turn, at most VerifyRounds times.
+	// Verify is a shell command that checks the work in the sandbox, in a clean checkout of it,
+	// before it is published; empty checks nothing. If it fails at the end of the session, the
+	// end of its output is the text of one more turn, at most VerifyRounds times.
 	Verify        string
 	VerifyRounds  int
 	VerifyTimeout time.Duration // time of the check; not positive means ten minutes

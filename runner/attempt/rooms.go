@@ -81,7 +81,8 @@ func (p place) exec(x codex.Exec) codex.Exec {
 		return x
 	}
 	x.Dir, x.Env = p.Path, append(x.Env, codex.ForCheck)
-	// Codex's own TMPDIR stays: it makes that read-only. git in the folder finds no repository above it.
+	// Codex's own TMPDIR stays: it makes that read-only. git in the folder finds no repository
+	// above it.
 	x.Argv = append([]string{"env", "TMPDIR=" + p.room, "GIT_CEILING_DIRECTORIES=" + p.room}, x.Argv...)
 	return x
 }

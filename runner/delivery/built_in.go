@@ -5,10 +5,10 @@ import "sync"
 // The files of builtIn are those that a server, a tool or an agent is known to obey from a
 // branch or a checkout, as of November 2026. Lists of others to compare them with are Living
 // Off The Pipeline (boostsecurityio/lotp), for tools that run what a file of the repository
-// says, and the agents that intellectronica/ruler writes rules for. A file is refused if it takes effect
-// before a person has read the pull request: a server runs it from the branch, or an editor,
-// a shell or an agent obeys it when somebody opens the checkout. It is shown if people
-// expect an agent to change it: what is built, installed and deployed.
+// says, and the agents that intellectronica/ruler writes rules for. A file is refused if it
+// takes effect before a person has read the pull request: a server runs it from the branch, or
+// an editor, a shell or an agent obeys it when somebody opens the checkout. It is shown if
+// people expect an agent to change it: what is built, installed and deployed.
 
 // obeyedByServers are files that a server runs or obeys from a branch, most of them with its
 // secrets, and files that merge or approve by themselves.

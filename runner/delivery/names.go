@@ -56,8 +56,8 @@ func withoutDotOfI(text string) string {
 	}, text)
 }
 
-// nameProblem returns the reason for which no system should be asked to store a path; empty when it is
-// an ordinary one.
+// nameProblem returns the reason for which no system should be asked to store a path; empty
+// when it is an ordinary one.
 func nameProblem(path string) string {
 	if len(path) > maxPath {
 		return fmt.Sprintf("the path has more than %d bytes", maxPath)

@@ -116,8 +116,8 @@ func (r Rules) names(login string) bool {
 	})
 }
 
-// readOrders sets Command to the last order that changes the plan, and Obeyed to the mark after all orders.
-// Of people who contradict each other the last one counts.
+// readOrders sets Command to the last order that changes the plan, and CommandsUpTo to the mark
+// after all orders. Of people who contradict each other the last one counts.
 func (u *Unanswered) readOrders(obeyed schedule.Mark, comments []tracker.Comment, now time.Time) {
 	if len(u.Orders) == 0 {
 		return

@@ -181,8 +181,8 @@ func (s Session) PhaseWords() string {
 	return s.Status.Words()
 }
 
-// Place returns the place where another process works on a claim, in words: "shard 3 of run 123", "run
-// 123" or "pid 7 on laptop".
+// Place returns the place where another process works on a claim, in words: "shard 3 of run
+// 123", "run 123" or "pid 7 on laptop".
 func Place(o schedule.Owner) string {
 	if o.Run == "" && o.Shard == 0 {
 		return "pid " + strconv.Itoa(o.PID) + " on " + o.Host

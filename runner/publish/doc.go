@@ -36,9 +36,9 @@
 // Nothing of a person is replaced: no commit, no text of a pull request, no file in the
 // folder of the patches.
 //
-// Publishing may be repeated. A run that was killed anywhere in it, and the run after
-// it, end in one branch and one pull request with its labels and people: the commit that the first one may have
-// pushed is in the [Record] before it is pushed, a push of the same work changes
+// Publishing may be repeated. A run that was killed anywhere in it, and the run after it, end
+// in one branch and one pull request with its labels and people: the commit that the first one
+// may have pushed is in the [Record] before it is pushed, a push of the same work changes
 // nothing, and a pull request is looked for before one is opened.
 //
 // What is published is the text of strangers and of an agent. It is redacted, and made

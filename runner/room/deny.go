@@ -109,9 +109,9 @@ func expand(place string, lookup func(string) (string, bool)) (paths []string) {
 	return paths
 }
 
-// RealPaths returns the paths to deny so that nothing below paths can be read,
-// except what is in keep. Both hold clean paths. Codex needs real paths, without links. A path that does
-// not exist yet is kept: Codex looks again for every command.
+// RealPaths returns the paths to deny so that nothing below paths can be read, except what is
+// in keep. Both hold clean paths. Codex needs real paths, without links. A path that does not
+// exist yet is kept: Codex looks again for every command.
 func RealPaths(paths, keep []string) []string {
 	out := make([]string, 0, len(paths))
 	r := resolver{}

@@ -9,11 +9,11 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Fault represents a failure that may be the workflow's and not the issue's, such as a
-// failure of a hook or of the start of Codex. If two issues of a tick fail in the same way before any
-// session has had a turn, the failure is systemic: nothing more starts, and no issue is
-// charged for it. [State.Reclassify] finds that out at the end of a session, and
-// [State.SettleFaults] from the results of shards, which do not know of each other.
+// Fault represents a failure that may be the workflow's and not the issue's, such as a failure
+// of a hook or of the start of Codex. If two issues of a tick fail in the same way before any
+// session has had a turn, the failure is systemic: nothing more starts, and no issue is charged
+// for it. [State.Reclassify] finds that out at the end of a session, and [State.SettleFaults]
+// from the results of shards, which do not know of each other.
 type Fault struct {
 	Kind    string `json:"kind" bound:"shown=4000"`          // see [Outcome.Fault]
 	Why     string `json:"why,omitempty" bound:"shown=4000"` // reason of the outcome

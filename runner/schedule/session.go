@@ -96,9 +96,9 @@ type Outcome struct {
 	LeftOut   string // the files that could not be taken along with the work, in one line; empty for none
 	Blocked   string // the hosts that commands of the agent were refused, in one line of Markdown; empty for none
 
-	// Fault identifies a failure that WORKFLOW.md or the machine may be responsible
-	// for (a hook, the prompt, the start of Codex). It is equal for all issues that fail in the same way,
-	// and empty for all other failures.
+	// Fault identifies a failure that WORKFLOW.md or the machine may be responsible for (a
+	// hook, the prompt, the start of Codex). It is equal for all issues that fail in the same
+	// way, and empty for all other failures.
 	Fault    string
 	Cause    Cause    // cause of a systemic failure; empty for other outcomes
 	Warnings []string // failures that do not change the outcome, such as a failed after_run; one line each

@@ -224,8 +224,8 @@ func (p *painter) notices() []notice {
 	return notices
 }
 
-// trouble returns the obstacles that keep work from starting, in at most n lines: the first line of each
-// part, then the rest of the first ones.
+// trouble returns the obstacles that keep work from starting, in at most n lines: the first
+// line of each part, then the rest of the first ones.
 func (p *painter) trouble(n int) []string {
 	notices := p.notices()
 	granted := make([]int, len(notices))

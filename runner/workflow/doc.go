@@ -1,14 +1,14 @@
 // Package workflow turns WORKFLOW.md into typed settings (SPEC §5, §6).
 //
-// A workflow file is YAML front matter and a prompt. The front matter is
-// described by one table, keys.go: a row for each key with its default, its
-// meaning and the function that decodes it (values.go, path.go). The table fills the
-// settings, finds unknown keys, is listed by [Keys] for the documentation and written as
-// a JSON schema for editors by [Schema], so the four cannot disagree. The settings of a
-// tracker depend on its kind: tracker.go decodes them as the [tracker.Kind] says that the
-// caller gives in [Env], so the package names no adapter. What the sections repository and delivery say depends on
-// each other, on the tracker and on the environment: repository.go and delivery.go
-// decode it last. warnings.go finds misspelled keys and credentials in the file.
+// A workflow file is YAML front matter and a prompt. The front matter is described by one
+// table, keys.go: a row for each key with its default, its meaning and the function that
+// decodes it (values.go, path.go). The table fills the settings, finds unknown keys, is listed
+// by [Keys] for the documentation and written as a JSON schema for editors by [Schema], so the
+// four cannot disagree. The settings of a tracker depend on its kind: tracker.go decodes them
+// as the [tracker.Kind] says that the caller gives in [Env], so the package names no adapter.
+// What the sections repository and delivery say depends on each other, on the tracker and on
+// the environment: repository.go and delivery.go decode it last. warnings.go finds misspelled
+// keys and credentials in the file.
 //
 // [Parse] is the pure part, and [Inspect] what it is made of: it returns everything that can
 // be said about a file that is wrong, with the line and column of each problem, for `symphony

@@ -152,9 +152,9 @@ func (c comment) at(modified time.Time) time.Time {
 	return saved
 }
 
-// writeTimes returns the body with the time in the heading of each comment of people that
-// lacks it, or the heading, or whose time cannot be right. The next change of the file would make these
-// comments new again. No other byte is changed.
+// writeTimes returns the body with the time in the heading of each comment of people that lacks
+// it, or the heading, or whose time cannot be right. The next change of the file would make
+// these comments new again. No other byte is changed.
 func (d document) writeTimes(modified time.Time) []byte {
 	body := d.body
 	for _, c := range slices.Backward(d.comments()) {

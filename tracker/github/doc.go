@@ -1,10 +1,10 @@
 // Package github is the tracker adapter for GitHub (SPEC §11): the issues of one
 // repository, and the tools with which the agent reads it and changes its own issue.
 //
-// The adapter reads; it writes when the agent calls issue_update (SPEC §11.5), and when
-// the program hands an issue over ([tracker.Writer]). It decides which issues are visible, what
-// their state is, and whether their text may reach an agent at all. [Kind] describes the settings, and a
-// decoded [Config] opens the adapter.
+// The adapter reads; it writes when the agent calls issue_update (SPEC §11.5), and when the
+// program hands an issue over ([tracker.Writer]). It decides which issues are visible, what
+// their state is, and whether their text may reach an agent at all. [Kind] describes the
+// settings, and a decoded [Config] opens the adapter.
 //
 // README.md has the adapter's profile, whose issues are trusted, what the tools may
 // do, and what a poll costs.

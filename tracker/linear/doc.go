@@ -1,11 +1,10 @@
 // Package linear is the tracker adapter for Linear (SPEC §11): one project of a
 // workspace, read over GraphQL, and the tool with which the agent changes it.
 //
-// The adapter reads; it writes when the agent calls linear_graphql (SPEC §11.5), and
-// when the program hands an issue over ([tracker.Writer]). It decides which issues are visible and whether the
-// assignee allows work on one. The scheduler decides which blockers hold an issue up
-// (SPEC §8.2). [Kind] describes the settings, and a decoded [Config] opens the
-// adapter.
+// The adapter reads; it writes when the agent calls linear_graphql (SPEC §11.5), and when the
+// program hands an issue over ([tracker.Writer]). It decides which issues are visible and
+// whether the assignee allows work on one. The scheduler decides which blockers hold an issue
+// up (SPEC §8.2). [Kind] describes the settings, and a decoded [Config] opens the adapter.
 //
 // README.md has the adapter's profile, what the tool may do, and what a poll costs.
 // "me" as assignee takes no request: Linear filters by it, and its answers say

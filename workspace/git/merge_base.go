@@ -16,8 +16,8 @@ func (in *Incoming) findMergeBase(ctx context.Context) (err error) {
 	return err
 }
 
-// MergeBaseOf returns the commit at which a commit of the work and the base have separated; zero if they
-// have nothing in common.
+// MergeBaseOf returns the commit at which a commit of the work and the base have separated;
+// zero if they have nothing in common.
 func (in *Incoming) MergeBaseOf(ctx context.Context, commit ObjectID) (ObjectID, error) {
 	base := in.Base.tracking()
 	if !in.newBase.IsZero() {

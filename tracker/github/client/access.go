@@ -112,8 +112,8 @@ func (a *Access) Judge(ctx context.Context, comments []PullComment, since time.T
 	return judged, nil
 }
 
-// denialOf returns the reason why a comment does not count: because of its author, or of somebody else
-// who edited it.
+// denialOf returns the reason why a comment does not count: because of its author, or of
+// somebody else who edited it.
 func (a *Access) denialOf(ctx context.Context, c PullComment) (string, error) {
 	why, err := a.Denial(ctx, c.Author)
 	if err != nil || why != "" || !c.Edited || c.Editor == c.Author {
