@@ -94,7 +94,7 @@ const ForCheck = "SYMPHONY_TMP=check"
 const slashTmp = "/tmp"
 
 // Bubblewrap is a folder of one session with the program that gives commands a /tmp of their
-// own. No agent may write it: what is there runs outside the sandbox.
+// own. No agent may write it: its program runs outside the sandbox.
 //
 //	bwrap   the program
 //	real    the path of the bubblewrap on the PATH; empty if there is none, or an old one

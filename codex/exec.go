@@ -55,9 +55,9 @@ type Exec struct {
 	// Exec returns only after Write has returned. A writer that is so slow that 32 MiB
 	// wait for it ends the program. nil drops the output.
 	//
-	// The end can be missing without an error: two seconds after the program ended, Codex
-	// drops what a busy machine has not read yet, at most a few MiB. Output in which that
-	// matters has to say where it ends, as a pack of git does.
+	// The end can be missing without an error: two seconds after the program ended, Codex drops
+	// the part that a busy machine has not read yet, at most a few MiB. Output in which that
+	// matters has to mark its end, as a pack of git does.
 	Stdout io.Writer
 	Stderr io.Writer // receives standard error, as Stdout does; nil keeps its end alone
 }

@@ -101,8 +101,7 @@ func (o *execOutput) addStderr(data []byte) {
 	}
 }
 
-// refuse drops the output, also what is still to come, for a reason. Later reasons are
-// dropped.
+// refuse drops the output, including later output, for a reason. Later reasons are dropped.
 func (o *execOutput) refuse(category error, reason string, cause error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -36,8 +36,8 @@ type Terminal struct {
 // have started the program.
 const inputPause = 50 * time.Millisecond
 
-// sendKeys sends what a person types, until the program ends. At the end of the keys the person
-// is gone, and the program is ended.
+// sendKeys sends the input of a person, until the program ends. At the end of the keys the
+// person is gone, and the program is ended.
 func (p *programs) sendKeys(ctx context.Context, id string, keys io.Reader, run *execOutput, answered <-chan struct{}) {
 	piece := make([]byte, 32<<10)
 	for {
@@ -52,8 +52,8 @@ func (p *programs) sendKeys(ctx context.Context, id string, keys io.Reader, run 
 	}
 }
 
-// sendPiece sends a piece of what a person types, again after a refusal. It reports whether the
-// server has taken it before the program ended.
+// sendPiece sends a piece of the input of a person, again after a refusal. It reports whether
+// the server has taken it before the program ended.
 func (p *programs) sendPiece(ctx context.Context, id string, piece []byte, answered <-chan struct{}) bool {
 	params := map[string]string{"processId": id, "deltaBase64": base64.StdEncoding.EncodeToString(piece)}
 	for {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// serverInfo holds what a server reports about itself before a thread is opened.
+// serverInfo holds a server's report about itself before a thread is opened.
 type serverInfo struct {
 	version    string          // "" when it does not say
 	home       string          // its Codex home; "" when it does not say
@@ -20,8 +20,8 @@ type serverInfo struct {
 	overridden map[string]bool // the settings that its command line gives
 }
 
-// handshake initializes the connection, logs in and reads what the server reports
-// about itself (SPEC §10.2).
+// handshake initializes the connection, logs in and reads the server's report about itself
+// (SPEC §10.2).
 func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
 	var about serverInfo
 	wait := s.o.Config.ReadTimeout
@@ -54,7 +54,7 @@ func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
 	return about, s.callOptional(ctx, "config/read", struct{}{}, about.readConfig)
 }
 
-// namesCapability reports whether a refusal is about what the client says it understands. All
+// namesCapability reports whether a refusal is about the capabilities of the client. All
 // refusals have the same code.
 func namesCapability(message string) bool {
 	return strings.Contains(message, "experimentalApi") || strings.Contains(message, "apabilities")

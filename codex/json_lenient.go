@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// decodeLenient decodes into v what it can of a message, and drops the error. What
-// servers send differs between versions, and sessions have to work with all of
-// them. A field of an unexpected type leaves the other fields readable. A message
-// of which nothing can be read leaves v as it was, which means to the caller that
-// the server did not say it. Messages that must be understood are decoded with
-// json.Unmarshal instead.
+// decodeLenient decodes the readable part of a message into v, and drops the error. The
+// messages of servers differ between versions, and sessions have to work with all of them. A
+// field of an unexpected type leaves the other fields readable. A message without a readable
+// part leaves v as it was, which means to the caller that the server did not say it. Messages
+// that must be understood are decoded with json.Unmarshal instead.
 func decodeLenient(raw json.RawMessage, v any) { _ = json.Unmarshal(raw, v) }
 
 // object holds the fields of a JSON object under names that both spellings of the

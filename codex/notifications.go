@@ -20,7 +20,7 @@ const (
 	maxShownItem = 64 << 10
 )
 
-// notifications makes events of what the server reports, and brings it to the turn, the
+// notifications makes events of the notifications of a server, and brings them to the turn, the
 // spending and the programs.
 type notifications struct {
 	*core

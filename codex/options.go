@@ -95,11 +95,11 @@ type Options struct {
 	// NeedsExec has Check fail with [ErrNoExec] if Exec will not work.
 	NeedsExec bool
 
-	// Events is called for every event, one call at a time. Calls for what the server
-	// sends come from the read loop. Events must return at once.
+	// Events is called for every event, one call at a time. Calls for messages of the server
+	// come from the read loop. Events must return at once.
 	Events func(Event)
 	// Wire is called with every line that is read ('<') or written ('>'), for the two
-	// directions at the same time. The line is valid during the call. It contains
-	// whatever the two sides send, secrets too, but never the Key.
+	// directions at the same time. The line is valid during the call. It contains all messages
+	// of the two sides, secrets too, but never the Key.
 	Wire func(dir byte, line []byte)
 }

@@ -12,7 +12,7 @@ type initializeParams struct {
 	Capabilities *capabilities `json:"capabilities,omitempty"`
 }
 
-// capabilities say what the client understands.
+// capabilities are the messages and features that the client understands.
 type capabilities struct {
 	ExperimentalAPI bool `json:"experimentalApi"`
 }

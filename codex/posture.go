@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// The guarded posture limits what the agent may do when the workflow sets no policy. The
-// table "What the agent can and cannot do" in .github/SECURITY.md has a row for each of
-// its rules.
+// The guarded posture limits the agent when the workflow sets no policy. The table "What the
+// agent can and cannot do" in .github/SECURITY.md has a row for each of its rules.
 
-// guardedApproval makes Codex itself refuse everything that would leave the sandbox.
-// What it still asks for runs inside the sandbox, so the answer is always yes (SPEC
+// guardedApproval makes Codex itself refuse everything that would leave the sandbox. Its
+// remaining questions are about commands inside the sandbox, so the answer is always yes (SPEC
 // §10.5).
 const guardedApproval = `{"granular":{"sandbox_approval":false,"rules":false,"skill_approval":false,"request_permissions":false,"mcp_elicitations":false}}`
 
@@ -247,7 +246,7 @@ func turnSandbox(thread json.RawMessage) (json.RawMessage, error) {
 
 // lacking returns the part of the posture that the server does not know, as a refusal says, and
 // "" for another refusal. It looks for the protocol's names in the message because the error
-// code is always the same. What the workflow itself asks for is not the posture's.
+// code is always the same. A setting of the workflow itself is not a part of the posture.
 func (p *posture) lacking(refused *ResponseError) string {
 	names := func(name string) bool { return strings.Contains(refused.Message, name) }
 	switch {

@@ -2,9 +2,9 @@ package codex
 
 import "encoding/json"
 
-// PostureWarnings describes, for people, what the workflow lets the agent do beyond
-// the guarded posture. It returns nothing for a workflow that sets no policy or a
-// stricter one. servesPage says that this program serves its status page.
+// PostureWarnings describes, for people, the freedom that the workflow gives the agent beyond
+// the guarded posture. It returns nothing for a workflow that sets no policy or a stricter one.
+// servesPage says that this program serves its status page.
 func (c Config) PostureWarnings(servesPage bool) []string {
 	var notes []string
 	if allowsEscalation(c.ApprovalPolicy) {
@@ -90,7 +90,7 @@ func (p sandboxPolicy) hasNetwork() bool {
 	return p.NetworkAccess == true || p.NetworkAccess == "enabled"
 }
 
-// sandboxWarning describes what a sandbox policy of the workflow allows. It returns
+// sandboxWarning describes the freedom that a sandbox policy of the workflow gives. It returns
 // "" if the workflow sets none.
 func sandboxWarning(sandbox json.RawMessage) string {
 	if !present(sandbox) {

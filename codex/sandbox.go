@@ -63,9 +63,8 @@ func (s *sandbox) exec(ctx context.Context, x Exec) (ExecResult, error) {
 	return ExecResult{}, err
 }
 
-// admit fails unless the server will run a program with the rules of the profile,
-// in the folder itself. The server follows a link, and makes what it finds there
-// writable.
+// admit fails unless the server will run a program with the rules of the profile, in the folder
+// itself. The server follows a link, and makes its target writable.
 func (s *sandbox) admit(ctx context.Context, x Exec) error {
 	folder := x.Dir
 	if _, known := s.o.profiles()[profileOf(x.Network)]; !known {

@@ -31,8 +31,8 @@ func newRequests(c *core) *requests {
 // allHandlers returns the handler of each request of the protocol (SPEC §10.5).
 // Requests without a handler are refused.
 //
-// Commands and changes are accepted one by one, never for the whole session and
-// never with a rule, because Codex runs what it remembers that way without a sandbox.
+// Commands and changes are accepted one by one, never for the whole session and never with a
+// rule, because Codex runs commands that it remembers without a sandbox.
 func (r *requests) allHandlers() map[string]requestHandler {
 	return map[string]requestHandler{
 		"item/commandExecution/requestApproval": {handle: r.approveCommand},

@@ -172,8 +172,8 @@ func tooOld(what string, err error) error {
 	return fmt.Errorf("%w: install Codex 0.169 or later: this one does not know %s: %w", ErrTooOld, what, err)
 }
 
-// threadOpened records the thread's id from result.thread.id or, from older servers,
-// result.id. It fails if the thread is not what was asked for.
+// threadOpened records the thread's id from result.thread.id or, from older servers, result.id.
+// It fails if the thread does not have the posture that was asked for.
 func (s *Session) threadOpened(result json.RawMessage) error {
 	answer := members(result)
 	id, err := resultID("thread", answer)

@@ -101,7 +101,7 @@ func includes(got, want any) bool {
 	return got == want
 }
 
-// mismatch returns the error for a setting that differs from what was asked for.
+// mismatch returns the error for a setting that differs from the requested value.
 func mismatch(what, asked, got string) error {
 	return fmt.Errorf("%w: %s: asked for %s, Codex says %s: check the configuration that Codex was installed with, and its version",
 		ErrPosture, what, text.OneLine(asked, summaryRunes), text.OneLine(got, summaryRunes))

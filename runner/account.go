@@ -9,7 +9,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// account holds the report of the tick so far, and what the run has used.
+// account holds the report of the tick so far, and the spending of the run.
 type account struct {
 	*core
 	tick    report.Tick

@@ -10,7 +10,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// owners holds what a run knows about the other owners of claims.
+// owners holds the knowledge of a run about the other owners of claims.
 type owners struct {
 	*core
 	ask func(context.Context, []schedule.Owner) map[schedule.Owner]OwnerAnswer // OwnerStatuses of [Runner]

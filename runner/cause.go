@@ -39,7 +39,7 @@ func (t *causeTests) of(wf workflow.Workflow) func(context.Context, schedule.Cau
 }
 
 // test runs the test of a cause. Callers that wait for each other share the result of a test
-// that began after they asked: it shows what they would find.
+// that began after they asked: their own would have the same result.
 func (t *causeTests) test(ctx context.Context, wf workflow.Workflow, cause schedule.Cause) error {
 	asked := time.Now()
 	select {

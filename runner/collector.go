@@ -15,7 +15,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// collector settles what the shards of a fleet have left.
+// collector settles the results of the shards of a fleet.
 type collector struct {
 	*core
 	*account

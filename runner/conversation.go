@@ -17,12 +17,12 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// conversations reads what people and checks say about issues, and answers them. Before the
-// first read it knows nothing.
+// conversations reads the comments and checks on issues, and answers them. Before the first
+// read it knows nothing.
 type conversations struct {
 	*core
 	issues  *issueReader
-	secrets func(string) string // hides secrets in what is posted; nil hides none
+	secrets func(string) string // hides secrets in posts; nil hides none
 
 	read    map[tracker.ID]*conversation // conversations as last read
 	failed  map[string]bool              // keys of posts that failed in this tick, and are not tried again
@@ -32,7 +32,7 @@ type conversations struct {
 	noted   bool // people were told of changes in this tick
 	stopped bool // the run ends: nobody is told anything more
 
-	nextRead time.Time                // time before which a poll reads what people say only if an issue has changed
+	nextRead time.Time                // time before which a poll reads comments only if an issue has changed
 	updated  map[tracker.ID]time.Time // times of the last change of the issues with a claim, as of the last read
 }
 
@@ -46,14 +46,14 @@ type conversation struct {
 	judged     *schedule.Conversation // marks by which it was judged; nil for not yet
 }
 
-// listenPerShard times the number of shards is the least time between two reads of what people
-// say about the issues of a shard, on average: see [conversations.readsNow]. Each is a GraphQL
-// query, which no ETag makes free. With it, a fleet of any size uses half of the 1,000 queries
-// an hour that GitHub allows a job's token.
+// listenPerShard times the number of shards is the least time between two reads of the comments
+// on the issues of a shard, on average: see [conversations.readsNow]. Each is a GraphQL query,
+// which no ETag makes free. With it, a fleet of any size uses half of the 1,000 queries an hour
+// that GitHub allows a job's token.
 const listenPerShard = 7200 * time.Millisecond
 
-// listen reads what was said about the issues with a claim or a delivery (SPEC §8.1: part
-// of a poll). If it cannot be read, the tick goes on without it.
+// listen reads the comments and checks on the issues with a claim or a delivery (SPEC §8.1:
+// part of a poll). If it cannot be read, the tick goes on without it.
 func (c *conversations) listen(ctx context.Context) {
 	c.read, c.failed = map[tracker.ID]*conversation{}, map[string]bool{}
 	topics := c.toRead()
@@ -133,12 +133,12 @@ func (c *conversations) warnForeign(id tracker.ID) {
 	c.warn(fmt.Sprintf("%s: the state says that its work is on %q, which is not its branch: pull request #%d is left alone", c.nameOf(id), d.Branch, d.Number))
 }
 
-// readsNow reports whether a poll at this time also reads what people say, and notes that it
-// does. A shard, of which there are so many, does so less often than it polls, because feedback
-// is for the next session. A command is for this session, however, and the comment with it
-// changes the issue, which each poll sees without another request. So if an issue has changed,
-// the next read is made at once. The one after it is not made earlier for that, so agents who
-// change their issues all the time cost no more reads.
+// readsNow reports whether a poll at this time also reads the comments, and notes that it does.
+// A shard, of which there are so many, does so less often than it polls, because feedback is
+// for the next session. A command is for this session, however, and the comment with it changes
+// the issue, which each poll sees without another request. So if an issue has changed, the next
+// read is made at once. The one after it is not made earlier for that, so agents who change
+// their issues all the time cost no more reads.
 func (c *conversations) readsNow(now time.Time, shards int) bool {
 	every := time.Duration(shards) * listenPerShard
 	if now.Before(c.nextRead) {
@@ -186,7 +186,7 @@ func (c *conversations) toRead() []feedback.Topic {
 	return topics
 }
 
-// addFeedback adds to a snapshot what is unanswered, and the issues that it is about.
+// addFeedback adds to a snapshot the unanswered feedback, and the issues that it is about.
 func (c *conversations) addFeedback(snap *schedule.Snapshot, unavailable map[tracker.ID]bool) {
 	if c.conn.Feedback == nil {
 		return

@@ -13,15 +13,15 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// postTime bounds everything that is posted about one issue at once. It is shorter than
-// what is reserved before a deadline.
+// postTime bounds everything that is posted about one issue at once. It is shorter than the
+// time that is reserved before a deadline.
 const postTime = 8 * time.Second
 
-// maxPosts bounds what is posted at once when many issues are parked, and the failures after
-// which no more of them are told before the next poll: without a permission each would fail.
+// maxPosts bounds the posts at once when many issues are parked, and the failures after which
+// no more of them are told before the next poll: without a permission each would fail.
 const maxPosts = 10
 
-// maxWord bounds what the report repeats of a comment, in runes.
+// maxWord bounds the words of a comment that the report repeats, in runes.
 const maxWord = 40
 
 // The keys of the program's comments. An issue or its pull request has one comment of each key,

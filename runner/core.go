@@ -8,8 +8,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// core holds what the parts of a run share. The goroutine of the loop alone uses it, and all of
-// the parts, except for the methods of tasks that say otherwise.
+// core is shared by the parts of a run. The goroutine of the loop alone uses it, and all of the
+// parts, except for the methods of tasks that say otherwise.
 type core struct {
 	inForce
 	ledger
@@ -19,8 +19,8 @@ type core struct {
 	deadline deadline
 }
 
-// ledger holds the state of a run, and what the store does not have of it yet. The parts of the
-// run read the state; they write it only by changes.
+// ledger holds the state of a run, and the changes that the store does not have yet. The parts
+// of the run read the state; they write it only by changes.
 type ledger struct {
 	state   *schedule.State
 	rev     store.Revision

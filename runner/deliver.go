@@ -14,8 +14,8 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// deliverer publishes the work of one session. The session calls its methods, one at a
-// time; what they learn reaches the loop by messages.
+// deliverer publishes the work of one session. The session calls its methods, one at a time;
+// the results reach the loop by messages.
 type deliverer struct {
 	*Repository
 	store  *git.Store
@@ -35,7 +35,7 @@ type deliverer struct {
 
 // deliver publishes work, or returns an error if it must not leave.
 func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt.Delivered, error) {
-	if d.pushed { // the store does not have what was pushed
+	if d.pushed { // the store does not have the pushed work
 		if err := d.fetch(ctx); err != nil {
 			return attempt.Delivered{}, err
 		}
@@ -73,7 +73,7 @@ func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt
 	return answer, err
 }
 
-// fetch reads the remote again. No session begins with what the store has then.
+// fetch reads the remote again. No session begins with the state of the store after it.
 func (d *deliverer) fetch(ctx context.Context) error {
 	source := d.Source
 	source.Submodules, source.LFS = false, false
@@ -114,7 +114,7 @@ func (d *deliverer) renew(ctx context.Context, in *git.Incoming) error {
 	return err
 }
 
-// settle publishes what an earlier run pushed, for which it opened no pull request.
+// settle publishes work that an earlier run pushed and opened no pull request for.
 func (d *deliverer) settle(ctx context.Context, tested string) (attempt.Delivered, error) {
 	w := d.work()
 	w.Proven, w.Tested = d.proven, tested

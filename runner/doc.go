@@ -29,9 +29,9 @@
 // and attempt makes one run attempt: it composes workspace, prompt and codex, and turns
 // whatever happens into an outcome that schedule understands.
 //
-// What a run does at one moment is a progress.Progress. The runner fills it, and the
+// The work of a run at one moment is a progress.Progress. The runner fills it, and the
 // packages terminal and statuspage show it. runlog writes the log beside a display, or shows
-// in a plain log what the sessions do.
+// the work of the sessions in a plain log.
 //
 // A tick can be spread over many machines, which is called a fleet: a plan, its shards, and
 // collect. Package fleet explains these words. It writes and reads the files that the three
@@ -94,7 +94,7 @@
 //	collector      collector.go     settles the results of a fleet
 //	fleetPart      fleet.go         what makes the run the plan or a shard of a fleet
 //
-// What a part changes in the state is a [schedule.Change], which is made again if another run
+// A change of the state by a part is a [schedule.Change], which is made again if another run
 // saves first.
 //
 // # How the loop works
@@ -130,7 +130,7 @@
 // removed or is an older one, which the stores refuse. Then the session is stopped. Until it
 // has ended no plan touches its issue, it takes a slot, and its end changes no claim.
 //
-// Every wait for what was stopped has a bound, which a second interruption shortens to a few
+// Every wait for something stopped has a bound, which a second interruption shortens to a few
 // seconds. Sessions that have not ended by then keep their claims, and the next run adopts
 // them.
 //

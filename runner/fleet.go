@@ -94,8 +94,8 @@ func (f *fleetPart) spread(decisions []schedule.Decision) []schedule.Decision {
 	return decisions
 }
 
-// takeBack takes back what a failed save has given to shards all the same: none of them knows
-// of it.
+// takeBack takes back the claims that a failed save has given to shards all the same: no shard
+// knows of them.
 func (f *fleetPart) takeBack(state *schedule.State) {
 	if f.plan == nil || f.saved {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// inForce holds the workflow that a run works with, as last read, and what it names.
+// inForce holds the workflow that a run works with, as last read, and its connection.
 type inForce struct {
 	wf   workflow.Workflow
 	conn Connection

@@ -14,7 +14,7 @@ type issueCache struct {
 	listedAt   time.Time // time of the last read of the candidates; zero before the first
 	candidates []tracker.Issue
 	issues     map[tracker.ID]*tracker.Issue // issues read by id; nil if no longer visible
-	readAt     map[tracker.ID]time.Time      // absent if what is known may be outdated
+	readAt     map[tracker.ID]time.Time      // absent if the knowledge may be outdated
 	malformed  map[tracker.ID]string         // reasons why the record of an issue is malformed, as last read
 }
 
@@ -89,8 +89,7 @@ func (v *issueCache) drop(id tracker.ID) {
 	}
 }
 
-// doubt marks what is known of an issue as outdated: a session may have changed
-// it since.
+// doubt marks the knowledge of an issue as outdated: a session may have changed it since.
 func (v *issueCache) doubt(id tracker.ID) { delete(v.readAt, id) }
 
 // doubtAll marks every issue as outdated: another run may have worked on any of

@@ -22,7 +22,7 @@ type issueReader struct {
 	limit    *rateLimit
 }
 
-// beginPoll forgets what the last poll could not read.
+// beginPoll forgets the errors of the last poll.
 func (r *issueReader) beginPoll() {
 	r.unread, r.unlisted = nil, false
 	clear(r.unasked)

@@ -17,8 +17,7 @@ const (
 	// something that falls due: long enough for a continuation, too short for a
 	// backoff.
 	maxWait = 2 * time.Second
-	// fresh bounds the age of what is known of an issue when a session starts on
-	// it.
+	// fresh bounds the age of the knowledge of an issue when a session starts on it.
 	fresh = time.Second
 	// saveTime bounds the last save of an interrupted run.
 	saveTime = 3 * time.Second
@@ -44,7 +43,7 @@ type loop struct {
 	core
 	account
 
-	// The parts. They know what is given to them, and not the loop.
+	// The parts. They know the collaborators that they are given, and not the loop.
 	settings      settings
 	setup         setupDigest
 	issues        issueReader
@@ -335,8 +334,8 @@ func (l *loop) waitsForMessages() bool {
 }
 
 // awaitMessages applies messages until nothing is in progress, for stopTime at most. A killed
-// run waits for killTime. What has not ended then is abandoned: the claims of its sessions
-// stay as they are, and the next run adopts them.
+// run waits for killTime. Sessions that have not ended then are abandoned: their claims stay as
+// they are, and the next run adopts them.
 func (l *loop) awaitMessages() {
 	enough, killed := time.After(stopTime), l.Killed
 	for l.waitsForMessages() {

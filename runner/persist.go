@@ -64,9 +64,8 @@ func (l *loop) load(ctx context.Context) error {
 	return err
 }
 
-// reread takes over what an operator or another run has saved since. It ignores a
-// failed read: a state that cannot be read cannot be replaced either, so the next
-// save fails.
+// reread takes over the changes that an operator or another run has saved since. It ignores a
+// failed read: a state that cannot be read cannot be replaced either, so the next save fails.
 func (l *loop) reread(ctx context.Context) {
 	state, rev, err := l.Store.Load(ctx)
 	switch {
@@ -79,8 +78,8 @@ func (l *loop) reread(ctx context.Context) {
 	}
 }
 
-// adoptState makes a state that was read the state of the loop. It applies what
-// is unsaved to it, and stops the sessions whose claims are no longer ours.
+// adoptState makes a state that was read the state of the loop. It applies the unsaved changes
+// to it, and stops the sessions whose claims are no longer ours.
 func (l *loop) adoptState(state *schedule.State, rev store.Revision) {
 	state.Self = l.Self
 	state.StartConversations(time.Now())
@@ -134,7 +133,7 @@ func (l *loop) takeBack(state *schedule.State) {
 	l.fleet.takeBack(state)
 }
 
-// save makes the state durable and clears what is unsaved.
+// save makes the state durable and clears the unsaved changes.
 func (l *loop) save(ctx context.Context) error {
 	l.issues.keepWait()
 	rev, err := l.Store.Save(ctx, l.state, l.rev)
@@ -142,7 +141,7 @@ func (l *loop) save(ctx context.Context) error {
 		return err
 	}
 	l.resolve(progress.State)
-	if rev != l.rev { // a store may postpone what is not worth a write
+	if rev != l.rev { // a store may postpone changes that are not worth a write
 		l.rev, l.unsaved = rev, newUnsaved()
 	}
 	return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// poll reads the issues of all claims, and the candidates if any could be started
-// (SPEC §8.1). After a failed read what was known stays.
+// poll reads the issues of all claims, and the candidates if any could be started (SPEC §8.1).
+// After a failed read the earlier knowledge stays.
 func (l *loop) poll(ctx context.Context, now time.Time) {
 	if !l.nextPoll.IsZero() {
 		l.reread(ctx)

@@ -19,7 +19,7 @@ const (
 	sessionEvents = 20 // kept of a session
 )
 
-// display holds what the loop keeps only for people who watch the run.
+// display holds the data that the loop keeps only for people who watch the run.
 type display struct {
 	show    func(progress.Progress) // Progress of [Runner]; nil without a display, and then nothing is kept
 	events  progress.Events
@@ -30,7 +30,7 @@ type display struct {
 	stale   bool // something has changed since
 }
 
-// happened notes what the run did about an issue.
+// happened notes an event of the run about an issue.
 func (d *display) happened(id tracker.ID, identifier, kind, text string) {
 	if d.show != nil {
 		d.events = d.events.Add(progress.Event{At: time.Now(), ID: id, Identifier: identifier, Kind: kind, Text: text}, runEvents)
@@ -54,7 +54,7 @@ func (d *display) isDue(now time.Time) bool {
 	return !d.stale
 }
 
-// update shows what is going on.
+// update shows the present progress.
 func (d *display) update(p progress.Progress) {
 	d.shownAt, d.stale = p.At, false
 	p.Events, p.Queue, p.Held = d.events, d.queue, d.held
@@ -79,7 +79,7 @@ func (d *display) noteQueue(verdicts []schedule.Verdict, listed time.Time) {
 	}
 }
 
-// progress shows what is going on, if that is due.
+// progress shows the present progress, if that is due.
 func (l *loop) progress() {
 	if now := time.Now(); l.display.isDue(now) {
 		l.display.update(l.view(now))
@@ -127,7 +127,7 @@ func (l *loop) view(now time.Time) progress.Progress {
 	return p
 }
 
-// noteRound notes for the display what the round has left waiting.
+// noteRound notes for the display the issues that the round has left waiting.
 func (l *loop) noteRound(now time.Time) {
 	if l.display.show != nil {
 		l.display.noteQueue(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), l.issues.listedAt)

@@ -63,7 +63,7 @@ func (c *completionCommand) Run(root *cobra.Command, shell string) error {
 	return fmt.Errorf("%w: shell %q: want bash, zsh or fish", errUsage, shell)
 }
 
-// completer completes command lines from what is on this machine.
+// completer completes command lines from the files of this machine.
 type completer struct{ *app }
 
 // flags sets the completion of the values of flags, for the command and all below it. A flag

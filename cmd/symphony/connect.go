@@ -30,7 +30,7 @@ func trackers() []tracker.Kind {
 	return []tracker.Kind{file.Kind(), github.Kind(), linear.Kind()}
 }
 
-// opener opens what a workflow names: its tracker, its repository and the channel to people.
+// opener opens the tracker, the repository and the channel to people of a workflow.
 type opener struct {
 	gitHub
 	state    statePlace
@@ -118,8 +118,8 @@ func workspaceConfig(wf workflow.Workflow) workspace.Config {
 	return folders
 }
 
-// projectOf returns a name for what the issues of a workflow are read from, unless their ids
-// are unique everywhere; see [workspace.Config]. The name of a folder depends on where the
+// projectOf returns a name for the source of the issues of a workflow, unless their ids are
+// unique everywhere; see [workspace.Config]. The name of a folder depends on where the
 // workspaces are, so that a project can be moved with them.
 func projectOf(wf workflow.Workflow) string {
 	switch cfg := wf.Settings.Tracker.Config.(type) {

@@ -58,7 +58,7 @@ func (p process) wantsDisplay() bool {
 
 func (c *console) isLive() bool { return c.display != nil }
 
-// show replaces what the display shows.
+// show replaces the content of the display.
 func (c *console) show(p progress.Progress) { c.display.Show(p) }
 
 // handler returns a handler that logs to the console.
@@ -115,7 +115,7 @@ func (c *console) failure() error {
 	return c.err
 }
 
-// close removes the display; what is written later passes unchanged.
+// close removes the display; later output passes unchanged.
 func (c *console) close() {
 	if c.display != nil {
 		c.display.Close()

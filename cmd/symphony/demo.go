@@ -142,7 +142,7 @@ func (d *demoCommand) createShop(ctx context.Context, folder string) error {
 }
 
 // scriptedAgentCommand is the small app-server that works in the demo and in the trial: it
-// does what the task list in its prompt says.
+// follows the task list in its prompt.
 type scriptedAgentCommand struct {
 	*app
 	home   string

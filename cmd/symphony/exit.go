@@ -24,7 +24,7 @@ const (
 
 var (
 	errUsage    = errors.New("usage")                   // an error of the command line
-	errProblems = errors.New("validate found problems") // the workflow or what it needs has problems
+	errProblems = errors.New("validate found problems") // the workflow has problems, or something that it needs
 	errFailOn   = errors.New("fail_on")                 // a completed tick that --fail-on makes a failure
 )
 

@@ -24,8 +24,8 @@ const (
 // tokenFunc returns the token of one request or one command of git.
 type tokenFunc func(context.Context) (string, error)
 
-// gitTokens returns the same tokens for git; nil for nil. Its errors have the categories
-// of package git, which separate what may pass from what a person has to change.
+// gitTokens returns the same tokens for git; nil for nil. Its errors have the categories of
+// package git, which separate passing faults from faults that a person has to mend.
 func gitTokens(tokens tokenFunc) git.TokenSource {
 	if tokens == nil {
 		return nil

@@ -22,7 +22,7 @@ const readsWorkflow = "reads-workflow"
 // ofWorkflow returns the annotations of a command that reads a WORKFLOW.md.
 func ofWorkflow() map[string]string { return map[string]string{readsWorkflow: "yes"} }
 
-// row is a line of a table in help: a term and what it means.
+// row is a line of a table in help: a term and its meaning.
 type row struct{ term, meaning string }
 
 // exitMeanings describes the exit statuses.

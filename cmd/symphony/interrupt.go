@@ -70,8 +70,8 @@ func (i *interrupts) watch(dumps bool) {
 	}()
 }
 
-// onEach sets what is called by the first interruption, before anything else, and by the
-// second one. It may block: then a further signal still ends the process.
+// onEach sets the functions that the first interruption calls before anything else, and the
+// second one. They may block: then a further signal still ends the process.
 func (i *interrupts) onEach(ended, killed func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

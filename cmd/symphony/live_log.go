@@ -10,9 +10,9 @@ import (
 	"github.com/symphony-runner/symphony/runner/runlog"
 )
 
-// showSessions makes r show in the log what its sessions do, or inside Actions each session
-// after its end where the log is not text for people. The caller has to call end after the
-// run. live says that the log shows what they do while they do it.
+// showSessions makes r log the work of its sessions, or inside Actions each session after its
+// end where the log is not text for people. The caller has to call end after the run. live says
+// that the log shows the work while it is done.
 func showSessions(a *app, places logPlaces, r *runner.Runner, console *console, live bool) (end func()) {
 	switch {
 	case live && a.logFormat == "text" && !console.isLive():
@@ -36,7 +36,7 @@ func showSessions(a *app, places logPlaces, r *runner.Runner, console *console, 
 	return func() {}
 }
 
-// printSession prints what an ended session said, as a group under its outcome.
+// printSession prints the messages of an ended session, as a group under its outcome.
 func printSession(a *app, places logPlaces, s runner.SessionLog) {
 	title := fmt.Sprintf("%s %s · %s", s.Claim.Identifier, s.Claim.Title, sessionResult(s))
 	lines := s.Lines

@@ -19,8 +19,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/transcript"
 )
 
-// logCommand shows what a session did. It needs the event logs alone, and neither a valid
-// WORKFLOW.md nor the tracker.
+// logCommand shows the event log of a session. It needs the event logs alone, and neither a
+// valid WORKFLOW.md nor the tracker.
 type logCommand struct {
 	*app
 	follow  bool
@@ -34,7 +34,8 @@ type logCommand struct {
 	run     string // a workflow run; empty for this machine
 }
 
-// maxShown bounds what is shown of a log, in bytes. The logs of this program are shorter.
+// maxShown bounds the part of a log that is shown, in bytes. The logs of this program are
+// shorter.
 const maxShown = 128 << 20
 
 func (l *logCommand) command() *cobra.Command {

@@ -17,8 +17,8 @@ import (
 )
 
 // checkPreconditions returns an error for a tick that must not run, or whose settings
-// contradict each other, before anything is touched. Inside Actions it also applies
-// what the job's own workflow file says.
+// contradict each other, before anything is touched. Inside Actions it also applies the
+// settings of the job's own workflow file.
 func (x *tickRun) checkPreconditions() error {
 	if err := prompt.Check(x.wf.Prompt, x.wf.PromptLine); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(x.wf.Path), err)
@@ -104,9 +104,9 @@ func checkTrackerKey(p process, wf workflow.Workflow) error {
 	return fmt.Errorf("%w: linear-api-key is set, and tracker.api_key of %s names another key: remove one of them", errUsage, filepath.Base(wf.Path))
 }
 
-// ownProvider matches the options that give Codex a provider of its own on the
-// command line, which takes a key from codex.env or none at all. Codex itself reports
-// what it lacks, before the first turn.
+// ownProvider matches the options that give Codex a provider of its own on the command line,
+// which takes a key from codex.env or none at all. Codex itself reports a missing key, before
+// the first turn.
 var ownProvider = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\bmodel_provider|\bopenai_base_url|(^|\s)--(oss|profile)\b|(^|\s)-p\b`)
 })

@@ -110,8 +110,8 @@ func annotate(to *action.Runtime, r report.Report) {
 	show(notices, to.Notice)
 }
 
-// needs returns the outputs with what sessions need, for the other steps of the Action.
-// It asks whether the repository is private only if there will be sessions.
+// needs returns the outputs on the needs of sessions, for the other steps of the Action. It
+// asks whether the repository is private only if there will be sessions.
 func needs(g gitHub, event action.Event, wf workflow.Workflow, starts, sessions bool) [][2]string {
 	program := shell.Program(wf.Settings.Codex.Command)
 	private := ""

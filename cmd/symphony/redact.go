@@ -46,8 +46,8 @@ func (o opener) addWorkflowSecrets(wf workflow.Workflow) {
 	}
 }
 
-// addSecret hides a secret in what the program prints, and asks the runner of
-// Actions to mask it.
+// addSecret hides a secret in the output of the program, and asks the runner of Actions to mask
+// it.
 func (p process) addSecret(r *redact.Redactor, secret string) {
 	if r.Add(secret) == nil { // an error means that it is too short to be a secret
 		p.actions.Mask(secret)

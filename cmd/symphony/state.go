@@ -90,7 +90,7 @@ func (s *stateCommand) command() *cobra.Command {
 	return state
 }
 
-// show prints the state, or what it holds about the issue that args name.
+// show prints the state, or its part about the issue that args name.
 func (s *stateCommand) show(ctx context.Context, args []string) error {
 	kept, wf, err := s.stateHere(stateReadOnly)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/store"
 )
 
-// stateStore keeps the state where --state says. Its backend is opened by the first
-// Load. It redacts what it saves.
+// stateStore keeps the state at the place --state. Its backend is opened by the first Load. It
+// redacts the state before each save.
 type stateStore struct {
 	open       func(context.Context) (backend, error)
 	checkWrite func(context.Context) error // nil when nothing can be checked ahead of a Save

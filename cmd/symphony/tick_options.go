@@ -14,7 +14,7 @@ type tickOptions struct {
 	once       bool
 	dryRun     bool
 	deadline   time.Duration // 0: none, or inside Actions the job's
-	maxIssues  int           // 0: what the workflow says
+	maxIssues  int           // 0: the limit of the workflow
 	port       *int          // nil: not given
 	logs       string        // a folder
 	reportFile string

@@ -38,8 +38,8 @@ func (t *tickReport) finish(tick report.Tick, err error) error {
 		t.printReport(tick), t.writeReport(tick), t.publish(tick, err != nil || !follows, t.outputs(tick))))
 }
 
-// complete returns the tick with all that a report says besides what the runner knows, and
-// without secrets. located tells that its rows say already where logs and kept work are.
+// complete returns the tick with the parts of a report that the runner does not know, and
+// without secrets. located says that its rows have the places of logs and kept work already.
 func (t *tickReport) complete(tick report.Tick, err error, located bool) report.Tick {
 	if err != nil && !errors.Is(err, schedule.ErrInterrupted) && !slices.Contains(tick.Errors, err.Error()) {
 		tick.Errors = append(tick.Errors, err.Error())

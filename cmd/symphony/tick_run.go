@@ -31,7 +31,7 @@ type opening struct {
 	readsOnly bool                                  // no folder is made and no workspace changed
 	store     func() *stateStore                    // opens the store; nil for the one that --state names
 	bind      func(schedule.Policy) schedule.Policy // replaces limits of the policy by a fleet's; nil for none
-	live      bool                                  // the log shows what sessions do while they do it, as no terminal display does
+	live      bool                                  // the log shows the work of sessions while it is done, as no terminal display does
 }
 
 // tickRun is a tick, or a part of one, that is about to be performed.

@@ -41,7 +41,7 @@ func (t *trialCommand) command() *cobra.Command {
 // trialTick bounds one tick of the trial.
 const trialTick = 5 * time.Minute
 
-// Run plays all parts and removes what they made.
+// Run plays all parts, and removes everything that they made.
 func (t *trialCommand) Run(ctx context.Context) error {
 	if !t.actions.InActions() {
 		return fmt.Errorf("%w: trial: it writes to the repository of a job: run it by a workflow that symphony init --trial writes", errUsage)

@@ -29,7 +29,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// validateCommand checks a workflow and what it needs. It makes and changes nothing.
+// validateCommand checks a workflow and its needs. It makes and changes nothing.
 type validateCommand struct{ *app }
 
 func (v *validateCommand) command() *cobra.Command {
@@ -43,7 +43,7 @@ func (v *validateCommand) command() *cobra.Command {
 	return cmd
 }
 
-// Run runs every check that can be run, whatever the others found.
+// Run runs every check that can be run, also after others have failed.
 func (v *validateCommand) Run(ctx context.Context, args []string) error {
 	if v.logFormat != "text" && v.logFormat != "json" {
 		return v.wrongLogFormat()

@@ -219,7 +219,7 @@ func (t *Turn) announce(item Object) (end func()) {
 	}
 }
 
-// hear announces what the client says, also in the middle of the turn.
+// hear announces the client's text, also in the middle of the turn.
 func (t *Turn) hear(text string) {
 	t.announce(Object{"type": "userMessage", "id": newID(), "clientId": nil,
 		"content": []Object{{"type": "text", "text": text, "text_elements": []Object{}}}})()

@@ -29,9 +29,9 @@ type notes struct {
 	held  []string // beyond the limit: one line each, in the log already
 }
 
-// Error annotates the run with what a person must fix. At most 10 annotations
-// of a kind are shown: the last of them, made by [Runtime.Close], holds the rest,
-// which the log has at once. Outside Actions it is a line of text.
+// Error annotates the run with a fault that a person must fix. At most 10 annotations of a kind
+// are shown: the last of them, made by [Runtime.Close], holds the rest, which the log has at
+// once. Outside Actions it is a line of text.
 func (r *Runtime) Error(title, text string) { r.note(failure, title, text) }
 
 // Warning annotates the run with what did not stop it; see [Runtime.Error].

@@ -20,7 +20,7 @@ type Runtime struct {
 	out       *stdout
 	lib       *githubactions.Action // writes to out's raw side; use it through command or try
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	masked map[string]bool
 	noted  map[kind]*notes
 }
@@ -77,8 +77,8 @@ func (r *Runtime) Group(title, text string) {
 	})
 }
 
-// Close sums up the annotations that were too many, ends what was printed, and
-// returns the first error that standard output ever had.
+// Close sums up the annotations that were too many, ends an unfinished line, and returns the
+// first error that standard output ever had.
 func (r *Runtime) Close() error {
 	r.sumUp()
 	return r.out.end()
@@ -120,7 +120,7 @@ var (
 	ErrCommandFile = errors.New("command_file")
 	// ErrOutput: an output that the runner would misread.
 	ErrOutput = errors.New("invalid_output")
-	// ErrEvent: what the runner says about the event cannot be read.
+	// ErrEvent: the runner's description of the event cannot be read.
 	ErrEvent = errors.New("unreadable_event")
 	// ErrJob: the settings of the job that the program runs in cannot be read.
 	ErrJob = errors.New("unreadable_job")

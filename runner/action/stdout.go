@@ -11,7 +11,7 @@ type stdout struct {
 	w       io.Writer
 	escaped bool // outside Actions text stays unchanged
 
-	mu      sync.Mutex // guards what follows, and writing to w
+	mu      sync.Mutex // guards the fields below, and writing to w
 	escaper escaper
 	open    bool // the last line has no end yet
 	err     error

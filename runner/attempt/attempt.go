@@ -20,8 +20,8 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// StopTime is more than Run takes to return after its context has ended, whatever the
-// agent, its hooks and the remote do. Reserve it before a deadline.
+// StopTime is more than Run takes to return after its context has ended, with any agent, hooks
+// and remote. Reserve it before a deadline.
 const StopTime = 90 * time.Second
 
 const (
@@ -269,9 +269,8 @@ func (a *attempt) awaitPreflight(ctx context.Context) error {
 // session decides which of them is used.
 type prompts struct{ fresh, resumed string }
 
-// prompts renders the template for a workspace that has, or does not have, what the
-// last session left. It runs before the agent is started, so a template that fails costs
-// no process.
+// prompts renders the template for a workspace that has the files of the last session, or does
+// not. It runs before the agent is started, so a template that fails costs no process.
 func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err error) {
 	run := prompt.Run{
 		Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), LeftOut: a.Redact(cmp.Or(a.leftovers.lost, a.LeftOut)), Delivers: a.Repository.delivers(),
@@ -393,7 +392,7 @@ func (a *attempt) deniedPaths(home string) []string {
 	return paths
 }
 
-// cleanDirs removes what the session leaves, except the rollout of its thread.
+// cleanDirs removes the files that the session leaves, except the rollout of its thread.
 func (a *attempt) cleanDirs() {
 	if err := a.dirs.clean(cmp.Or(a.thread, a.Thread)); err != nil {
 		a.warn("files of the session were not removed", err)

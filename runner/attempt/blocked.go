@@ -15,7 +15,7 @@ const (
 	// maxBlocked bounds the hosts that are kept, and maxNamed those that a text names.
 	maxBlocked = 100
 	maxNamed   = 10
-	// maxCommand bounds what a text shows of a command, in characters.
+	// maxCommand bounds the part of a command in a text, in characters.
 	maxCommand = 60
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// judge sets what the failure of the attempt means: for the issue, and for all others.
+// judge sets the meaning of the failure of the attempt: for the issue, and for all others.
 //
 // Some failures look alike whether the issue is the cause of them or not: Codex that ends
 // before the first turn, and a disk that is full. So Job.Test tries the same without an

@@ -13,7 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// The bounds of what the agent says to people.
+// The bounds of the agent's texts for people.
 const (
 	maxReplies   = 50
 	maxReply     = 10_000 // bytes
@@ -23,8 +23,8 @@ const (
 	replyTime    = time.Minute
 )
 
-// conversation holds what the agent says to people during a session. The calls of a turn may
-// run at the same time.
+// conversation holds the agent's texts for people during a session. The calls of a turn may run
+// at the same time.
 type conversation struct {
 	job     *Job
 	replied bool // the agent has answered an item of the feedback; guarded by posting

@@ -8,9 +8,9 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// finish publishes what the session has made and not published yet, when its turns have
-// ended well. While the check of the work fails, the agent gets further turns. It
-// reports whether the work needs nothing more: a stop or a turn that fails comes between.
+// finish publishes the work of the session that is not published yet, when its turns have ended
+// well. While the check of the work fails, the agent gets further turns. It reports whether the
+// work needs nothing more: a stop or a turn that fails comes between.
 func (a *attempt) finish(ctx context.Context) (settled bool, err error) {
 	for round := 0; ; round++ {
 		a.enter(schedule.StatusFinishing)
@@ -45,8 +45,8 @@ func (a *attempt) finish(ctx context.Context) (settled bool, err error) {
 	}
 }
 
-// settleAlone publishes what an earlier session has left half published, without an agent. It
-// reports whether that is all that is to be done; otherwise nothing is published, and the
+// settleAlone publishes work that an earlier session has left half published, without an agent.
+// It reports whether that is all that is to be done; otherwise nothing is published, and the
 // agent works as in every session.
 func (a *attempt) settleAlone(ctx context.Context) (done bool, err error) {
 	a.enter(schedule.StatusFinishing)

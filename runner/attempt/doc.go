@@ -56,7 +56,7 @@
 // event (Options.Events) it becomes an [Update], from which the displays get its latest words.
 //
 // With Repository.Setup the project is prepared first: a script runs in a checkout of
-// its own, and each workspace and each check of work gets a copy of what it made.
+// its own, and each workspace and each check of work gets a copy of the files that it made.
 //
 // A server that cannot run programs of the host in the sandbox, such as an older Codex, is refused
 // before anything starts: without them nothing fills a workspace and nothing takes the work out.
@@ -70,7 +70,7 @@
 // failed or ran out of time. Work that is refused at the end fails the issue with the
 // reasons, and the first prompt of the next session begins with them. Unpublished work
 // stays in the workspace, and the next session there goes on with it. A session that has
-// nothing new settles what an earlier one left half published. If that is all that is left,
+// nothing new settles work that an earlier one left half published. If that is all that is left,
 // since the branch has the work of a session that ended well, the next one does it without an
 // agent. A new workspace counts as made when after_create has succeeded there.
 //

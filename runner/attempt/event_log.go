@@ -25,8 +25,8 @@ const (
 	maxBriefLine = 4 << 10  // the same for a message after the limit of the log
 	maxShortened = 4 << 20  // bytes; only the size of a longer message is kept
 	// The limits of a log that is whole and of one that is not, in bytes. After it the log is
-	// brief: long messages are shortened more, so that half as many bytes again keep what was run
-	// and said. What comes after those is not written, except the hooks and the outcome.
+	// brief: long messages are shortened more, so that half as many bytes again keep the
+	// commands and messages. Nothing is written after those, except the hooks and the outcome.
 	maxWholeLog, maxEventLog = 64 << 20, 16 << 20
 
 	// flushDelay bounds how long a line is only in memory. The log of a killed process may
@@ -40,7 +40,7 @@ type LogOptions struct {
 	Folder  string // absolute; the agent can read nothing in it
 	Name    string // name of the file in it, see [transcript.Name]
 	Session transcript.Session
-	Whole   bool                // also when pieces of texts and outputs arrive, and what a reader learns elsewhere
+	Whole   bool                // the log also has the pieces of texts and outputs, and messages that repeat others
 	Foreign bool                // the folder may come with a repository: a link in its place is refused
 	Live    *transcript.Live    // is given each line too; nil for none
 	Redact  func(string) string // hides secrets; nil hides none
@@ -287,7 +287,7 @@ func encode(e transcript.Line) (string, error) {
 	return line.String(), err
 }
 
-// flush writes what was appended to the file. l.mu must be held.
+// flush writes the appended lines to the file. l.mu must be held.
 func (l *EventLog) flush() {
 	if l.timer != nil {
 		l.timer.Stop()
@@ -333,7 +333,7 @@ func methodOf(line []byte) []byte {
 // comes in a later message.
 func isPiece(method []byte) bool { return bytes.HasSuffix(method, []byte("elta")) }
 
-// repeats holds the methods of messages that repeat what others say, or are of no use to
+// repeats holds the methods of messages that repeat other messages, or are of no use to
 // readers.
 var repeats = map[string]bool{
 	"thread/started": true, "thread/status/changed": true, "thread/readState/changed": true, "thread/name/updated": true,

@@ -23,13 +23,13 @@ var errReceived = errors.New("the rest of the work is not read")
 // harvester takes the agent's work out of the workspace.
 type harvester struct {
 	*core
-	began time.Time // date of the commits of what is not committed
+	began time.Time // date of the commits of uncommitted work
 }
 
-// harvest takes the agent's work, which began at a commit, by a command of the host in the sandbox,
-// and streams it into a quarantine of the store. It writes what the command prints to printed too.
-// It fails with the errors of [git.Store.Receive] and of [codex.Session.Exec]; a workspace that git
-// cannot read is a [*git.Refusal].
+// harvest takes the agent's work, which began at a commit, by a command of the host in the
+// sandbox, and streams it into a quarantine of the store. It writes the output of the command
+// to printed too. It fails with the errors of [git.Store.Receive] and of [codex.Session.Exec];
+// a workspace that git cannot read is a [*git.Refusal].
 func (h *harvester) harvest(ctx context.Context, from git.From, command git.Command, printed io.Writer) (*git.Incoming, error) {
 	// With these, files that are not committed make the same commit each time.
 	date := fmt.Sprintf("%d +0000", h.began.Unix())
@@ -52,8 +52,8 @@ func (h *harvester) harvest(ctx context.Context, from git.From, command git.Comm
 	return nil, err
 }
 
-// LFS says that files in Git LFS have their contents in the workspace, and bounds what is
-// taken from it.
+// LFS says that files in Git LFS have their contents in the workspace, and bounds the objects
+// that are taken from it.
 type LFS struct {
 	MaxBytes int64 // bytes of all new objects; none of them is taken if they have more
 	History  bool  // the objects of all commits are taken, not of the latest alone

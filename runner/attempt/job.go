@@ -59,7 +59,7 @@ type Job struct {
 	// Test tries without an issue whether the cause of a failure lasts. It returns nil if it
 	// is over, or was the issue itself. nil tests nothing.
 	Test     func(context.Context, schedule.Cause) error
-	Own      *OwnChange          // learns what the session does to its issue; nil for nobody who asks
+	Own      *OwnChange          // learns the session's changes to its issue; nil for nobody who asks
 	Redact   func(string) string // hides secrets in texts that leave the program; nil hides none
 	EventLog *EventLog           // event log of the session, which the caller ends; nil for none
 	Version  string              // version of this program, which the agent is told

@@ -72,8 +72,8 @@ const (
 	filling   = "-"     // the checkout is not complete, so only commits count as work
 )
 
-// filesOf returns the word for a work tree in a note: all or the hash of its paths,
-// whether files in Git LFS have their contents, and behind commas what the checkout has left out.
+// filesOf returns the word for a work tree in a note: all or the hash of its paths, whether
+// files in Git LFS have their contents, and behind commas the folders that are left out.
 func filesOf(tree git.WorkTree) string {
 	files := "all"
 	if len(tree.Paths) > 0 {
@@ -201,8 +201,8 @@ func (l *leftovers) save(ctx context.Context, s start) error {
 	return l.giveUp(ctx, err)
 }
 
-// write takes the work in a kept workspace by a command, and writes it for read:
-// where it began, what the command prints, and the objects of Git LFS that it needs.
+// write takes the work in a kept workspace by a command, and writes it for read: the start of
+// the work, the output of the command, and the objects of Git LFS that it needs.
 func (l *leftovers) write(ctx context.Context, w io.Writer, s start, command git.Command) error {
 	if _, err := io.WriteString(w, s.String()); err != nil {
 		return err

@@ -49,7 +49,7 @@ func Prepare(ctx context.Context, job Job, again bool) (pack *setup.Pack, made b
 	return pack, made, err
 }
 
-// prepareProject runs the script and keeps what it made as the pack of a key.
+// prepareProject runs the script and keeps its files as the pack of a key.
 func (a *attempt) prepareProject(ctx context.Context, ws workspace.Workspace, key setup.Key) (err error) {
 	began := time.Now()
 	folder, err := a.Workspaces.Scratch(ws)
@@ -93,8 +93,8 @@ func (a *attempt) preparer() *attempt {
 	return b
 }
 
-// prepareIn checks the base out in a scratch folder, runs the script there, and has what it
-// made written to the two tars.
+// prepareIn checks the base out in a scratch folder, runs the script there, and has its files
+// written to the two tars.
 func (a *attempt) prepareIn(ctx context.Context, at place) error {
 	err := a.sandbox.session.CanExec(ctx)
 	if err == nil {

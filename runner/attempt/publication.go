@@ -175,7 +175,7 @@ func (p *publication) withDeadline(ctx context.Context) (context.Context, contex
 	return context.WithDeadlineCause(ctx, p.until, errStopped)
 }
 
-// settle publishes what an earlier session has left half published, after a session that
+// settle publishes work that an earlier session has left half published, after a session that
 // has nothing new.
 func (p *publication) settle(ctx context.Context, tested string) (got Delivered, err error) {
 	if p.repository.Settle == nil {

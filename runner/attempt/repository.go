@@ -39,14 +39,14 @@ type Repository struct {
 	Submodules bool
 	LFS        *LFS // nil leaves files in Git LFS pointers
 
-	// Hooks run in the sandbox: after_create and before_run when the files are there,
-	// after_run each time before the work is taken, which has what it leaves. They see,
-	// of the variables that they name, those that the agent sees as well. BeforeRemove is
+	// Hooks run in the sandbox: after_create and before_run when the files are there, after_run
+	// each time before the work is taken, which includes the files of the hook. Of the
+	// variables that they name, they see the ones that the agent sees as well. BeforeRemove is
 	// not used.
 	Hooks workspace.Hooks
 	// TrustedHooks says that the hooks of Job.Workspaces run instead, outside the sandbox, as
 	// they do without a repository: when no process of the agent is alive. after_run runs when
-	// the work has been taken, which does not have what the hook leaves.
+	// the work has been taken, which does not include the files of the hook.
 	TrustedHooks bool
 
 	Setup *Setup // preparation of the project; nil, or one without a script, for none
@@ -203,7 +203,7 @@ func (a *attempt) finishWorkspace(ws workspace.Workspace) error {
 
 // runThread opens the thread, runs the turns and delivers the work.
 func (a *attempt) runThread(ctx context.Context, ws workspace.Workspace, template *prompt.Template) error {
-	prompts, err := a.prompts(template, a.leftovers.kept) // only now it is known what the workspace has
+	prompts, err := a.prompts(template, a.leftovers.kept) // only now the contents of the workspace are known
 	if err == nil {
 		err = a.sandbox.session.OpenThread(ctx)
 	}

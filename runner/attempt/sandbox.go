@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// maxProgramOutput bounds what a program of the host may print, in bytes.
+	// maxProgramOutput bounds the output of a program of the host, in bytes.
 	maxProgramOutput = 64 << 20
-	// maxOutputTail bounds what is kept of it.
+	// maxOutputTail bounds the kept part of it.
 	maxOutputTail = 4 << 10
-	// maxHookOutput bounds what an error shows of it.
+	// maxHookOutput bounds the part of it in an error.
 	maxHookOutput = 280
 )
 
@@ -32,7 +32,7 @@ type sandbox struct {
 	*journal
 	rooms
 	networks map[string]codex.Network // networks of programs that have hosts of their own, by the names of the programs
-	issue    []string                 // variables of the scripts; none for what is made for all issues
+	issue    []string                 // variables of the scripts; none for files that are made for all issues
 	hooks    workspace.Hooks
 	output   io.Writer // gets what scripts print, too; nil drops it
 
@@ -40,8 +40,8 @@ type sandbox struct {
 	here    place // the workspace, while session is open
 }
 
-// run runs a command of the host in a place, with a bound of its time. stdout gets what it
-// prints, and may be nil.
+// run runs a command of the host in a place, with a bound of its time. stdout gets its output,
+// and may be nil.
 func (s *sandbox) run(ctx context.Context, at place, command git.Command, doing string, timeout time.Duration, stdout io.Writer) (codex.ExecResult, error) {
 	return s.session.Exec(ctx, at.exec(codex.Exec{
 		Argv: command.Args, Env: command.Env, Doing: doing, Timeout: timeout, MaxOutput: maxProgramOutput, Stdout: stdout,
@@ -157,7 +157,7 @@ func (s *sandbox) stream(ctx context.Context, command git.Command, maxOutput int
 	return err
 }
 
-// outputTail keeps the end of what is written to it.
+// outputTail keeps the end of the bytes written to it.
 type outputTail struct {
 	bytes []byte
 	cut   bool

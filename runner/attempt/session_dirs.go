@@ -67,8 +67,8 @@ func ForgetUnused(sessionDir string, used func(key string) bool, since time.Time
 	return errors.Join(errs...)
 }
 
-// changedSince reports whether something at or below a path has changed since a time. What
-// cannot be read has not.
+// changedSince reports whether something at or below a path has changed since a time. A folder
+// that cannot be read counts as unchanged.
 func changedSince(path string, since time.Time) bool {
 	changed := false
 	filepath.WalkDir(path, func(_ string, entry fs.DirEntry, _ error) error {
@@ -100,7 +100,7 @@ type sessionDirs struct {
 }
 
 // make makes the folders: a temporary one that the agent may write and, with a key, a Codex
-// home. It first removes what an earlier session left, except the thread that is to be
+// home. It first removes the files of an earlier session, except the thread that is to be
 // resumed.
 func (d *sessionDirs) make(thread string) error {
 	if d.all == "" {
@@ -202,7 +202,7 @@ func (d *sessionDirs) environment() []string {
 	return env
 }
 
-// clean removes what the session leaves, except the rollout of its thread.
+// clean removes the files that the session leaves, except the rollout of its thread.
 func (d *sessionDirs) clean(thread string) (err error) {
 	d.sockets.Close()
 	if d.temp != "" {

@@ -22,12 +22,13 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// The script of the section setup prepares a project for its agents: it fetches what the project
-// depends on, and builds what all sessions share. It runs in a scratch folder with a clean
-// checkout of the base, in an agent process of its own that has no thread and ends before the
-// agent's begins. So it may have hosts and variables that no agent has, and no file that an agent
-// has written is near. What it made is kept as a pack (package setup), and each workspace and each
-// check of work gets a copy. A script that fails is the fault of no issue.
+// The script of the section setup prepares a project for its agents: it fetches the
+// dependencies of the project, and builds the parts that all sessions share. It runs in a
+// scratch folder with a clean checkout of the base, in an agent process of its own that has no
+// thread and ends before the agent's begins. So it may have hosts and variables that no agent
+// has, and no file that an agent has written is near. Its files are kept as a pack (package
+// setup), and each workspace and each check of work gets a copy. A script that fails is the
+// fault of no issue.
 
 // ErrSetup marks a preparation that failed, which every issue shares.
 var ErrSetup = errors.New("setup_failed")

@@ -75,7 +75,7 @@ func Visit(ctx context.Context, job Job, v Visitor) (code int, err error) {
 // runVisitor runs the command of a visitor.
 func (a *attempt) runVisitor(ctx context.Context, v Visitor) (code int, err error) {
 	x := codex.Exec{
-		// bash reads what it reads before each command of the agent.
+		// bash reads the same file as before each command of the agent.
 		Argv: append([]string{"bash", "-c", `exec "$@"`, "bash"}, v.Command...), Doing: "running a command of a person",
 		Env: append(codex.TurnEnv(len(v.Command) == 0), a.dirs.assignments(a.dirs.temp, a.Network)...), Inherit: a.Codex.Env, Timeout: visitTime, MaxOutput: maxVisitOutput, Stdout: v.Stdout, Stderr: v.Stderr,
 	}

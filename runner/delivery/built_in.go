@@ -2,13 +2,13 @@ package delivery
 
 import "sync"
 
-// The files of builtIn are those that a server, a tool or an agent is known to obey from a
-// branch or a checkout, as of November 2026. Lists of others to compare them with are Living
-// Off The Pipeline (boostsecurityio/lotp), for tools that run what a file of the repository
-// says, and the agents that intellectronica/ruler writes rules for. A file is refused if it
-// takes effect before a person has read the pull request: a server runs it from the branch, or
-// an editor, a shell or an agent obeys it when somebody opens the checkout. It is shown if
-// people expect an agent to change it: what is built, installed and deployed.
+// The files of builtIn are known to be obeyed by a server, a tool or an agent, from a branch or
+// a checkout, as of November 2026. Lists of others to compare them with are Living Off The
+// Pipeline (boostsecurityio/lotp), for tools that run commands in a file of the repository, and
+// the agents that intellectronica/ruler writes rules for. A file is refused if it takes effect
+// before a person has read the pull request: a server runs it from the branch, or an editor, a
+// shell or an agent obeys it when somebody opens the checkout. It is shown if people expect an
+// agent to change it: files for the build, the installation and the deployment.
 
 // obeyedByServers are files that a server runs or obeys from a branch, most of them with its
 // secrets, and files that merge or approve by themselves.
@@ -52,7 +52,7 @@ var obeyedOnOpening = []string{
 	".pnpmfile.*", "pnpmfile.*", ".yarn/{releases,plugins,sdks}/**",
 }
 
-// buildsOrInstalls are files that say what is downloaded, built, run and deployed.
+// buildsOrInstalls are files that control downloads, builds, runs and deployments.
 var buildsOrInstalls = []string{
 	".gitattributes", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", "pip.conf", "bunfig.toml", ".bunfig.toml",
 	"package.json", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "pnpm-workspace.yaml", "bun.lock", "bun.lockb", "deno.json*", "deno.lock", "jsr.json", "lerna.json", "nx.json", "turbo.json",

@@ -34,7 +34,7 @@ type Object struct {
 	Taken bool  // it was taken with the work
 }
 
-// Work describes what an agent wants to deliver.
+// Work describes the work that an agent wants to deliver.
 type Work struct {
 	Changes []Change
 	Commits int    // made by the agent
@@ -44,9 +44,9 @@ type Work struct {
 	CaseCollisions [][2]string
 }
 
-// Verdict describes what the settings allow of a work.
+// Verdict is the judgement of the settings on a work.
 type Verdict struct {
-	// Refusals holds why nothing may leave, one reason for each path and one for each
+	// Refusals holds the reasons why nothing may leave, one for each path and one for each
 	// bound; empty when all may.
 	Refusals []Refusal
 	// Review holds the paths that the pull request names for a person.
@@ -55,7 +55,7 @@ type Verdict struct {
 	Marks []Mark
 	// Draft says that the pull request is a draft.
 	Draft bool
-	// Warnings holds what the report says of work that may leave.
+	// Warnings holds the warnings of the report about work that may leave.
 	Warnings []string
 }
 
@@ -144,7 +144,7 @@ func (s Settings) checkBounds(w Work) (v Verdict) {
 	return v
 }
 
-// checkObjects adds to the verdict what follows from the objects of Git LFS that the work
+// checkObjects adds to the verdict the consequences of the objects of Git LFS that the work
 // needs.
 func (s Settings) checkObjects(w Work, v *Verdict) {
 	var bytes int64

@@ -3,10 +3,10 @@
 // # Story
 //
 // The host takes the work out of the workspace as objects of a store of its own
-// (package workspace/git). What differs from the base branch, by comparison of the
+// (package workspace/git). The difference from the base branch, by comparison of the
 // two trees and not by the agent's history, is a list of [Change]s. [Settings.Check]
-// reads that list and returns a [Verdict]: what refuses the delivery, what a person
-// should look at, and whether the pull request is a draft. [Scanner.Check] then reads
+// reads that list and returns a [Verdict]: the reasons to refuse the delivery, the paths that a
+// person should look at, and whether the pull request is a draft. [Scanner.Check] then reads
 // the new content and looks for secrets. Nothing is published unless both agree.
 //
 // A refusal refuses the whole delivery: half of a change can be worse than none. The

@@ -8,10 +8,10 @@ import (
 	"github.com/symphony-runner/symphony/internal/redact"
 )
 
-// CheckContent adds to the verdict what the content of a change says: a secret of the
-// run refuses the delivery, a text that looks like a credential does what
-// delivery.tokens says. What the old content holds already is not counted. The path and
-// the target of a link are content too.
+// CheckContent adds to the verdict the consequences of the content of a change: a secret of the
+// run refuses the delivery, and a text that looks like a credential has the consequence
+// delivery.tokens. Secrets in the old content are not counted. The path and the target of a
+// link are content too.
 func (s Settings) CheckContent(v *Verdict, c Change, oldContent, newContent []byte, secrets *redact.Redactor) {
 	for _, part := range []struct {
 		text []byte
@@ -40,8 +40,8 @@ func newSecret(secrets []redact.Secret, oldContent, text []byte) (redact.Secret,
 	return secrets[i], true
 }
 
-// addSecret adds what follows from a secret in a change to the verdict. The reason does
-// not hold the secret; a path that does is left out.
+// addSecret adds the consequence of a secret in a change to the verdict. The reason does not
+// hold the secret; a path that does is left out.
 func (s Settings) addSecret(v *Verdict, path, where string, known bool) {
 	shown := path
 	if where == "the path" {

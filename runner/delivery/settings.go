@@ -49,8 +49,8 @@ type Settings struct {
 	// need not be WORKFLOW.md. Changes to these paths are refused unless a rule of Protected
 	// matches them.
 	Workflow []string
-	// Issues holds the paths of the tracker's own folder of issues in the repository: what
-	// is merged there is an issue or a comment. They are refused as the paths of Workflow are.
+	// Issues holds the paths of the tracker's own folder of issues in the repository: a merged
+	// file there is an issue or a comment. They are refused as the paths of Workflow are.
 	Issues []string
 	// Tokens is the policy for a text that looks like a credential. A secret of the run itself
 	// always refuses.
@@ -130,7 +130,7 @@ func (s Settings) protection(path string) (Protection, string) {
 }
 
 // isAtOrAbove reports whether a folded path equals the other one, or is a folder around it. A
-// change to such a folder, such as replacing it with a file, also changes what is in it.
+// change to such a folder, such as replacing it with a file, also changes its contents.
 func isAtOrAbove(folded, other string) bool {
 	return folded == other || strings.HasPrefix(other, folded+"/")
 }

@@ -77,7 +77,7 @@ func CreateShop(ctx context.Context, host *git.Host, folder string, author git.P
 	return host.Create(ctx, folder, content, git.Commit{Author: author, Committer: author, Message: "Open the shop"})
 }
 
-// What the sample files say of the delivery.
+// The delivery settings of the sample files.
 var (
 	deliverSections = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(repository|delivery):\n(  .*\n)+`) })
 	deliverStep     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?m)^- \\[ \\] Call `deliver` .*$") })

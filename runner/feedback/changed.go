@@ -11,10 +11,10 @@ import (
 // pullPrefix begins the names of comments on the pull request in [Unanswered].Read.
 const pullPrefix = "pull "
 
-// compare returns the names of the comments that count, for the next run to compare with, and
-// a sentence for what people edited or deleted since an earlier run read it. It looks only at
-// comments that are not older than the mark ReadUpTo. Where not all comments were read now, it
-// keeps the old names. If no name is new and nothing changed, it returns the old list.
+// compare returns the names of the comments that count, for the next run to compare with, and a
+// sentence for each edit and deletion by people since an earlier run. It looks only at comments
+// that are not older than the mark ReadUpTo. Where not all comments were read now, it keeps the
+// old names. If no name is new and nothing changed, it returns the old list.
 func compare(s Said, items []Item, rules Rules, c schedule.Conversation) (names, changes []string) {
 	from := c.ReadUpTo.At.Unix()
 	now := make(map[string]Item, len(items)) // keys are the place and the id of items
@@ -69,8 +69,8 @@ func (i Item) name() string {
 // idOf returns a name without its time.
 func idOf(name string) string { return name[:max(strings.LastIndexByte(name, '@'), 0)] }
 
-// Notes returns sentences for the report on what people may not expect of the items that an
-// agent is given: quoted commands, code that has moved, and logs that were cut.
+// Notes returns sentences for the report on the surprising parts of the items that an agent is
+// given: quoted commands, code that has moved, and logs that were cut.
 func Notes(items []Item) (sentences []string) {
 	quoted, moved, cut := counted{}, counted{}, counted{}
 	for _, item := range items {

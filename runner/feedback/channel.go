@@ -27,7 +27,8 @@ type Channel struct {
 	// OwnWorkflow is the name of the workflow file that runs the program where the pull
 	// requests are, whose jobs are no checks of the agent's work; empty if none does.
 	OwnWorkflow string
-	// Redact hides secrets in what was said, before anything cuts it; nil hides none.
+	// Redact hides secrets in the texts that are read, before anything cuts them; nil hides
+	// none.
 	Redact func(string) string
 
 	mu    sync.Mutex
@@ -64,8 +65,8 @@ type Topic struct {
 	Pull string // digest of the pull request, of which nothing is unanswered; empty to read all of it
 }
 
-// Read reads what was said about topics. A topic that the trackers do not know has no
-// entry. What the token may not read is a warning, one sentence each.
+// Read reads the comments and checks of topics. A topic that the trackers do not know has no
+// entry. A part that the token may not read is a warning, one sentence each.
 func (c *Channel) Read(ctx context.Context, topics []Topic) (said map[tracker.ID]Said, warnings []string, err error) {
 	said = make(map[tracker.ID]Said, len(topics))
 	since := make(map[tracker.ID]time.Time, len(topics))
@@ -97,7 +98,7 @@ func (c *Channel) Read(ctx context.Context, topics []Topic) (said map[tracker.ID
 // maxFailed is the number of unreadable pull requests that counts as an outage.
 const maxFailed = 3
 
-// readPulls adds the pull requests of topics to what was said.
+// readPulls adds the pull requests of topics to said.
 func (c *Channel) readPulls(ctx context.Context, topics []Topic, said map[tracker.ID]Said) ([]string, error) {
 	var numbers []int
 	for _, t := range topics {
@@ -168,8 +169,8 @@ func pullOf(s client.PullStatus, t Topic) *Pull {
 	}
 }
 
-// readPull reads everything that is said about an open pull request. Whose word counts is
-// decided again in each poll, also for what was read before.
+// readPull reads all comments and checks of an open pull request. Whose word counts is decided
+// again in each poll, also for earlier readings.
 func (c *Channel) readPull(ctx context.Context, s client.PullStatus, t Topic, p *Pull) ([]client.Lack, error) {
 	r, err := c.reading(ctx, s, t)
 	if err != nil {

@@ -101,16 +101,15 @@ func checkName(c client.FailedCheck) string {
 	return c.Name
 }
 
-// The bounds of what a check says. The conclusion goes before it.
+// The bounds of the text of a check. The conclusion goes before it.
 const (
 	maxReport  = maxOutput - 100 // bytes of all
 	maxRemarks = 6_000           // bytes of what stands before a log
 	logTitle   = "\n\nThe end of the log:\n\n"
 )
 
-// outputOf returns the output of a check that failed. It begins with what is short and says
-// most; the end of a log has all the room that this leaves. Secrets are hidden before
-// anything is cut.
+// outputOf returns the output of a check that failed. It begins with the short parts that say
+// most; the end of a log has all the remaining room. Secrets are hidden before anything is cut.
 func outputOf(c client.FailedCheck, redact func(string) string) string {
 	var b strings.Builder
 	if c.Summary != "" {

@@ -31,8 +31,8 @@ func Commands() []string {
 	return words
 }
 
-// splitCommand returns the word after /symphony in the first line of a text, and what
-// follows that line. A line that is indented or quoted is not a command.
+// splitCommand returns the word after /symphony in the first line of a text, and the lines
+// after that line. A line that is indented or quoted is not a command.
 func splitCommand(text string) (word, rest string, ok bool) {
 	first, rest, _ := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	fields := strings.Fields(first)

@@ -6,25 +6,25 @@
 //
 //	[Channel.Read]  in each poll, and less often in a shard, the comments, reviews and checks of
 //	                all issues with a claim or a delivery
-//	[Judge]         what of it is unanswered. It is the only place that decides this, it is pure,
+//	[Judge]         the unanswered ones. It is the only place that decides this, it is pure,
 //	                and so is everything but channel.go, kept.go and post.go
 //	[Channel.Reply] the answer of an agent; Say and React are the program's own
 //
 // As long as nothing is new a read costs one request for each 100 issues and one for each 100
-// pull requests; what is said is read only where something has changed since it was read
-// last. It is kept in memory, so that after a change only what is new is read, and whose
-// word counts is decided again in each poll. A new process reads it once more.
+// pull requests; comments are read only where something has changed since the last read. They
+// are kept in memory, so that after a change only the new ones are read, and whose
+// word counts is decided again in each poll. A new process reads them once more.
 //
-// Nothing here reacts to an event. Judge compares what there is with the mark up to
-// which everything was put before the agent; what is newer is unanswered. Whether a
-// session starts for it is up to package schedule. So an event that was lost, or a run that
+// Nothing here reacts to an event. Judge compares the comments with the mark up to
+// which everything was put before the agent; newer comments are unanswered. Whether a
+// session starts for them is up to package schedule. So an event that was lost, or a run that
 // was killed, only costs time. After a session, a command or a save of another run has moved a
-// mark, what was read before is judged again.
+// mark, earlier readings are judged again.
 //
 // # Whose word counts
 //
-// A person with write access, and the bots that WORKFLOW.md names. What the program and
-// its agent wrote never counts. Everything else is neither shown to the agent nor counted;
+// A person with write access, and the bots that WORKFLOW.md names. The texts of the program and
+// its agent never count. Everything else is neither shown to the agent nor counted;
 // [Unanswered.Ignored] says so for the report.
 //
 // # What is work
@@ -37,14 +37,14 @@
 //
 // A text that its author or another person with write access edits is said again, at the
 // time of the edit: it counts, whether its older form was answered or not. A text that
-// somebody else edited does not count any more. What was deleted is gone. [Unanswered.Changes]
-// says for the report what people edited or deleted after it had been read, from the names
-// that the last reading left, and [Notes] what is unexpected in what an agent is given.
+// somebody else edited does not count any more. A deleted text is gone. [Unanswered.Changes]
+// lists for the report the edits and deletions after the last reading, by the names that it
+// left, and [Notes] the surprising parts of the items that an agent is given.
 //
 // # Commands
 //
 // A comment of a person with write access whose first line is /symphony and a word is an
-// order to the program, see [schedule.Command]. What follows that line is feedback like
+// order to the program, see [schedule.Command]. The lines after it are feedback like
 // any other comment.
 //
 // # What the program says

@@ -13,7 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// The bounds of what the agent is given, the newest first.
+// The bounds of the items for the agent, the newest first.
 const (
 	maxItems   = 50
 	maxText    = 4_000  // bytes of a comment, and of the code it is about
@@ -135,8 +135,8 @@ func (u *Unanswered) readOrders(obeyed schedule.Mark, comments []tracker.Comment
 	}
 }
 
-// readPull adds what the pull request says besides its comments, and reports whether
-// more is to be expected of its checks.
+// readPull adds the state of the pull request apart from its comments, and reports whether more
+// is to be expected of its checks.
 func (u *Unanswered) readPull(p *Pull, c schedule.Conversation, rules Rules, said bool, now time.Time) (waits bool) {
 	if p == nil {
 		return false

@@ -13,8 +13,8 @@ import (
 // not fit is asked for again.
 const maxKept = 16 << 20
 
-// reading holds the answers of GitHub about an open pull request. It is kept unchanged:
-// who may write and what is secret may be different when it is used again.
+// reading holds the answers of GitHub about an open pull request. It is kept unchanged: the
+// people who may write, and the secrets, may be different when it is used again.
 type reading struct {
 	status string    // digest of the status that it was read for
 	since  time.Time // time from which comments are in it
@@ -23,10 +23,10 @@ type reading struct {
 	checks client.Checks
 }
 
-// reading returns the comments on a pull request, and the results of the checks of the
-// commit that the program published, if one failed. After a change of the status of the pull
-// request only what is new is read. As long as it is the same, only what may change without
-// it is read again: checks while some run, and logs that could not be read.
+// reading returns the comments on a pull request, and the results of the checks of the commit
+// that the program published, if one failed. After a change of the status of the pull request
+// it reads only the new comments. As long as the status is the same, it reads only the parts
+// that may change without it: checks while some run, and logs that could not be read.
 func (c *Channel) reading(ctx context.Context, s client.PullStatus, t Topic) (reading, error) {
 	c.mu.Lock()
 	last := c.kept[t.PullRequest]

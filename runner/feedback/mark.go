@@ -24,8 +24,8 @@ func nameOf(c tracker.Comment) string {
 }
 
 // begin returns the time after which comments are after a mark that does not name them. The
-// trackers' clocks have whole seconds: what was said in the second in which a
-// conversation began was said in it.
+// trackers' clocks have whole seconds: a comment in the second in which a conversation began
+// belongs to it.
 func begin(m schedule.Mark) time.Time {
 	if second := m.At.Truncate(time.Second); second.Before(m.At) {
 		return second.Add(-time.Nanosecond)
@@ -52,9 +52,9 @@ func timeOf(name string) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// extend returns the mark after m and after all these comments. What has a time after
-// now, by a wrong clock or a forged state, is remembered by its name only, so that it
-// does not put what is said later before the mark.
+// extend returns the mark after m and after all these comments. A comment with a time after
+// now, by a wrong clock or a forged state, is remembered by its name only, so that it does not
+// put later comments before the mark.
 func extend(m schedule.Mark, comments []tracker.Comment, now time.Time) schedule.Mark {
 	names := slices.Clone(m.IDs)
 	for _, c := range comments {

@@ -25,7 +25,7 @@ func Waiting(why, question, goOn string) string {
 // keeps, so that the next run says the same.
 const (
 	maxReason  = 300
-	maxRefused = 2_000 // bytes of the list of what was refused
+	maxRefused = 2_000 // bytes of the list of refusals
 	maxSaid    = 2_000 // bytes of the agent's last words
 )
 
@@ -37,7 +37,7 @@ func reason(why string) string {
 // GoesOn takes the place of [Waiting] when the issue goes on.
 const GoesOn = "This issue waited for a person. It goes on."
 
-// Digest returns a digest of what was said; empty for an empty text.
+// Digest returns a digest of a text; empty for an empty text.
 func Digest(text string) string {
 	if text == "" {
 		return ""
