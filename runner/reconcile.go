@@ -55,8 +55,8 @@ func (l *loop) reconcile(ctx context.Context) error {
 	return l.handleSaveError(fmt.Errorf("save claims: %w %d times in a row: lower the number of runs that share this state", store.ErrConflict, maxConflicts))
 }
 
-// yield loads what a faster run has saved. That run may have changed the issues,
-// so none is started before it is read again.
+// yield loads the state that a faster run has saved. That run may have changed the issues, so
+// none is started before it is read again.
 func (l *loop) yield(ctx context.Context) error {
 	select {
 	case <-time.After(rand.N(conflictPause)):
@@ -79,9 +79,9 @@ func (l *loop) handleSaveError(err error) error {
 }
 
 // plan returns the decisions of a round. If it would start sessions on old knowledge it reads
-// those issues and plans again. One read serves all issues that start in the
-// round, and those that will start before the knowledge is old again. If that fails it
-// lists the candidates again, and leaves out what it still does not know.
+// those issues and plans again. One read serves all issues that start in the round, and those
+// that will start before the knowledge is old again. If that fails it lists the candidates
+// again, and leaves out the issues that it still does not know.
 func (l *loop) plan(ctx context.Context) []schedule.Decision {
 	reads, cancel := l.deadline.bound(ctx, time.Now())
 	defer cancel()

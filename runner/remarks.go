@@ -12,8 +12,8 @@ import (
 // service runs for months.
 const maxRemarks = 100
 
-// remarks holds what a run has to tell people apart from its issues: warnings, notices, and
-// the errors that last.
+// remarks holds the messages of a run apart from its issues: warnings, notices, and the errors
+// that last.
 type remarks struct {
 	log      *slog.Logger
 	warnings []string
@@ -65,7 +65,7 @@ func (r *remarks) errors() []string {
 // warn adds warnings to the report, each once, and reports whether any is new.
 func (r *remarks) warn(warnings ...string) (added bool) { return addOnce(&r.warnings, warnings) }
 
-// notice adds to the report, once, what people should know that is not a failure.
+// notice adds a remark to the report, once, that people should know and that is no failure.
 func (r *remarks) notice(text string) { addOnce(&r.notices, []string{text}) }
 
 // addOnce adds remarks that a list does not have, and reports whether there was any.

@@ -25,7 +25,7 @@ type Repository struct {
 	Host      *git.Host
 	Remote    git.Remote
 	Source    git.Source         // branches and folders to fetch, once in a tick
-	User      git.Person         // author and committer of what agents commit
+	User      git.Person         // author and committer of the agents' commits
 	Publisher *publish.Publisher // nil leaves the work in the workspaces
 	// Closing returns the line of a commit and a pull request that closes an issue when
 	// they are merged; empty for none.
@@ -45,7 +45,7 @@ type files struct {
 	opened
 }
 
-// opened holds what is known of the repository. The zero value knows nothing.
+// opened holds the fetched state of the repository. The zero value knows nothing.
 type opened struct {
 	of      *Repository // repository whose store is open; nil before the first fetch
 	store   *git.Store  // nil until it could be opened
@@ -152,7 +152,7 @@ type fetched struct {
 
 func (m fetched) applyTo(l *loop) { l.files.end(m) }
 
-// end takes over what a fetch has read.
+// end takes over the result of a fetch.
 func (f *files) end(m fetched) {
 	f.cancel(nil)
 	f.cancel, f.store, f.err = nil, m.store, m.err
@@ -163,7 +163,7 @@ func (f *files) end(m fetched) {
 		f.resolve(progress.Repository)
 		f.log.Info("fetched the repository", "remote", f.of.Remote, "base", m.got.Base, "head", m.got.Head, "branches", len(m.got.Branches))
 	case errors.Is(m.err, schedule.StopError(schedule.DeadlineReached)) && f.current:
-		f.err = nil // sessions had what they needed
+		f.err = nil // sessions had the objects that they needed
 	case errors.Is(m.err, schedule.StopError(schedule.DeadlineReached)):
 		f.err = fmt.Errorf("fetch %s: %w: not done after %v, when the deadline came; nothing of it is kept: give the run more time (--deadline), or a job whose checkout has the whole history (fetch-depth: 0)",
 			f.of.Remote, git.ErrTimeout, time.Since(f.began).Round(time.Second))
@@ -174,8 +174,8 @@ func (f *files) end(m fetched) {
 	}
 }
 
-// renew has the next session of a service start with what the remote has then. A
-// fetch that failed is repeated.
+// renew has the next session of a service start with the remote's state at that time. A fetch
+// that failed is repeated.
 func (f *files) renew() {
 	f.err = nil
 	if f.repeats {

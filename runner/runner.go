@@ -34,7 +34,7 @@ type Workflows interface {
 	Changed() bool
 }
 
-// Connection holds what a workflow names outside of the program: its tracker, its
+// Connection holds the things outside of the program that a workflow names: its tracker, its
 // workspaces and its repository.
 type Connection struct {
 	Tracker    tracker.Adapter
@@ -44,7 +44,7 @@ type Connection struct {
 	Warnings   []string          // suspicious settings, one sentence each; the tracker has its own
 }
 
-// OwnerAnswer represents what is known of the owner of a claim.
+// OwnerAnswer is the knowledge of the owner of a claim.
 type OwnerAnswer struct {
 	Status schedule.OwnerStatus
 	Job    string // id of its job at the provider; empty if it is not known
@@ -105,8 +105,8 @@ type Runner struct {
 	OnSession   OnSession               // called before every session; may be nil, must be quick
 	Refresh     <-chan struct{}         // requests of the status page for a poll at once; nil without one
 	Requests    <-chan progress.Request // commands of the status page on issues; nil without one
-	// Killed is closed to end a run that ctx has ended already without waiting for what it
-	// has stopped. Nil if nobody can ask for it.
+	// Killed is closed to end a run that ctx has ended already without waiting for the sessions
+	// and tasks that it has stopped. Nil if nobody can ask for it.
 	Killed <-chan struct{}
 
 	// Fleet and Shards make the run a part of a fleet; at most one is set. See the

@@ -77,8 +77,8 @@ func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 	}
 }
 
-// dispatch starts a session on an issue whose claim is saved. speak is the context of
-// what is posted about it afterwards.
+// dispatch starts a session on an issue whose claim is saved. speak is the context of the posts
+// about it afterwards.
 func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	issue := d.Issue
 	claim := l.state.Claims[issue.ID]

@@ -16,7 +16,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// settings reads WORKFLOW.md again and again, and keeps open what the last good version names.
+// settings reads WORKFLOW.md again and again, and keeps the connections of the last good
+// version open.
 type settings struct {
 	*core
 	issues    *issueReader
@@ -109,7 +110,7 @@ func (s *settings) apply(ctx context.Context, wf workflow.Workflow) error {
 	return nil
 }
 
-// connect opens what a workflow names, in place of what was open.
+// connect opens the connections of a workflow, in place of the earlier ones.
 func (s *settings) connect(ctx context.Context, wf workflow.Workflow) error {
 	conn, err := s.open(ctx, wf)
 	if err != nil {

@@ -25,9 +25,9 @@ type setupDigest struct {
 	salt string         // key of the digests
 }
 
-// digests returns the digests of what sessions work with now. The state may
-// be public. Its salt is the key of the digests, so they must not be made of
-// values that can be guessed; see Runner.Login.
+// digests returns the digests of the present settings and tools of sessions. The state may be
+// public. Its salt is the key of the digests, so they must not be made of values that can be
+// guessed; see Runner.Login.
 func (s *setupDigest) digests(salt string) schedule.Setup {
 	digest := func(values ...any) string {
 		text, err := json.Marshal(values)
@@ -56,8 +56,8 @@ func (s *setupDigest) digests(salt string) schedule.Setup {
 	}
 }
 
-// update computes what sessions work with now. It uses the salt of the
-// state; a state that has none gets the salt of this run with its first digest.
+// update computes the digests of the present settings and tools. It uses the salt of the state;
+// a state that has none gets the salt of this run with its first digest.
 func (s *setupDigest) update(state *schedule.State) {
 	s.salt = cmp.Or(state.Salt, s.salt, rand.Text())
 	s.now = s.digests(s.salt)

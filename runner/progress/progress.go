@@ -101,8 +101,8 @@ type Queue struct {
 	Listed time.Time        // time of the last list of candidates
 }
 
-// QueueWords returns the number of issues in the queue and what they wait for, in words; empty
-// for an empty queue. Every display says it like this.
+// QueueWords returns the number of issues in the queue and the reason why they wait, in words;
+// empty for an empty queue. Every display says it like this.
 func (p *Progress) QueueWords() string {
 	waits := " issues wait "
 	switch p.Queue.Length {

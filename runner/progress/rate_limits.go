@@ -24,9 +24,8 @@ type window struct {
 	OldResets    int64    `json:"resets_at"`
 }
 
-// Windows returns the windows of rate limits as the agent sent them, see
-// [Progress.Limits]. What it sent may have any shape: everything that is not a window is
-// left out.
+// Windows returns the windows of rate limits as the agent sent them, see [Progress.Limits].
+// They may have any shape: everything that is not a window is left out.
 func Windows(limits []byte) []Window {
 	var snapshot struct{ Primary, Secondary *window }
 	if json.Unmarshal(limits, &snapshot) != nil {

@@ -1,7 +1,7 @@
 // Package prompt turns an issue into the text that a coding agent is given
 // (SPEC §5.4, §12).
 //
-// It decides what a template may contain and what it prints. It never reads a
+// It decides which templates are allowed and how they print values. It never reads a
 // file, a clock or the environment, and it never evaluates the text of an issue:
 // strangers write it, and it is inserted as it is.
 // An attempt calls [ParseAt], [Template.Render] for its first turn, also on a
@@ -20,10 +20,10 @@
 // A source is read in three steps:
 //
 //  1. A checker walks its tags (checker.go, tag.go) and their expressions
-//     (expression.go) with the type of every value (type.go). It refuses what
-//     the engine would accept wrongly, and reports unknown names. The engine has no
+//     (expression.go) with the type of every value (type.go). It refuses errors that
+//     the engine would accept, and reports unknown names. The engine has no
 //     such list: its parsed expressions are functions, which only an evaluation looks into.
-//  2. It rewrites what the engine would do badly: output passes through the
+//  2. It rewrites the parts that the engine would do badly: output passes through the
 //     filter show, loops through the filter each, and a comparison with blank or
 //     empty becomes the filter equals. Authors cannot use these three filters.
 //  3. The engine parses the source as it was written, and reports all other errors.

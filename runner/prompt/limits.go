@@ -43,7 +43,7 @@ func (c *loopCounter) each(collection any, line int) any {
 	}
 	v := reflect.ValueOf(collection)
 	if v.Kind() != reflect.Slice {
-		return counted{} // null, or what the checker could not foresee
+		return counted{} // null, or a value that the checker could not foresee
 	}
 	return counted{v.Len(), func(i int) any { return v.Index(i).Interface() }, c, line}
 }

@@ -99,7 +99,7 @@ func repository(run Run) string {
 	return text + ".\n\n"
 }
 
-// room returns the text about what the agent's commands can reach.
+// room returns the text about the hosts and files that the agent's commands can reach.
 func room(run Run) string {
 	prepared := ""
 	if run.Prepared {

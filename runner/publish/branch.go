@@ -15,10 +15,10 @@ import (
 // symphony/GH-7+2 and so on.
 const maxNames = 10
 
-// Locate returns the branch on which the work on an issue continues, and the commit at
-// which the remote has it, zero if the remote does not have it. The branch is the issue's
-// own, or the one with a number to which an earlier delivery went because its own was in
-// use. own may also be what an earlier call returned.
+// Locate returns the branch on which the work on an issue continues, and its commit on the
+// remote, zero if the remote does not have it. The branch is the issue's own, or the one with a
+// number to which an earlier delivery went because its own was in use. own may also be the
+// result of an earlier call.
 func Locate(own git.Branch, last Record, fetched git.Fetched) (branch git.Branch, there git.ObjectID) {
 	id, exists := fetched.Branches[last.Branch]
 	delivered := !last.Head.IsZero() || id == last.Pushing

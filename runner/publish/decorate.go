@@ -22,7 +22,7 @@ func (p *Publisher) decorate(ctx context.Context, pull *client.PullRequest) (war
 	}
 	labels, assignees := lacking(hasLabels, p.Pull.Labels), lacking(hasAssignees, p.Pull.Assignees)
 	if len(labels) > 0 && len(assignees) > 0 {
-		// One request replaces both lists, so it also has what is there already. GitHub refuses
+		// One request replaces both lists, so it also has their present entries. GitHub refuses
 		// the whole request for one wrong name; then each list is added, and fails, by itself.
 		if p.GitHub.SetLabelsAndAssignees(ctx, number, append(hasLabels, labels...), append(hasAssignees, assignees...)) == nil {
 			labels, assignees = nil, nil

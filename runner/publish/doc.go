@@ -5,9 +5,9 @@
 // # Story
 //
 // [Publisher.Publish] gets the work of one session as a [git.Incoming]. It compares
-// trees and asks package delivery whether the work may leave ([Publisher.judge]); what
-// may not is kept as files ([Keep]). It makes one commit of what is allowed, saves what
-// it is about to push, pushes it to the one branch of the issue, and opens or updates
+// trees and asks package delivery whether the work may leave ([Publisher.judge]); refused
+// work is kept as files ([Keep]). It makes one commit of the allowed changes, saves a record of
+// the push before it, pushes to the one branch of the issue, and opens or updates
 // the pull request. [Publisher.Settle] opens the pull request that a run has not opened
 // before it ended.
 //
@@ -28,8 +28,8 @@
 // read from the work. A branch only moves forward, and only from where we left it:
 // people's commits are brought into the next session and never overwritten.
 //
-// What a person decided stands. A pull request that a person closed is not opened again,
-// nor another one for its issue. After a merge the next pull request shows what is new:
+// The decision of a person stands. A pull request that a person closed is not opened again,
+// nor another one for its issue. After a merge the next pull request shows the new work alone:
 // the work is brought onto the base that has the merge, because a squash or a rebase
 // would show the old work again.
 //
@@ -41,6 +41,6 @@
 // may have pushed is in the [Record] before it is pushed, a push of the same work changes
 // nothing, and a pull request is looked for before one is opened.
 //
-// What is published is the text of strangers and of an agent. It is redacted, and made
+// The published texts come from strangers and from an agent. They are redacted, and made
 // harmless by package defuse.
 package publish

@@ -8,11 +8,11 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// isDraft reports whether the work itself requires a draft, whatever the settings say.
+// isDraft reports whether the work itself requires a draft, with any settings.
 func isDraft(w Work, v delivery.Verdict) bool { return w.Unproven || v.Draft }
 
-// draftMark returns the part of a body's marker that says that the work made the pull
-// request a draft. What a person or the settings made a draft stays one.
+// draftMark returns the part of a body's marker that says that the work made the pull request a
+// draft. A draft by a person or by the settings stays one.
 func draftMark(w Work, v delivery.Verdict) string {
 	if isDraft(w, v) {
 		return " draft"

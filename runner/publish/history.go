@@ -9,9 +9,9 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// judgeHistory adds to the verdict what the settings do not allow of the commits in between,
-// which are published too if the agent's own history is. Each is judged as if the work ended
-// with it.
+// judgeHistory adds to the verdict the changes in the commits in between that the settings do
+// not allow. These commits are published too if the agent's own history is. Each is judged as
+// if the work ended with it.
 func (p *Publisher) judgeHistory(ctx context.Context, in *git.Incoming, onto git.ObjectID, links []delivery.Link, v *delivery.Verdict) error {
 	known := map[delivery.Refusal]bool{}
 	for _, r := range v.Refusals {
@@ -52,7 +52,8 @@ func (p *Publisher) judgeHistory(ctx context.Context, in *git.Incoming, onto git
 	return nil
 }
 
-// judgeCommit returns the verdict on the work up to a commit, less what a branch at onto has.
+// judgeCommit returns the verdict on the work up to a commit, without the changes that a branch
+// at onto has.
 func (p *Publisher) judgeCommit(ctx context.Context, in *git.Incoming, onto, commit git.ObjectID, links []delivery.Link) (delivery.Verdict, error) {
 	base, err := in.MergeBaseOf(ctx, commit)
 	switch {

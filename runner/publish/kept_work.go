@@ -20,9 +20,9 @@ const (
 	ObjectsFolder = "objects" // a folder with new objects of Git LFS, if there are any
 )
 
-// Keep writes work that was not published into a folder, which it makes, and returns
-// commands with which a person can look at it and take it. The files hold whatever the
-// agent made, secrets too.
+// Keep writes work that was not published into a folder, which it makes, and returns commands
+// with which a person can look at it and take it. The files hold the agent's work unchanged,
+// with any secrets.
 func Keep(ctx context.Context, in *git.Incoming, folder string, branch git.Branch) (commands []string, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("keep the work: %w", err)

@@ -42,7 +42,7 @@ func refuseObjects(v *delivery.Verdict, work delivery.Work) {
 	}
 }
 
-// scanObject adds to the verdict what the object of Git LFS holds that a file of the
+// scanObject adds to the verdict the secrets in the object of Git LFS that a file of the
 // history stands for. If the history is published, an object that it needs and that was not
 // taken is a refusal.
 func (p *Publisher) scanObject(in *git.Incoming, where string, text []byte, v *delivery.Verdict) error {

@@ -36,7 +36,7 @@ type Publisher struct {
 	// Run is the name of the run of Actions that publishes, with a link to it, in Markdown;
 	// empty for none.
 	Run string
-	// Listens says that a later run reads what people say about a pull request.
+	// Listens says that a later run reads the comments on a pull request.
 	Listens bool
 	// Copies is the absolute path of a folder that gets a patch of each branch that is
 	// pushed; empty for none.
@@ -51,7 +51,7 @@ type PullRequests struct {
 	Reviewers []string // logins, and teams as owner/team
 }
 
-// Work holds an agent's work on an issue, and what is known of it.
+// Work holds an agent's work on an issue, and the host's knowledge of it.
 type Work struct {
 	Incoming   *git.Incoming
 	Issue      string       // identifier
@@ -117,9 +117,9 @@ func (r Result) IsLost(err error) bool {
 	return len(r.Verdict.Refusals) > 0 || err != nil && !r.There && !errors.Is(err, git.ErrNothingNew)
 }
 
-// saveResult saves what a publication has done, if that is not saved yet, and returns the
-// error with which it ended. What comes after a publication, such as the hand-over of the
-// issue, finds the place of the work in the state.
+// saveResult saves the record of a publication, if that is not saved yet, and returns the error
+// with which it ended. Later steps, such as the hand-over of the issue, find the place of the
+// work in the state.
 func (p *Publisher) saveResult(ctx context.Context, w Work, r Result, err error) error {
 	done := r.Pushed || err == nil && len(r.Verdict.Refusals) == 0
 	if !done || r.Record == w.Last || r.Record.IsZero() {
@@ -189,7 +189,7 @@ func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result,
 	return r, p.proposePullRequest(ctx, w, &r, pulls.open, title)
 }
 
-// check returns the changes of the work, and sets what the Result says of them.
+// check returns the changes of the work, and sets the parts of the Result about them.
 func (p *Publisher) check(ctx context.Context, w Work, r *Result) ([]git.Change, error) {
 	changes, verdict, err := p.judge(ctx, w.Incoming, w.RemoteHead)
 	r.Verdict = verdict
@@ -216,8 +216,8 @@ func (p *Publisher) squash(ctx context.Context, w Work, changes []git.Change, ti
 	return w.Incoming.Squash(ctx, changes, w.RemoteHead, git.Commit{Author: author, Committer: author, Message: p.message(w, title)})
 }
 
-// title returns the title of the pull request and of the commit. Secrets are hidden before
-// it is cut, and again when it is harmless: what is taken away may stand inside one.
+// title returns the title of the pull request and of the commit. Secrets are hidden before it
+// is cut, and again when it is harmless: characters that are removed may stand inside one.
 func (p *Publisher) title(w Work) string {
 	return p.Secrets.String(defuse.Title(p.Secrets.String(w.Title), p.Secrets.String(w.Default), w.Issue))
 }
@@ -248,7 +248,7 @@ func (p *Publisher) push(ctx context.Context, w Work, r *Result, commit git.Obje
 	return err
 }
 
-// move saves what is about to happen, and moves the branch.
+// move saves a record of the move that follows, and moves the branch.
 func (p *Publisher) move(ctx context.Context, w Work, r Record, commit git.ObjectID, now time.Time, move func() error) (Record, error) {
 	r.Branch, r.Head, r.Pushing = w.Branch, w.RemoteHead, commit
 	if err := w.Save(ctx, r); err != nil {

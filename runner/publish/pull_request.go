@@ -32,7 +32,7 @@ const (
 // it does not know yet: a push reaches its other parts a moment later.
 const lookTries = 3
 
-// pullRequests holds what is known of the pull requests of a branch.
+// pullRequests are the known pull requests of a branch.
 type pullRequests struct {
 	open   *client.PullRequest // nil if there is none
 	merged *client.PullRequest // the latest, if it was merged and none is open; else nil
@@ -67,7 +67,7 @@ func closed(w Work, pull *client.PullRequest) error {
 	return fmt.Errorf("publish %s: %w: somebody closed %s without merging it; reopen it, or close the issue", w.Issue, ErrClosed, pull.GetHTMLURL())
 }
 
-// report sets what a Result says of a pull request.
+// report sets the parts of a Result about a pull request.
 func (r *Result) report(state PullState, pull *client.PullRequest) {
 	r.State, r.Record.Number, r.Record.URL = state, pull.GetNumber(), pull.GetHTMLURL()
 }
@@ -143,8 +143,8 @@ func unknownHead(err error) bool {
 var errMerged = errors.New("pull_request_merged")
 
 // updatePullRequest replaces the body of a pull request, unless a person edited it, and its
-// title, if the agent gave one and no person did. It fails with errMerged or [ErrClosed] if
-// the pull request is no longer open: what was pushed is not part of it.
+// title, if the agent gave one and no person did. It fails with errMerged or [ErrClosed] if the
+// pull request is no longer open: the pushed work is not part of it.
 func (p *Publisher) updatePullRequest(ctx context.Context, w Work, r Result, pull *client.PullRequest, title string) (PullState, error) {
 	now := withoutReturns(pull.GetBody())
 	if !isOurs(now) {
@@ -190,9 +190,9 @@ var (
 // byAgent stands before the agent's text, in which there are no comments.
 const byAgent = "<!-- symphony: by the agent -->"
 
-// body returns the body of the pull request. What the host says comes first, so that
-// nothing in the agent's text can hide it. The marker holds a digest of the rest, and titled,
-// the digest of the title that the host wrote last; empty if it is not known.
+// body returns the body of the pull request. The host's own text comes first, so that nothing
+// in the agent's text can hide it. The marker holds a digest of the rest, and titled, the
+// digest of the title that the host wrote last; empty if it is not known.
 func (p *Publisher) body(w Work, v delivery.Verdict, head git.ObjectID, titled string) string {
 	text := paragraphs(w.Closing, p.origin(), w.Tested, reviewParagraph(v.Review), marksParagraph(v.Marks), p.untakenParagraph(w.Incoming.Untaken), p.Secrets.String(w.Blocked))
 	if agent := p.Secrets.String(defuse.Body(p.Secrets.String(w.Text))); strings.TrimSpace(agent) != "" {

@@ -11,13 +11,13 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// ErrRules: the rules of the repository refuse whatever is pushed.
+// ErrRules: the rules of the repository refuse every push.
 var ErrRules = errors.New("rules_refuse_delivery")
 
 // CheckRules asks GitHub for the rules of an issue's branch, and returns [ErrRules] if any of
-// them refuses every push to it, whatever the work is. exists reports whether the remote has
-// the branch. A rule that GitHub does not show refuses nothing: then the push does. The
-// warnings are about rules that take the first push to a branch and no later one.
+// them refuses every push to it, with any work. exists reports whether the remote has the
+// branch. A rule that GitHub does not show refuses nothing: then the push does. The warnings
+// are about rules that take the first push to a branch and no later one.
 func (p *Publisher) CheckRules(ctx context.Context, branch git.Branch, exists bool) (warnings []string, err error) {
 	if p.GitHub == nil {
 		return nil, nil

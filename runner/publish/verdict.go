@@ -13,7 +13,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// Bounds of what is looked at in a file, in bytes.
+// Bounds of the part of a file that is scanned, in bytes.
 const (
 	binaryProbe = 8000 // bytes at the beginning, in which git too looks for a NUL byte
 	maxPointer  = 1024 // bytes of a pointer of Git LFS
@@ -22,9 +22,9 @@ const (
 // lfsPointer begins every pointer of Git LFS.
 var lfsPointer = []byte("version https://git-lfs.github.com/spec/")
 
-// judge returns the differences between the base and the work, and the verdict on them. What
-// the branch has on the remote already, onto, is not judged again: we or a person put
-// it there.
+// judge returns the differences between the base and the work, and the verdict on them. Changes
+// that the branch has on the remote already, at onto, are not judged again: we or a person put
+// them there.
 func (p *Publisher) judge(ctx context.Context, in *git.Incoming, onto git.ObjectID) ([]git.Change, delivery.Verdict, error) {
 	var v delivery.Verdict
 	all, err := in.Changes(ctx, in.MergeBase, in.Tip)
@@ -205,7 +205,7 @@ func (p *Publisher) hidesSecret(ctx context.Context, in *git.Incoming, v deliver
 	return v.Secret(), nil
 }
 
-// scanHistory adds to the verdict what the commits in between hold, which are published
+// scanHistory adds to the verdict the secrets in the commits in between, which are published
 // too if the agent's own history is. Folders hold names.
 func (p *Publisher) scanHistory(ctx context.Context, in *git.Incoming, seen contentsByID, v *delivery.Verdict) error {
 	var ids []git.ObjectID

@@ -74,7 +74,7 @@ func (p *Publisher) sign(ctx context.Context, w Work, r *Result, commit git.Obje
 	}
 }
 
-// isUnknown reports whether a part of GitHub does not know what was just pushed or made.
+// isUnknown reports whether a part of GitHub does not know a new object yet.
 func isUnknown(err error) bool {
 	return client.HasStatus(err, http.StatusNotFound, http.StatusConflict) ||
 		client.HasStatus(err, http.StatusUnprocessableEntity) && client.Says(err, "does not exist")

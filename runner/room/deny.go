@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// credentialPaths lists where people, programs and runners keep credentials and the
-// record of what was typed. It is the only such list: the agent may read none of
-// them, codex.deny adds to it, and a test tries every line. A line is a path; "~/"
-// is the home folder, and "$NAME" the value of an environment variable, which may
-// hold several paths. A line whose variable is not set stands for no path.
+// credentialPaths lists the places where people, programs and runners keep credentials and the
+// history of typed commands. It is the only such list: the agent may read none of them,
+// codex.deny adds to it, and a test tries every line. A line is a path; "~/" is the home
+// folder, and "$NAME" the value of an environment variable, which may hold several paths. A
+// line whose variable is not set stands for no path.
 //
 // Files that programs need in order to work are not on it, though some people keep
 // credentials there: NuGet.Config and Bundler's config, for example.
@@ -41,7 +41,7 @@ var credentialPaths = []string{
 	"~/.m2/settings.xml", "~/.m2/settings-security.xml", "~/.gradle/gradle.properties", "~/.gem/credentials",
 	"~/.composer/auth.json", "~/.config/composer/auth.json", "$COMPOSER_HOME/auth.json",
 
-	// Histories of what was typed.
+	// Histories of typed commands.
 	"~/.bash_history", "~/.zsh_history", "~/.zsh_sessions", "$HISTFILE", "~/.local/share/fish/fish_history",
 	"~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.rediscli_history",
 
@@ -109,7 +109,7 @@ func expand(place string, lookup func(string) (string, bool)) (paths []string) {
 	return paths
 }
 
-// RealPaths returns the paths to deny so that nothing below paths can be read, except what is
+// RealPaths returns the paths to deny so that nothing below paths can be read, except the paths
 // in keep. Both hold clean paths. Codex needs real paths, without links. A path that does not
 // exist yet is kept: Codex looks again for every command.
 func RealPaths(paths, keep []string) []string {
@@ -127,8 +127,8 @@ func RealPaths(paths, keep []string) []string {
 			out = append(out, path)
 			continue
 		}
-		// Deny all entries except those that lead to what is kept. An entry that is made
-		// later is not denied, so only a folder that holds a program is handled like this.
+		// Deny all entries except those that lead to a kept path. An entry that is made later
+		// is not denied, so only a folder that holds a program is handled like this.
 		entries, err := os.ReadDir(path)
 		if err != nil {
 			out = append(out, path)

@@ -4,9 +4,9 @@
 // that stay outside: the files with credentials (deny.go) and the Unix sockets (sockets.go).
 //
 // A room is a folder of one session. The agent may write it, and it is removed with the
-// session, so nothing that one agent leaves there reaches another. What a person's own home
-// holds stays where it is: toolchains there are named by variables and can be read, and what
-// keeps secrets is in the list of [CredentialPaths].
+// session, so nothing that one agent leaves there reaches another. A person's own home
+// stays unchanged: toolchains there are named by variables and can be read, and
+// its secrets are in the list of [CredentialPaths].
 //
 // The table is Variables: one line for each variable, with the reason.
 package room

@@ -12,9 +12,10 @@ import (
 	"strings"
 )
 
-// With sandbox.unix_sockets the agent reaches each Unix socket of this machine whose path it can
-// read. So what is known to hold sockets is denied: socketPlaces and the folders for temporary
-// files as a whole, because sockets come and go there, and the sockets that the kernel lists.
+// With sandbox.unix_sockets the agent reaches each Unix socket of this machine whose path it
+// can read. So the known places of sockets are denied: socketPlaces and the folders for
+// temporary files as a whole, because sockets come and go there, and the sockets that the
+// kernel lists.
 //
 // The search is made once, when a session starts. It does not find the sockets of containers,
 // and a socket that is made later outside of the denied folders can be reached. The rule for a

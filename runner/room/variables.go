@@ -46,8 +46,8 @@ var homes = []Variable{
 	{"GEM_HOME", ".gem", "gem would write to the folder of Ruby, which is read-only"},
 }
 
-// toolchains are the variables by which tools find what is installed in a home, with its
-// place there. Where the program has the variable, its value stays.
+// toolchains are the variables by which tools find their toolchains in a home, with the place
+// there. Where the program has the variable, its value stays.
 var toolchains = []Variable{
 	{"RUSTUP_HOME", ".rustup", "the toolchains of the person's home"},
 	{"PYENV_ROOT", ".pyenv", "the Pythons of the person's home"},

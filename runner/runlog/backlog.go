@@ -19,7 +19,7 @@ const (
 var errUnread = errors.New("nobody reads it")
 
 // backlog is a log in front of a writer that may be slow, as a pager or a terminal that
-// somebody stopped is. A write to it never waits: what was written waits in memory.
+// somebody stopped is. A write to it never waits: its lines wait in memory.
 type backlog struct {
 	w io.Writer
 

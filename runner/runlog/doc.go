@@ -1,12 +1,12 @@
-// Package runlog writes the log of a run where people read it. What a line says is decided by
-// who logs it; this package decides how the lines get there and how many there may be.
+// Package runlog writes the log of a run where people read it. The caller decides the text of a
+// line; this package decides how the lines get there and how many there may be.
 //
 // [File] is the log beside a live display: a file of a bounded size, which several processes
 // may write.
 //
-// [Sessions] shows in a plain log what sessions do while they do it, as a shard of a fleet
-// does, where nobody has a display. It is given what their event logs get, and shows what
-// package transcript makes of it.
+// [Sessions] shows the work of sessions in a plain log while they do it, as a shard of a fleet
+// does, where nobody has a display. It is given the lines of their event logs, and shows the
+// entries that package transcript makes of them.
 //
 // [Follower] shows one event log of a session, to its end or while it grows.
 //

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxLines and maxBytes bound what Sessions shows of a session, besides its
+	// maxLines and maxBytes bound the part of a session that Sessions shows, besides its
 	// beginning and its end.
 	maxLines, maxBytes = 1000, 128 << 10
 	// quietTime bounds how long Sessions shows nothing of a session before it shows the agent's
@@ -32,7 +32,7 @@ type Options struct {
 	Redact func(string) string // removes secrets
 }
 
-// Sessions shows in a log that people read what sessions do while they do it. Each line
+// Sessions shows the work of sessions in a log that people read, while they do it. Each line
 // begins with the issue. It reads a [transcript.Live] of each in a goroutine of its own, so no
 // session waits for somebody who reads the log slowly.
 type Sessions struct {
@@ -140,7 +140,7 @@ func (s *session) ending() []string {
 // clean returns a text that does not come from the event log as one line without secrets.
 func (s *session) clean(text string) string { return s.reader.OneLine(text, maxText) }
 
-// follow shows what the session does, until it is over, too much was shown, or the log cannot
+// follow shows the work of the session, until it is over, too much was shown, or the log cannot
 // be written.
 func (s *session) follow() {
 	for seen := 0; ; {
@@ -170,8 +170,8 @@ func (s *session) follow() {
 	}
 }
 
-// showDoing shows once what the agent is doing, if nothing was shown for a while. It reports
-// whether more can be shown.
+// showDoing shows the agent's work once, if nothing was shown for a while. It reports whether
+// more can be shown.
 func (s *session) showDoing() bool {
 	if s.doingShown || time.Since(s.lastShown) < quietTime {
 		return true

@@ -20,6 +20,6 @@
 // typed into gh or read by the shell, and the files only name variables.
 //
 // The templates are in double brackets, because the prompt of a WORKFLOW.md is a template
-// with double braces itself. What they make is checked for all answers by the tests: by the
+// with double braces itself. The tests check the files for all answers: by the
 // program's own validation, by its JSON schema, and by the linter of workflows.
 package scaffold

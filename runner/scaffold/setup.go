@@ -18,8 +18,8 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// Setup holds the answers to the questions, and what was found in the repository. The
-// templates use it.
+// Setup holds the answers to the questions, and the findings in the repository. The templates
+// use it.
 type Setup struct {
 	Tracker  string // github, linear or file
 	Delivery string // pull_request, branch or patch
@@ -46,7 +46,7 @@ func (s Setup) Schema() string     { return workflow.SchemaURL }
 // Comments reports whether comments on GitHub may start a run.
 func (s Setup) Comments() bool { return s.GitHub() || s.PullRequests() }
 
-// Talks reports whether the program tells the agent what people say about its work.
+// Talks reports whether the program gives people's comments on its work to the agent.
 func (s Setup) Talks() bool { return s.Comments() || s.Linear() }
 
 // Example returns the name of an issue.
@@ -85,7 +85,7 @@ func (s Setup) Root() string {
 	return "~/symphony_workspaces/" + cmp.Or(strings.Trim(name, "-."), "project")
 }
 
-// otherThanName matches what is not part of a name that needs no quotes anywhere.
+// otherThanName matches the characters that a name without quotes cannot have anywhere.
 var otherThanName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9._-]+`) })
 
 // Checks returns the names of the workflows as a list in YAML.

@@ -52,8 +52,8 @@ func Write(folder string, files []File) (written []File, err error) {
 	return files, nil
 }
 
-// makeFolders makes a folder below root, and those above it. One that is there must be a
-// folder and no link: what is behind a link is not a part of the repository.
+// makeFolders makes a folder below root, and the folders above it. An existing one must be a
+// folder and no link: the target of a link is not a part of the repository.
 func makeFolders(root *os.Root, folder string, made *[]string) error {
 	if folder == "." {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Conversation holds what a run leaves to the next about what people and checks say
-// about an issue. There is one for each issue that has a claim or a delivery, and it ends
-// with the last of both.
+// Conversation is the state of the conversation with people and checks about an issue, for the
+// next run. There is one for each issue that has a claim or a delivery, and it ends with the
+// last of both.
 //
 // Some names in JSON are older than the fields.
 type Conversation struct {
@@ -26,7 +26,7 @@ type Conversation struct {
 	Pull        string `json:"pull,omitempty" bound:"whole=256"` // digest of the pull request when all of it was last read; empty for never
 	Checks      Checks `json:"checks,omitempty" bound:"word"`    // state of the checks of the pull request's head when last read; empty for none, and after the head moved
 	Closed      bool   `json:"closed,omitempty"`                 // the issue is parked because its pull request was closed without a merge
-	Rounds      int    `json:"rounds,omitempty"`                 // sessions on what people said, since somebody let the issue go on
+	Rounds      int    `json:"rounds,omitempty"`                 // sessions on people's comments, since somebody let the issue go on
 	CheckRounds int    `json:"check_rounds,omitempty"`           // sessions on checks and conflicts alone, since then
 	// Moved says that the work of the last session was not published because somebody else
 	// had moved the branch: the next session is not another round.
@@ -36,7 +36,7 @@ type Conversation struct {
 	PendingCommand Order  `json:"ordered,omitzero"`                    // command from outside of comments that is not obeyed yet; zero for none
 	Answer         string `json:"answer,omitempty" bound:"lines=4000"` // answer from outside of comments, for the next session; empty for none
 
-	// What the next claim of the issue begins with.
+	// Thread, Sessions and Tokens begin the next claim of the issue.
 	Thread   string `json:"thread,omitempty" bound:"whole=256"`
 	Sessions int    `json:"sessions,omitempty"`
 	Tokens   int64  `json:"tokens,omitempty"`
@@ -189,8 +189,8 @@ func (s *State) setConversation(id tracker.ID, c Conversation) {
 	s.Conversations[id] = c
 }
 
-// StartConversations adds the conversations that a state of an older version lacks. What
-// was said until now is not answered.
+// StartConversations adds the conversations that a state of an older version lacks. Earlier
+// comments are not answered.
 func (s *State) StartConversations(now time.Time) {
 	for id := range s.Claims {
 		s.setConversation(id, s.conversation(id, now))
@@ -235,8 +235,8 @@ func attemptOn(thread string) int {
 	return 1
 }
 
-// release keeps what the next claim begins with. If a person changed something, the next
-// one begins again.
+// release keeps the start values of the next claim. If a person changed something, the next one
+// begins again.
 func (c *Conversation) release(claim Claim, why Reason, clean bool) {
 	c.Thread, c.Sessions, c.Tokens, c.Closed = claim.Thread, claim.Sessions, claim.Tokens, false
 	if clean || why == Changed {

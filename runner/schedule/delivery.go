@@ -92,7 +92,7 @@ func (s *State) oldestDelivery(except tracker.ID) tracker.ID {
 // brought no work leaves the results of the work before it.
 func (s *State) noteDelivery(id tracker.ID, identifier string, o Outcome) {
 	d, known := s.Deliveries[id]
-	if d.Lost && o.Class == Done { // the session has found what the lost shard had pushed
+	if d.Lost && o.Class == Done { // the session has found the work that the lost shard had pushed
 		if d.Lost = false; d.namesAlone() {
 			d, known = Delivery{}, false
 		}

@@ -109,8 +109,8 @@ func (s *State) SettleRefusals(ends []ShardEnd, p Policy, now time.Time) {
 	}
 }
 
-// hasTurn reports whether a session that runs has begun a turn, so that what the
-// workflow does before one works.
+// hasTurn reports whether a session that runs has begun a turn, so that the steps of the
+// workflow before a turn work.
 func (s *State) hasTurn() bool {
 	for _, c := range s.Claims {
 		if c.holdsSlot() && c.Owner == s.Self && c.Turns > 0 {

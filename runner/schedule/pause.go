@@ -38,9 +38,8 @@ func (c Cause) Known() bool {
 	return false
 }
 
-// Setup identifies what sessions work with, by digests that depend on
-// [State.Salt]. An empty field is not known. After a failure in one setup,
-// another setup is worth a try.
+// Setup identifies the settings and tools of sessions, by digests that depend on [State.Salt].
+// An empty field is not known. After a failure in one setup, another setup is worth a try.
 type Setup struct {
 	Agent    string `json:"agent,omitempty" bound:"whole=256"`    // command and login of Codex
 	Workflow string `json:"workflow,omitempty" bound:"whole=256"` // WORKFLOW.md: its prompt, hooks and settings

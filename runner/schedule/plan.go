@@ -8,13 +8,13 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// Action names what a plan does about an issue.
+// Action is the action of a plan on an issue.
 type Action string
 
 // The actions of a plan.
 const (
 	Dispatch Action = "dispatch" // claim it and start a session
-	Observe  Action = "observe"  // store what the tracker says about it
+	Observe  Action = "observe"  // store the tracker's record of it
 	Stop     Action = "stop"     // end its session
 	Release  Action = "release"  // delete its claim
 	Park     Action = "park"     // keep the claim, or make one, until a person acts

@@ -139,8 +139,8 @@ func (pl *planner) isFinished(known *tracker.Issue, f Feedback) bool {
 	return false
 }
 
-// obey decides what a pull request that was closed or reopened, and the command of a
-// person, mean for a claim without a session, or for an issue without a claim. It
+// obey decides the consequence of a pull request that was closed or reopened, and of the
+// command of a person, for a claim without a session, or for an issue without a claim. It
 // reports false if there is neither.
 func (pl *planner) obey(c Claim, known *tracker.Issue, f Feedback) bool {
 	closed := pl.talk(c.ID).Closed
@@ -191,9 +191,8 @@ func (pl *planner) park(c Claim, known *tracker.Issue, f Feedback, why Why) {
 	pl.decide(d, *known, c.Phase)
 }
 
-// isAnswered reports whether feedback lets a parked issue go on. What a person says
-// does. A check that fails asks nobody, so it does only where the sessions had nothing
-// left to do.
+// isAnswered reports whether feedback lets a parked issue go on. A person's comment does. A
+// check that fails asks nobody, so it does only where the sessions had nothing left to do.
 func (pl *planner) isAnswered(c Claim, f Feedback) bool {
 	talk, idle := pl.talk(c.ID), pl.p.Budget.IdleSessions
 	switch f.Round {

@@ -198,8 +198,7 @@ func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 	}
 }
 
-// observe stores what the tracker says about an issue, and that nothing of what was said
-// is unanswered.
+// observe stores the tracker's record of an issue, and that none of the feedback is unanswered.
 func (pl *planner) observe(c Claim, known *tracker.Issue) {
 	d := Decision{Action: Observe, ID: c.ID}
 	f, _ := pl.feedback(c.ID)

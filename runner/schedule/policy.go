@@ -29,7 +29,7 @@ type Policy struct {
 
 	Delivers bool // the program publishes the agent's work: an issue is completed when its work is delivered
 
-	MaxRounds      int    // sessions in a row on what people said; 0 for no session on feedback
+	MaxRounds      int    // sessions in a row on people's comments; 0 for no session on feedback
 	MaxCheckRounds int    // sessions in a row on checks and conflicts alone; 0 for none
 	HandsOver      bool   // an issue whose work is delivered is handed over
 	HandedOver     string // state for handed-over issues; empty for another way, such as a label
@@ -44,7 +44,8 @@ type Policy struct {
 	OfFleet bool
 	Fleet   string
 
-	// Set by the runner: what sessions work with, and the salt of these digests.
+	// Setup and Salt are set by the runner: the digests of the settings and tools of sessions,
+	// and their salt.
 	Setup Setup
 	Salt  string
 }

@@ -35,7 +35,7 @@ const (
 	OnHold          Reason = "on_hold"          // the workflow or the tracker cannot be read
 	OutOfTime       Reason = "out_of_time"      // the deadline is too near
 	CommandOnly     Reason = "command_only"     // the run carries out a command and starts nothing
-	NextPlan        Reason = "next_plan"        // the run collects what a fleet did, and starts nothing
+	NextPlan        Reason = "next_plan"        // the run collects the results of a fleet, and starts nothing
 	Changed         Reason = "changed"          // somebody changed the issue
 	Unanswered      Reason = "unanswered"       // people or checks said something about it
 	RoundsSpent     Reason = "rounds_spent"     // feedback.max_rounds or feedback.max_check_rounds is spent
@@ -119,8 +119,8 @@ func (w Why) String() string {
 // [Class] of the outcome and the [Reason] of a stop.
 type AttemptStatus string
 
-// The phases of an attempt, in their order. Hooks that run before a session
-// belong to the phase of what they prepare; after_run belongs to the last phase.
+// The phases of an attempt, in their order. Hooks that run before a session belong to the phase
+// that they prepare; after_run belongs to the last phase.
 const (
 	StatusPreparingWorkspace    AttemptStatus = "PreparingWorkspace"
 	StatusBuildingPrompt        AttemptStatus = "BuildingPrompt"

@@ -18,7 +18,7 @@ const (
 	maxReserves = 2000
 )
 
-// Reserve represents what a plan has set aside for a shard until its result is settled.
+// Reserve is the share of a shard in a plan until its result is settled.
 type Reserve struct {
 	Fleet  string       `json:"fleet,omitempty" bound:"whole=256"`  // the name of the fleet
 	Since  time.Time    `json:"since,omitzero"`                     // time when the shard was planned, or when its claims were taken over

@@ -20,7 +20,7 @@ const (
 	TurnEnded
 )
 
-// Update holds what a live session reports about itself.
+// Update holds a live session's report about itself.
 type Update struct {
 	Turn       TurnSign
 	Alive      bool            // the session made progress; a retry inside the agent does not count
@@ -322,8 +322,8 @@ func LastFailure(why string) string {
 
 // InWords returns a reason for people, without the categories before its sentence, which are
 // for logs and scripts. Of "turn: turn_failed: other: no such model" it returns "no such
-// model". Before the categories may stand what the reason is about, such as how many failures
-// there were in a row; it stays.
+// model". The subject of the reason may stand before the categories, such as the number of
+// failures in a row; it stays.
 func InWords(why string) string {
 	about, rest := "", why
 	for range maxAbout {
@@ -339,8 +339,8 @@ func InWords(why string) string {
 	return why
 }
 
-// maxAbout is one more than the number of parts, each ended by a colon, that say what a reason
-// is about.
+// maxAbout is one more than the number of parts, each ended by a colon, that can be the subject
+// of a reason.
 const maxAbout = 3
 
 // withoutCategories returns a text without the categories at its beginning, and reports

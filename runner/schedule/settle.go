@@ -114,7 +114,7 @@ func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time
 	}
 }
 
-// ShardEnd holds what the result of a shard says about all issues.
+// ShardEnd holds the parts of a shard's result that are about all issues.
 type ShardEnd struct {
 	Slice   *State    // the slice that the shard left
 	Planned time.Time // time when the shard was planned

@@ -34,7 +34,7 @@ func (u Usage) atMost(n int64) Usage {
 	return Usage{Input: input, Output: min(u.Output, n-input)}
 }
 
-// Spent holds what a tick has used so far.
+// Spent holds the spending of a tick so far.
 type Spent struct {
 	Sessions int           `json:"sessions,omitempty"`                             // started
 	Usage    Usage         `json:"usage,omitzero"`                                 // tokens
@@ -64,7 +64,7 @@ func (s Spent) Plus(other Spent) Spent {
 	}
 }
 
-// Spending holds what sessions have used, and what is set aside for sessions of shards.
+// Spending holds the spending of sessions, and the shares set aside for sessions of shards.
 type Spending struct {
 	Self Owner // the current run; not stored
 	Tick Spent // spending of this tick so far; not stored

@@ -43,7 +43,7 @@ func isPublic(value string) bool {
 	return filepath.IsAbs(value) || err == nil && u.Host != "" && u.User == nil && u.RawQuery == ""
 }
 
-// Manifests are the patterns of the files that say what is installed: of manifests and lock files.
+// Manifests are the patterns of files with dependencies: of manifests and lock files.
 var Manifests = []string{
 	"package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", ".yarnrc.yml", "bun.lock", "bun.lockb", "deno.lock",
 	"poetry.lock", "uv.lock", "pdm.lock", "Pipfile", "Pipfile.lock", "requirements*.txt", "pyproject.toml", "setup.py", "setup.cfg",

@@ -28,7 +28,7 @@ type Kind struct {
 }
 
 // Kinds returns the table. Of the kinds of one ecosystem, a folder is of the first that fits.
-// What the scripts install lies below the folders in Makes, and in the caches of the room's home.
+// The scripts install into the folders below Makes, and into the caches of the room's home.
 func Kinds() []Kind {
 	node, venv := []string{"node_modules"}, []string{".venv"}
 	const makeVenv, pip = "python3 -m venv .venv", ".venv/bin/pip install "
@@ -69,8 +69,8 @@ func Kinds() []Kind {
 	}
 }
 
-// Caches returns the folders below a home in which the tools of a set of hosts keep what they
-// have fetched, as far as they do without variables.
+// Caches returns the folders below a home in which the tools of a set of hosts keep their
+// downloads, as far as they do without variables.
 func Caches(hosts string) []string {
 	return map[string][]string{
 		"node": {".npm", ".yarn/berry", ".local/share/pnpm", ".bun/install"}, "python": {".cache/pip", ".cache/uv", ".cache/pypoetry"},

@@ -17,8 +17,8 @@ const (
 	maxRead    = 1 << 20 // bytes of a file
 )
 
-// aside are the names of folders whose projects are no part of the work: what is installed, and
-// samples.
+// aside are the names of folders whose projects are no part of the work: installed packages,
+// and samples.
 var aside = []string{"node_modules", "vendor", "third_party", "testdata", "fixtures", "__fixtures__", "examples", "example", "samples", "templates", "docs", "doc", "target", "build", "dist", "venv"}
 
 // Look returns the suggestion for a checkout; false if it has no project of a known kind.
@@ -32,8 +32,8 @@ func Look(checkout fs.FS) (Suggestion, bool) {
 	return s, ok
 }
 
-// projectFiles returns the paths of the files of a checkout that may tell the kind of a project.
-// What cannot be read is left out.
+// projectFiles returns the paths of the files of a checkout that may tell the kind of a
+// project. Unreadable files are left out.
 func projectFiles(checkout fs.FS) (paths []string) {
 	seen := 0
 	_ = fs.WalkDir(checkout, ".", func(p string, entry fs.DirEntry, err error) error { // the function never fails

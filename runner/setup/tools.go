@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// programs are the names of the toolchains whose change makes a preparation worthless: what
-// they compile or install fits only themselves.
+// programs are the names of the toolchains whose change makes a preparation worthless: their
+// products fit only themselves.
 var programs = []string{
 	"node", "npm", "pnpm", "yarn", "bun", "deno", "python3", "python", "pip", "uv", "poetry", "go", "java", "mvn", "gradle",
 	"ruby", "bundle", "rustc", "cargo", "php", "composer", "dotnet", "perl", "gcc", "cc", "clang", "make", "cmake",

@@ -157,8 +157,8 @@ func (b *Branch) emptyState(ctx context.Context) ([]byte, error) {
 	return Encode(schedule.New(schedule.Owner{}), 0)
 }
 
-// rejectDefaultBranch returns an error if the branch is the repository's default
-// one, whatever it holds. It asks GitHub once, before the first write.
+// rejectDefaultBranch returns an error if the branch is the repository's default one, whatever
+// it holds. It asks GitHub once, before the first write.
 func (b *Branch) rejectDefaultBranch(ctx context.Context) error {
 	if b.defaultBranch == "" {
 		repo, err := b.readRepository(ctx)

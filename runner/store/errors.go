@@ -73,8 +73,8 @@ func (e *requestError) Error() string {
 
 func (e *requestError) Unwrap() []error { return []error{e.category, e.failure} }
 
-// failed returns the error of a request, nil for nil; op names the operation.
-// GitHub refuses what a person must change, with a status below 500.
+// failed returns the error of a request, nil for nil; op names the operation. GitHub refuses a
+// fault that a person must mend with a status below 500.
 func failed(op string, err error) error {
 	e, ok := errors.AsType[*transport.Error](err)
 	switch {

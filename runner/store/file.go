@@ -113,8 +113,8 @@ func (f *File) Load(ctx context.Context) (*schedule.State, Revision, error) {
 	return s, rev, nil
 }
 
-// checkFollows returns an error if the file no longer holds what was loaded or saved last,
-// nor anything that was saved after it.
+// checkFollows returns an error if the file no longer holds the state that was loaded or saved
+// last, nor a later one.
 func (f *File) checkFollows(rev Revision) error {
 	if f.last == "" || rev == f.last {
 		return nil

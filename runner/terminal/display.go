@@ -77,7 +77,7 @@ func Start(o Options) *Display {
 	return d
 }
 
-// Show replaces what is shown, from the next frame.
+// Show replaces the content, from the next frame.
 func (d *Display) Show(p progress.Progress) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,8 +128,8 @@ func (d *Display) Err() error {
 	return d.failed
 }
 
-// Close gives the terminal back as it was and prints the log lines. What is written
-// later is printed at once.
+// Close gives the terminal back as it was and prints the log lines. Later lines are printed at
+// once.
 func (d *Display) Close() {
 	d.mu.Lock()
 	wasClosed := d.closed
@@ -145,10 +145,10 @@ func (d *Display) Close() {
 	d.leave()
 }
 
-// obey gives the terminal back before it does what a signal says: SIGTSTP suspends the
-// program until the user returns, SIGQUIT ends it with a dump of its goroutines if
-// [Options] say so. If the program continues in the background, the display is back once
-// it is in the foreground, of which no signal tells.
+// obey gives the terminal back before it obeys a signal: SIGTSTP suspends the program until the
+// user returns, SIGQUIT ends it with a dump of its goroutines if [Options] say so. If the
+// program continues in the background, the display is back once it is in the foreground, of
+// which no signal tells.
 func (d *Display) obey() {
 	defer close(d.done)
 	inBackground := false
@@ -249,7 +249,8 @@ func (d *Display) frame(now time.Time) Frame {
 }
 
 // outline represents the parts of a frame of which a change is drawn at the next tick. It
-// leaves out what changes all the time: clocks, numbers of tokens, and what sessions do.
+// leaves out the parts that change all the time: clocks, numbers of tokens, and the work of
+// sessions.
 type outline struct {
 	sessions, waiting, parked, elsewhere, trouble, log int
 	pause                                              string

@@ -1,4 +1,4 @@
-// Package terminal shows on a terminal what a run is doing (SPEC §13.4).
+// Package terminal shows the work of a run on a terminal (SPEC §13.4).
 //
 // [Frame] is one picture: a pure function of a [progress.Progress], a time and a size.
 // [Display] draws frames on the alternate screen while a run lasts. Rules:

@@ -23,7 +23,7 @@ type Frame struct {
 	Redact   func(string) string // hides secrets; nil hides none
 }
 
-// The size from which a frame shows more, and bounds of what it shows.
+// The size from which a frame shows more, and bounds of its parts.
 const (
 	roomy       = 12 // lines from which sections have headings
 	maxTrouble  = 3  // lines of a trouble
@@ -89,8 +89,8 @@ func (s *section) want() int {
 	return s.items + s.extra
 }
 
-// grant distributes lines among sections: each gets its least, then the first ones what
-// they want.
+// grant distributes lines among sections: each gets its least, then the first ones get all
+// their lines.
 func grant(sections []*section, lines int) {
 	for _, least := range []bool{true, false} {
 		for _, s := range sections {

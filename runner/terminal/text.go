@@ -45,9 +45,10 @@ type painter struct {
 // maxText bounds the text of which a part is drawn, in columns.
 const maxText = 1000
 
-// clean returns text from outside without what steers a terminal and without secrets, of
-// which some are known by their lines, and some are whole only when what is invisible is
-// gone. It is cut last, and not to a width yet: a part of a secret would not be found.
+// clean returns text from outside without the sequences that steer a terminal and without
+// secrets, of which some are known by their lines, and some are whole only when invisible
+// characters are gone. It is cut last, and not to a width yet: a part of a secret would not be
+// found.
 func (p *painter) clean(s string) string {
 	if s == "" {
 		return ""
