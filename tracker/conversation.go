@@ -15,7 +15,7 @@ type Comment struct {
 	Own bool
 	Bot bool // the account is not a person
 	// Distrust is the reason why the word of the author does not count, in a few words; empty
-	// for a person who may write what the tracker holds.
+	// for a person with write access to the tracker.
 	Distrust string
 	Text     string // the text as written
 	URL      string
@@ -31,8 +31,8 @@ type Comments struct {
 	Unread bool
 }
 
-// MaxComments bounds the comments of one conversation that are read at once: the newest.
-// It is more than GitHub allows on an issue, so nobody can push out what others said.
+// MaxComments bounds the comments of one conversation that are read at once: the newest. It is
+// more than GitHub allows on an issue, so nobody can push out the comments of others.
 const MaxComments = 10_000
 
 // Reaction is a sign for the author of a comment of what became of it.
@@ -40,12 +40,12 @@ type Reaction string
 
 // The reactions.
 const (
-	Obeyed  Reaction = "obeyed"  // the program did what the comment says
+	Obeyed  Reaction = "obeyed"  // the program obeyed the comment
 	Unknown Reaction = "unknown" // the program does not understand it
 )
 
-// Conversation reads what is said about issues. What the program says itself goes
-// through [Writer.Comment].
+// Conversation reads the comments on issues. The program's own texts go through
+// [Writer.Comment].
 type Conversation interface {
 	// CommentsSince returns the comments that were published or edited at or after a time in the
 	// conversation of each issue; no entry for an issue without any. It asks for all

@@ -73,10 +73,10 @@ func (i Issue) MissingFields() []string {
 // HasLabel reports whether the issue carries a label, which is in normal form.
 func (i Issue) HasLabel(label string) bool { return slices.Contains(i.Labels, label) }
 
-// ContentDigest returns a digest of what a person decides about an issue: its text,
-// state, labels, priority, assignee and blockers. Times, comments and the blockers'
-// states are not part of it, so it changes when a person changes the issue and not
-// when a bot comments on it.
+// ContentDigest returns a digest of the parts of an issue that a person decides: its text,
+// state, labels, priority, assignee and blockers. Times, comments and the blockers' states are
+// not part of it, so it changes when a person changes the issue and not when a bot comments on
+// it.
 func (i Issue) ContentDigest() string {
 	blockers := make([]string, 0, len(i.BlockedBy))
 	for _, b := range i.BlockedBy {

@@ -79,7 +79,7 @@ func DefaultStates() States {
 	}
 }
 
-// Options holds what an adapter needs besides the settings of its kind.
+// Options holds the needs of an adapter besides the settings of its kind.
 type Options struct {
 	ActiveStates, TerminalStates []string        // states that the workflow names
 	RequiredLabels               []string        // every candidate must carry them; in normal form, and no issue carries a blank one
@@ -93,7 +93,7 @@ type Options struct {
 	Content                      *transport.Pace // pace of comments and other texts for people, shared by all clients of the process; nil for an own one
 }
 
-// Problem describes what is wrong with a setting.
+// Problem describes a fault of a setting.
 type Problem struct {
 	Setting  string // its name
 	Missing  bool   // it is required and has no value
@@ -101,10 +101,10 @@ type Problem struct {
 	Category error  // [ErrInvalidConfig], or a narrower one
 }
 
-// Decode returns the settings of a tracker from what is written for them, by name.
-// Each of these values, and each default that is needed, is passed to resolve, which
-// replaces variables and returns nil for what has no value. There is one problem for
-// each setting that is wrong, missing or unknown; no problem shows a value.
+// Decode returns the settings of a tracker from their written values, by name. Each of these
+// values, and each default that is needed, is passed to resolve, which replaces variables and
+// returns nil for a value that is empty then. There is one problem for each setting that is
+// wrong, missing or unknown; no problem shows a value.
 func (k Kind) Decode(written map[string]any, resolve func(s Setting, value any) any) (Config, []Problem) {
 	var problems []Problem
 	cfg := k.New()

@@ -26,11 +26,11 @@ type Reader interface {
 	IssuesByID(ctx context.Context, ids []ID) ([]Issue, error)
 }
 
-// Adapter is a connected tracker: how to read it, and what the agent may do with it.
+// Adapter is a connected tracker: the readers of it, and the tools of the agent.
 type Adapter struct {
 	Reader
 	Writer Writer // makes the changes of the program itself
-	// Conversation reads what people say about issues; nil where the adapter cannot.
+	// Conversation reads the comments on issues; nil where the adapter cannot.
 	Conversation Conversation
 	Tools        []Tool   // run on the host with the adapter's credential
 	Warnings     []string // weaknesses of its settings, one sentence each, for every report
@@ -39,9 +39,9 @@ type Adapter struct {
 	// [Config.Identifier] does, ids, and what only the tracker knows, such as the pull
 	// request of an issue. It fails as [Reader] does.
 	Find func(ctx context.Context, name string) (ID, error)
-	// Check checks with the tracker that what the settings name exists. Its error is
-	// [ErrInvalidConfig] when it does not. It is nil when there is nothing to check. A
-	// list of candidates fails in the same way, before anything is spent on them.
+	// Check checks with the tracker that the names in the settings exist. Its error is
+	// [ErrInvalidConfig] when they do not. It is nil when there is nothing to check. A list of
+	// candidates fails in the same way, before anything is spent on them.
 	Check func(context.Context) error
 }
 
@@ -73,7 +73,7 @@ func DecodeArguments(arguments json.RawMessage, v any, advice string) error {
 	return nil
 }
 
-// argumentProblem returns in plain words what is wrong with arguments.
+// argumentProblem returns the fault of arguments in plain words.
 func argumentProblem(err error) string {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if wrong.Field == "" {

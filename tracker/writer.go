@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Writer changes issues for the program itself: it hands an issue over after a
-// delivery. What the agent changes goes through a [Tool] instead.
+// Writer changes issues for the program itself: it hands an issue over after a delivery. The
+// agent's changes go through a [Tool] instead.
 //
 // Each method first reads the issue, and writes only what differs: a call that is repeated
 // succeeds without a change. An issue that the [Reader] would not return is [ErrNotVisible].
@@ -25,8 +25,8 @@ type Writer interface {
 	// it is: the caller has removed secrets, mentions and whatever else must not be published.
 	//
 	// Nothing posts a comment a second time within a call. An answer that was lost is
-	// [ErrInDoubt]; the next call with the key finds what was posted. Two calls for one
-	// issue and key must not run at the same time.
+	// [ErrInDoubt]; the next call with the key finds the comment. Two calls for one issue and
+	// key must not run at the same time.
 	Comment(ctx context.Context, id ID, key, text string) error
 	// Move gives the issue a state. A state that the tracker does not have is
 	// [ErrInvalidConfig], and the error names those that exist. An issue in a terminal
@@ -77,7 +77,7 @@ func PlainText(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// AgentKey is the key of what an agent posts with a [Tool] where comments have markers.
+// AgentKey is the key of the posts of an agent with a [Tool] where comments have markers.
 const AgentKey = "agent"
 
 // The parts of a marker before and after its key.

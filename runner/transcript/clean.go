@@ -66,9 +66,9 @@ func WithoutMiddle(text string, n int) (shown string, omitted int) {
 	return fmt.Sprintf("%s\n[… %d bytes are left out …]\n%s", text[:head], omitted, text[tail:]), omitted
 }
 
-// withoutEscapes returns text without the sequences that programs write to color or move
-// on a terminal: ESC [ … letter, ESC ] … BEL, and ESC with one character. What is
-// malformed may stay in part; [text.Lines] removes what could still do harm.
+// withoutEscapes returns text without the sequences that programs write to color or move on a
+// terminal: ESC [ … letter, ESC ] … BEL, and ESC with one character. Malformed sequences may
+// stay in part; [text.Lines] removes the rest that could still do harm.
 func withoutEscapes(text string) string {
 	const escape = '\x1b'
 	at := strings.IndexByte(text, escape)

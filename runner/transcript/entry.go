@@ -35,7 +35,7 @@ type Entry struct {
 	Exit    *int   // the exit status of a command or a hook; nil without one
 	Took    time.Duration
 	Omitted int  // bytes that the log or this entry leaves out of Input and Text
-	Failed  bool // it did not do what it was to do
+	Failed  bool // the command, tool or turn failed
 }
 
 // Details returns the exit status and the duration.

@@ -88,7 +88,7 @@ func sortFiles(files []File) {
 	slices.SortStableFunc(files, func(a, b File) int { return a.Began.Compare(b.Began) })
 }
 
-// listUnsorted returns the logs of one issue. What is pruned meanwhile is no error.
+// listUnsorted returns the logs of one issue. A log that is pruned meanwhile is no error.
 func listUnsorted(folder fs.FS, key string) ([]File, error) {
 	entries, err := fs.ReadDir(folder, key)
 	if err != nil {

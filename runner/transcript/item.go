@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// item is an item of a thread: what the agent said or did. Fields that it does not have,
-// or that have another type, are zero.
+// item is an item of a thread: a message or an action of the agent. Fields that it does not
+// have, or that have another type, are zero.
 type item struct {
 	ID, Type, Status string
 
@@ -72,7 +72,7 @@ func (i item) shown() bool {
 	return true
 }
 
-// thought returns the summary of what the agent thought.
+// thought returns the summary of the agent's thought.
 func (i item) thought() string {
 	var texts []string
 	if json.Unmarshal(i.Summary, &texts) != nil {

@@ -9,16 +9,16 @@ import (
 const (
 	// logLine bounds a line of a log, and briefLine one without texts, in runes.
 	logLine, briefLine = 200, 120
-	// logOutput, logMessage and logThoughts bound the lines of a text in a log: of what a
-	// program printed, of what the agent says, and of what it thinks.
+	// logOutput, logMessage and logThoughts bound the lines of a text in a log: of a program's
+	// output, of the agent's message, and of its thought.
 	logOutput, logMessage, logThoughts = 6, 20, 2
 )
 
-// LogLines returns an entry in short, as lines of a log that several sessions write and
-// that people read while they run. A line that begins with a space belongs to the one
-// before it. Without texts the lines do not show what the agent read and thought: neither
-// outputs nor arguments, and of messages only the beginning. It returns nothing for the
-// beginning and the end of a session, of which the writer of the log knows more.
+// LogLines returns an entry in short, as lines of a log that several sessions write and that
+// people read while they run. A line that begins with a space belongs to the one before it.
+// Without texts the lines do not show the agent's input and thoughts: neither outputs nor
+// arguments, and of messages only the beginning. It returns nothing for the beginning and the
+// end of a session, of which the writer of the log knows more.
 func LogLines(e Entry, texts bool) []string {
 	title, about := e.Title, "" // only title is cut
 	if details := e.Details(); details != "" {
@@ -76,8 +76,8 @@ func titledLines(title string, e Entry, limit int) []string {
 	return lines
 }
 
-// indented returns the first and the last lines of a text, limit lines and a note of what is
-// left out, as lines that belong to the one before them. It skips empty lines, and returns
+// indented returns the first and the last lines of a text, limit lines and a note of the
+// omitted part, as lines that belong to the one before them. It skips empty lines, and returns
 // none for the limit 0.
 func indented(s string, limit, omitted int) []string {
 	if limit == 0 {

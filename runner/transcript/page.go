@@ -85,7 +85,7 @@ func CopyPage(w io.Writer, log io.Reader, running bool, redact func(string) stri
 	return WritePage(w, title, entries)
 }
 
-// view adds to an entry what the templates need.
+// view adds the data of the templates to an entry.
 type view struct{ Entry }
 
 // IsCommand reports whether the title is a command.

@@ -15,10 +15,10 @@ import (
 // maxLine bounds a line of a log, in bytes. The lines of this program are shorter.
 const maxLine = 1 << 20
 
-// Reader turns the lines of an event log into entries. It keeps what it needs to know of
-// the lines before, so a log is read from its first line. The zero value is ready.
+// Reader turns the lines of an event log into entries. It remembers the lines before, so a log
+// is read from its first line. The zero value is ready.
 type Reader struct {
-	// Redact hides secrets in what is shown. A log has no secret that was known when it was
+	// Redact hides secrets in the entries. A log has no secret that was known when it was
 	// written; nil hides no others.
 	Redact func(string) string
 
@@ -107,9 +107,9 @@ func (r *Reader) Feed(part []byte) []Entry {
 	return all
 }
 
-// End returns the entries for what has no end in the log: what the agent was doing, and a
-// last line that is not whole. It is for a log that does not go on, as after a session
-// that was killed.
+// End returns the entries for the parts that have no end in the log: the agent's work in
+// progress, and a last line that is not whole. It is for a log that does not go on, as after a
+// session that was killed.
 func (r *Reader) End() []Entry {
 	all := r.unfinished(anyItem)
 	if n := len(r.partial) + r.tooLong; n > 0 {
@@ -124,7 +124,7 @@ func (r *Reader) End() []Entry {
 	return all
 }
 
-// Now returns the entries of what a session that runs is doing. Its log goes on.
+// Now returns the entries of the work in progress of a session that runs. Its log goes on.
 func (r *Reader) Now() []Entry {
 	var all []Entry
 	for _, it := range r.begun {

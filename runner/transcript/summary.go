@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// maxSummarized bounds what is read of all logs for their summaries, in bytes: an artifact
-	// that is small can unpack to more than anybody waits for.
+	// maxSummarized bounds the bytes read of all logs for their summaries: an artifact that is
+	// small can unpack to more than anybody waits for.
 	maxSummarized = 1 << 30
-	// maxLogRead bounds what is read of one log, in bytes. The logs of this program are shorter.
+	// maxLogRead bounds the bytes read of one log. The logs of this program are shorter.
 	maxLogRead = 128 << 20
 	// maxEnd bounds how much of an end of a log is read for its summary, in bytes.
 	maxEnd = 64 << 10
 )
 
-// Summaries reads the summaries of logs. It bounds what it reads of all of them.
+// Summaries reads the summaries of logs, within a bound of bytes for all of them.
 type Summaries struct {
 	Redact func(string) string
 
 	read int // bytes of the logs
 }
 
-// Summary holds what the two ends of a log say.
+// Summary holds the session, the length and the outcome of a log.
 type Summary struct {
 	Session     Session // zero if the log cannot be read
 	Took, Ended string

@@ -24,8 +24,8 @@ const (
 	shownThoughts         = 6
 )
 
-// Text returns an entry as a person reads it on a terminal or in a file, with a line end.
-// What is long loses its middle; the page of [WritePage] has more.
+// Text returns an entry as a person reads it on a terminal or in a file, with a line end. A
+// long text loses its middle; the page of [WritePage] has more.
 func Text(e Entry, s Style) string {
 	var b strings.Builder
 	paint := painter(s.Color)

@@ -12,10 +12,10 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// The parts of the trial. Each returns nil if GitHub does what is expected of it.
+// The parts of the trial. Each returns nil if GitHub behaves as expected.
 
-// advance performs ticks until the pull request has a new commit, three at most: what was
-// just written at GitHub may be read a little later.
+// advance performs ticks until the pull request has a new commit, three at most: GitHub may
+// show a new commit a little later.
 func (t *Trial) advance(ctx context.Context) error {
 	for n := 1; ; n++ {
 		if err := t.Tick(ctx); err != nil {

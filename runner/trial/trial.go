@@ -1,11 +1,12 @@
 // Package trial plays the path of one issue in a repository on GitHub, and says for each behavior
-// of GitHub that the program relies on whether it is so there. What only a person can do takes
-// the token of one, since nobody talks to the program with the program's own account; without it
-// these parts are not tried. What a trial makes has a name of its own, also the branch that the
-// work is for, and is removed at the end, except the issue and the pull request, which stay closed.
+// of GitHub that the program relies on whether it is so there. Parts that only a person can play
+// take the token of a person, since nobody talks to the program with the program's own account;
+// without it these parts are not tried. Everything that a trial makes has a name of its own, also
+// the branch that the work is for, and is removed at the end, except the issue and the pull
+// request, which stay closed.
 //
-// [Trial.Prepare] makes what the trial needs, [Trial.Play] tries all parts (parts.go), and
-// [Trial.Clean] removes what they made. The command performs the ticks.
+// [Trial.Prepare] makes the things that the trial needs, [Trial.Play] tries all parts (parts.go),
+// and [Trial.Clean] removes everything that they made. The command performs the ticks.
 package trial
 
 import (
@@ -41,7 +42,7 @@ type Trial struct {
 	Agent  string         // the command of the agent
 	Actor  string         // account that started the run
 	Job    string         // the name of the job
-	Cached bool           // the workflow found again what it saved in the cache
+	Cached bool           // the workflow found its entry in the cache again
 
 	Tick func(context.Context) error                 // performs one tick; see [ErrWaits]
 	Say  func(verdict Verdict, expected, why string) // reports the result of a part
@@ -69,7 +70,7 @@ type part struct {
 	person   bool // it takes the token of a person
 }
 
-// untried lists what the trial cannot make happen with the token of a job.
+// untried lists the events that the trial cannot cause with the token of a job.
 var untried = []string{
 	"what the runs of comments, reviews and labels may save: this is one run, and somebody started it by hand",
 	"members whose membership is private: they have to start a run themselves",
@@ -202,8 +203,8 @@ func requestOf(ctx context.Context, as *client.Client, method, path string, body
 	return as.Decode(answer, v)
 }
 
-// Clean removes all that the trial made, as far as it can be removed. What is gone already
-// is no error.
+// Clean removes everything that the trial made, as far as it can be removed. A thing that is
+// gone already is no error.
 func (t *Trial) Clean(ctx context.Context) error {
 	var problems []error
 	for _, number := range []int{t.pull, t.issue} {

@@ -1,8 +1,8 @@
-// Package validation is the report of "symphony validate": which checks were made, and what
-// they found. The command makes the checks, because they need the adapters, the environment
-// and the network; this package decides what a finding is, where it is and how it reads.
+// Package validation is the report of "symphony validate": the checks that were made, and their
+// findings. The command makes the checks, because they need the adapters, the environment
+// and the network; this package decides the form, the place and the text of a finding.
 //
-// [Report.Run] makes a check. What the check learns goes into the report at once, from
+// [Report.Run] makes a check. Its findings go into the report at once, from
 // any goroutine: [Report.Warn], [Report.Setting] for a problem of the front matter,
 // [Report.Malformed] for a record of the tracker that cannot be converted to an issue,
 // and [Report.Log] for the warnings of an adapter. The error of a check is one problem

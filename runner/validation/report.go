@@ -40,8 +40,8 @@ type Report struct {
 	print  func(word, check, text string)
 }
 
-// New returns a report on a workflow file. It calls print with each line of the text at once,
-// which is a finding or what was checked. It removes secrets with redact.
+// New returns a report on a workflow file. It calls print at once with each line of the text,
+// which is a finding or the detail of a check. It removes secrets with redact.
 func New(workflow string, redact func(string) string, print func(word, check, text string)) *Report {
 	return &Report{Workflow: workflow, Checks: []Check{}, Findings: []Finding{}, redact: redact, print: print}
 }
@@ -64,7 +64,7 @@ type Finding struct {
 	Advice   string `json:"advice,omitempty"`   // remedy alone, if a part of the message has it
 }
 
-// Place locates a finding. What is not known is empty or 0.
+// Place locates a finding. An unknown part is empty or 0.
 type Place struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
@@ -153,7 +153,7 @@ func (r *Report) Malformed(check string, m tracker.Malformed) {
 	r.Add(f)
 }
 
-// Run makes a check and prints what it checked, if it found no problem.
+// Run makes a check and prints its detail, if it found no problem.
 func (r *Report) Run(name string, do func() (detail string, err error)) {
 	before := r.problems()
 	detail, err := do()

@@ -12,8 +12,8 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// WarnWithoutSetup warns of a checkout whose lock files name what the project needs, if
-// nothing installs it before an agent works there. home is the person's.
+// WarnWithoutSetup warns of a checkout whose lock files name dependencies, if nothing installs
+// them before an agent works there. home is the person's.
 func (r *Report) WarnWithoutSetup(in workflow.Inspection, home string) {
 	wf := in.Workflow
 	checkout := git.CheckoutAround(wf.Path)

@@ -5,14 +5,14 @@
 // decodes it (values.go, path.go). The table fills the settings, finds unknown keys, is listed
 // by [Keys] for the documentation and written as a JSON schema for editors by [Schema], so the
 // four cannot disagree. The settings of a tracker depend on its kind: tracker.go decodes them
-// as the [tracker.Kind] says that the caller gives in [Env], so the package names no adapter.
-// What the sections repository and delivery say depends on each other, on the tracker and on
-// the environment: repository.go and delivery.go decode it last. warnings.go finds misspelled
+// by the [tracker.Kind] that the caller gives in [Env], so the package names no adapter.
+// The sections repository and delivery depend on each other, on the tracker and on
+// the environment: repository.go and delivery.go decode them last. warnings.go finds misspelled
 // keys and credentials in the file.
 //
-// [Parse] is the pure part, and [Inspect] what it is made of: it returns everything that can
+// [Parse] is the pure part, and is made from [Inspect], which returns everything that can
 // be said about a file that is wrong, with the line and column of each problem, for `symphony
-// validate`. frontmatter.go reads the YAML and finds what has no meaning in it. [Source]
+// validate`. frontmatter.go reads the YAML and finds the parts without a meaning. [Source]
 // reads the file for both, again before every pass: it keeps the last good workflow when an
 // edit is bad, and returns the error.
 //

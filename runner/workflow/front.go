@@ -18,7 +18,7 @@ type front struct {
 	found   *findings
 }
 
-// value holds what is written for a key, or its default.
+// value holds the written value of a key, or its default.
 type value struct {
 	key    string
 	line   int        // line of the key, or of the item of a list; 0 for a default

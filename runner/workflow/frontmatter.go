@@ -14,9 +14,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// decodeFront returns the map of the front matter, and what is wrong with it as YAML. After
-// it, only the values themselves can be wrong. It returns nil when a problem makes all of it
-// unreadable.
+// decodeFront returns the map of the front matter, and its problems as YAML. After it, only the
+// values themselves can be wrong. It returns nil when a problem makes all of it unreadable.
 func decodeFront(front []byte) (*yaml.Node, []Problem) {
 	broken := func(line int, category error, format string, args ...any) []Problem {
 		return []Problem{{Line: line, Reason: fmt.Sprintf(format, args...), Category: category}}
@@ -49,7 +48,7 @@ func decodeFront(front []byte) (*yaml.Node, []Problem) {
 	return root, c.problems
 }
 
-// cleaner removes from YAML what has no meaning in a workflow, and notes each as a problem.
+// cleaner removes the YAML that has no meaning in a workflow, and notes each part as a problem.
 type cleaner struct{ problems []Problem }
 
 func (c *cleaner) add(n *yaml.Node, key, format string, args ...any) {
@@ -162,7 +161,7 @@ func syntaxProblem(front []byte, err error) Problem {
 	return p
 }
 
-// yamlProblems says in plain words what the parser means, and what to do.
+// yamlProblems maps messages of the parser to plain words with a remedy.
 var yamlProblems = []struct{ parser, plain string }{
 	{"mapping values are not allowed", "a colon is not expected; indent the line like its neighbours, or put a text that has a colon in quotes"},
 	{"cannot start any token", "a value begins with a character that has a meaning in YAML; put the value in quotes"},

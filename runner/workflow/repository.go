@@ -184,7 +184,7 @@ func (d *decoder) decodeToken(a address) {
 // maxPrefix is the greatest length of repository.branch_prefix, in bytes.
 const maxPrefix = 60
 
-// branchPrefix decodes what the branches of all issues begin with.
+// branchPrefix decodes the beginning of the branches of all issues.
 func (d *decoder) branchPrefix(v value) {
 	prefix, ok := v.raw.(string)
 	prefix = strings.TrimSpace(prefix)
@@ -211,8 +211,8 @@ func (d *decoder) checkPrefix() {
 	}
 }
 
-// checkSubmodules records a problem for submodules that hooks outside the sandbox could
-// meet: git goes into them, and obeys there what the agent has written.
+// checkSubmodules records a problem for submodules that hooks outside the sandbox could meet:
+// git goes into them, and obeys the agent's files there.
 func (d *decoder) checkSubmodules() {
 	s := &d.settings
 	if d.repository.Submodules && (!s.SandboxHooks || s.Workspace.Hooks.BeforeRemove != "") {

@@ -57,7 +57,7 @@ func Schema(trackers []tracker.Kind) ([]byte, error) {
 	}, "", "  ")
 }
 
-// describe returns the schema of a key with what the documentation says about it.
+// describe returns the schema of a key with its description from the documentation.
 func (e entry) describe() object {
 	s := nullable(e.schema)
 	s["description"] = describeKey(e.Meaning, e.Default)

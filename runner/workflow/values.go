@@ -14,7 +14,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// forms makes the forms of values: what the value of a key may be, and the place that it is
+// forms makes the forms of values: the values that a key may have, and the place that they are
 // decoded to.
 type forms struct {
 	*findings

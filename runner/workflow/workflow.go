@@ -19,7 +19,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// Env holds what a workflow needs from outside the file.
+// Env holds the inputs of a workflow from outside the file.
 type Env struct {
 	Lookup     func(name string) (string, bool) // one environment variable; nil finds none
 	Home       string                           // replaces ~

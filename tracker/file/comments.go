@@ -79,8 +79,8 @@ func (d document) comments() []comment {
 	return d.withReplies(list)
 }
 
-// withReplies returns the comments with what people wrote below a comment of the program
-// without a heading of their own. What comes before its last marker is the program's,
+// withReplies returns the comments with the texts that people wrote below a comment of the
+// program without a heading of their own. The text before its last marker is the program's,
 // whatever the texts that it quotes look like.
 func (d document) withReplies(list []comment) []comment {
 	all := make([]comment, 0, len(list))
@@ -129,7 +129,7 @@ func (c comment) writtenTime() (at time.Time, ok bool) {
 const longestDay = 36 * time.Hour
 
 // wholeSecond returns the first time not before at that a heading can hold. Every comment gets
-// its time so: an answer is never older than what it answers.
+// its time so: an answer is never older than its question.
 func wholeSecond(at time.Time) time.Time {
 	second := at.UTC().Truncate(time.Second)
 	if second.Before(at) {

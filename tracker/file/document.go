@@ -138,8 +138,8 @@ func (d document) lines(text string) []byte {
 func escapeHeadings(text string) string { return commentHeading().ReplaceAllString(text, `\$0`) }
 
 // findComment returns the place of the text of the program's comment with a key in the body:
-// from the end of its heading to its marker. The end is 0 if the body has no such
-// comment. What people wrote after the marker is not part of it.
+// from the end of its heading to its marker. The end is 0 if the body has no such comment. Text
+// that people wrote after the marker is not part of it.
 func (d document) findComment(key string) (start, end int) {
 	if key == "" {
 		return 0, 0
@@ -211,7 +211,7 @@ func setValue(doc document, key string, value yaml.Node) ([]byte, error) {
 	return replaceValue(doc, &root, node, key, value)
 }
 
-// setLabel returns the front matter with a label added or removed. What is not a list
+// setLabel returns the front matter with a label added or removed. A value that is not a list
 // in brackets becomes one.
 func setLabel(doc document, label string, on bool) ([]byte, error) {
 	var root yaml.Node

@@ -36,8 +36,8 @@ func (c *Config) Open(o tracker.Options, base *http.Client, log *slog.Logger) (t
 	}, nil
 }
 
-// repository implements the adapter for one repository. What it remembers between
-// reads is in the fields below mu, and all of it can be read from GitHub again.
+// repository implements the adapter for one repository. Its memory between reads is in the
+// fields below mu, and all of it can be read from GitHub again.
 type repository struct {
 	cfg    Config
 	client *client.Client

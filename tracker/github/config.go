@@ -24,7 +24,7 @@ const (
 	TrustAnyone  Trust = "anyone"  // the gate is off
 )
 
-// Config holds what a workflow says to this adapter, with the credential.
+// Config holds the workflow's settings for this adapter, with the credential.
 type Config struct {
 	Repo             string         // owner/name
 	Token            string         // the credential

@@ -49,8 +49,8 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 	return all, nil
 }
 
-// talk holds the comments of a conversation in which more is new than the query for all
-// issues gives: after a change only what is new in it is read again.
+// talk holds the comments of a conversation with more new comments than the query for all
+// issues gives: after a change only the new ones are read again.
 type talk struct {
 	node     string
 	from     time.Time // time from which changes are in it

@@ -13,8 +13,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// trustChecker decides whether the text of an issue may reach the agent. What it cannot
-// find out counts as not trusted.
+// trustChecker decides whether the text of an issue may reach the agent. A text without an
+// answer counts as not trusted.
 type trustChecker struct {
 	repo *repository
 

@@ -33,7 +33,7 @@ const updateSchema = `{
 }`
 
 // updateTool returns the tool with which the agent changes its own issue, and nothing else
-// (SPEC §11.5). What it posts is harmless and ends with the mark of the agent or of its note.
+// (SPEC §11.5). Its posts are harmless and end with the mark of the agent or of its note.
 func (r *repository) updateTool() tracker.Tool {
 	return tracker.Tool{
 		Name:        updateName,
@@ -89,7 +89,8 @@ type updateStep struct {
 }
 
 // updateSteps returns the changes that a call asks for, the state last: the issue may be
-// somebody else's then. It refuses, without a request, what is not the agent's to change.
+// somebody else's then. It refuses, without a request, changes that are not the agent's to
+// make.
 func (r *repository) updateSteps(issue tracker.Issue, arguments json.RawMessage) ([]updateStep, error) {
 	var input *struct {
 		tracker.IssueUpdate

@@ -174,7 +174,7 @@ func (w writer) Comment(ctx context.Context, id tracker.ID, key, text string) er
 	return failed(op, err)
 }
 
-// carriedOut returns the error of a mutation: GitHub answers null for what the token
+// carriedOut returns the error of a mutation: GitHub answers null for an object that the token
 // cannot see.
 func carriedOut(op string, err error, done bool) error {
 	switch {

@@ -19,7 +19,7 @@ func Kind() tracker.Kind {
 	return tracker.Kind{Name: "linear", New: func() tracker.Config { return new(Config) }}
 }
 
-// Config holds what the workflow says to this adapter, with the credential.
+// Config holds the workflow's settings for this adapter, with the credential.
 type Config struct {
 	Endpoint    string // https, or http on this machine
 	APIKey      string // sent as it is in the Authorization header

@@ -104,8 +104,8 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 	return all, nil
 }
 
-// newest returns the comments on an issue since a time, of which first is a page. What
-// is on later pages was changed before everything on this one.
+// newest returns the comments on an issue since a time, of which first is a page. The comments
+// on later pages were changed before everything on this one.
 func (c conversation) newest(ctx context.Context, op string, id tracker.ID, first page[commentNode], since time.Time) (tracker.Comments, error) {
 	more, err := first.nextCursor()
 	if err != nil {

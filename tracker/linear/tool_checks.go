@@ -11,11 +11,11 @@ import (
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
-// allowedMutations are the mutations that linear_graphql sends. They change the
-// content of a workspace. Every other one is refused, including those that Linear
-// will add: people and their access, keys, webhooks, applications, integrations,
-// settings, and what carries data out of Linear. The names are grouped by what they
-// change. Every new name gives more power to an agent that reads text by outsiders.
+// allowedMutations are the mutations that linear_graphql sends. They change the content of a
+// workspace. Every other one is refused, including those that Linear will add: people and their
+// access, keys, webhooks, applications, integrations, settings, and mutations that carry data
+// out of Linear. The names are grouped by the objects that they change. Every new name gives
+// more power to an agent that reads text by outsiders.
 var allowedMutations = nameSet(
 	// Issues and what belongs to them.
 	`attachmentCreate attachmentDelete attachmentLinkGitHubIssue attachmentLinkGitHubPR attachmentLinkGitLabMR

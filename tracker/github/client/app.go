@@ -23,7 +23,7 @@ type AppConfig struct {
 	Key    string // its private key, as [ParseKey] reads it
 	Repo   string // owner/name of the only repository that its tokens are for
 	APIURL string // root of the REST API; empty for github.com's
-	// Permissions are all that its tokens have, besides reading what the repository is.
+	// Permissions lists all permissions of its tokens, besides metadata: read.
 	Permissions []Permission
 	Issued      func(token string) // is called with each new token before it is used; may be nil
 	Log         *slog.Logger       // log of repeated requests; nil for none
@@ -188,8 +188,8 @@ func permissionsOf(permissions []Permission) map[string]string {
 	return levels
 }
 
-// appRefusals maps words or statuses in GitHub's answers to what is wrong with an App.
-// The first row that matches counts.
+// appRefusals maps words or statuses in GitHub's answers to faults of an App. The first row
+// that matches counts.
 var appRefusals = []struct {
 	statuses []int
 	words    string // part of GitHub's answer; empty for any answer
@@ -205,7 +205,7 @@ var appRefusals = []struct {
 	{[]int{422}, "repository", "its installation does not have the repository: add it to the repositories of the installation"},
 }
 
-// explain returns the error of a request of the App with what a person can do.
+// explain returns the error of a request of the App with a remedy for a person.
 func (a *App) explain(err error) error {
 	for _, row := range appRefusals {
 		if HasStatus(err, row.statuses...) && (row.words == "" || Says(err, row.words)) {

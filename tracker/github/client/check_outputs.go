@@ -18,7 +18,7 @@ import (
 	"github.com/symphony-runner/symphony/internal/transport"
 )
 
-// Bounds of what is read of the checks of a commit.
+// Bounds of the outputs of the checks of a commit that are read.
 const (
 	maxOutputs     = 20       // checks with their steps and annotations
 	maxLogs        = 10       // logs
@@ -47,8 +47,8 @@ type outputNode struct {
 	} `graphql:"steps(first: 100)"`
 }
 
-// ReadOutputs reads into failed checks what they say: the summaries and annotations of all, and
-// of jobs the steps that failed and the ends of the logs. A log that cannot be read is not an
+// ReadOutputs reads the outputs of failed checks: the summaries and annotations of all, and of
+// jobs the steps that failed and the ends of the logs. A log that cannot be read is not an
 // error: NoLog has the reason, and a Lack is returned if the token may not read it. Of more
 // than 20 checks the first are read; of more than 10 jobs the first have logs. A check that was
 // read before is left as it is.
@@ -188,8 +188,8 @@ func (c *Client) jobLog(ctx context.Context, job int64) (log string, whole bool,
 	return logEnd(answer.Body, true), true, c.explain(err, ReadActions)
 }
 
-// logEnd returns the last lines of a log up to the last error in it, without the time
-// before each line. What follows the error is the runner cleaning up.
+// logEnd returns the last lines of a log up to the last error in it, without the time before
+// each line. After the error only the runner cleans up.
 func logEnd(text []byte, whole bool) string {
 	if _, rest, ok := bytes.Cut(text, []byte("\n")); ok && !whole {
 		text = rest

@@ -69,7 +69,7 @@ type Client struct {
 	root  string // address of the REST API, without a slash at its end
 	names Names
 	graph *graphql.Client
-	pages transport.Pages // further ones of what people say
+	pages transport.Pages // further pages of comments
 
 	content *transport.Pace // pace of requests that create content
 }
@@ -220,7 +220,7 @@ func call[T any](ctx context.Context, c *Client, r Request) (T, error) {
 	return v, err
 }
 
-// get reads what is at a path below the repository.
+// get reads a path below the repository.
 func get[T any](ctx context.Context, c *Client, p Permission, format string, args ...any) (T, error) {
 	return call[T](ctx, c, Request{Path: c.Path(format, args...), Permission: p})
 }

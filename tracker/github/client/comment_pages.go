@@ -64,7 +64,7 @@ const (
 // backReader reads the lists of one conversation backward from their ends.
 type backReader struct {
 	*Client
-	node  string    // id in GraphQL of what the conversation is on
+	node  string    // id in GraphQL of the issue or pull request
 	since time.Time // time from which changes are of interest
 	read  int       // further pages of all lists
 }
@@ -152,7 +152,7 @@ func (c *Client) commentsBefore(ctx context.Context, node string, before *graphq
 	return list.Pull.Comments, err
 }
 
-// readPart reads the part of a list before a cursor, of what an id in GraphQL names.
+// readPart reads the part of a list before a cursor, of the object with an id in GraphQL.
 func readPart[T any](ctx context.Context, c *Client, node string, before *graphql.String) (T, error) {
 	return readSized(func(size graphql.Int) (T, error) {
 		var data struct {

@@ -22,9 +22,9 @@ const (
 	contentAnHour  = 500
 )
 
-// shareAnHour is the least share of a shard in an hour, since a session posts a few times.
-// The shares of a very large fleet are more than the limit together; then GitHub refuses
-// some of what they post, which is waited for.
+// shareAnHour is the least share of a shard in an hour, since a session posts a few times. The
+// shares of a very large fleet are more than the limit together; then GitHub refuses some of
+// their posts, which wait.
 const shareAnHour = 5
 
 // NewContentPace returns the pace of new content for all clients of an account in this process.
@@ -51,10 +51,10 @@ func (c *Client) Create(ctx context.Context, r Request) (a transport.Answer, err
 	return a, err
 }
 
-// create sends a request that creates content, again after each wait that GitHub asks for:
-// what it refuses for that reason was not carried out. If the context, or contentTime, ends
-// earlier than the wait, create fails with [ErrContent] at once. Waits are a little longer than
-// GitHub asks for, by chance, so that the shards of a fleet do not come back together.
+// create sends a request that creates content, again after each wait that GitHub asks for: a
+// request that was refused for that reason was not carried out. If the context, or contentTime,
+// ends earlier than the wait, create fails with [ErrContent] at once. Waits are a little longer
+// than GitHub asks for, by chance, so that the shards of a fleet do not come back together.
 func (c *Client) create(ctx context.Context, send func() error) error {
 	end, bounded := ctx.Deadline()
 	if !bounded {

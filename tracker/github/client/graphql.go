@@ -29,8 +29,8 @@ func (c *Client) Query(ctx context.Context, p Permission, into any, variables ma
 	return c.explainGraphQL(ctx, p, c.graph.Query(transport.Repeatable(ctx), into, variables))
 }
 
-// Mutate sends a mutation to the GraphQL API that does the same when it is sent twice.
-// Its result is null in the data if what it names does not exist for the token.
+// Mutate sends a mutation to the GraphQL API that does the same when it is sent twice. Its
+// result is null in the data if the named object does not exist for the token.
 func (c *Client) Mutate(ctx context.Context, p Permission, into any, variables map[string]any) error {
 	return c.explainGraphQL(ctx, p, c.graph.Mutate(transport.Repeatable(ctx), into, variables))
 }

@@ -41,8 +41,8 @@ var (
 // see.
 type forbiddenKey struct{}
 
-// forbiddenPaths holds the places of an answer that are null because the token may not
-// see what is there.
+// forbiddenPaths holds the places of an answer that are null because the token may not see
+// them.
 type forbiddenPaths [][]any
 
 // queryVisible sends a query as [Client.Query] does, and returns the parts that the token may not

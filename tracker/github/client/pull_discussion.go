@@ -9,7 +9,7 @@ import (
 	"github.com/shurcooL/graphql"
 )
 
-// PullDiscussion holds what is said about a pull request, oldest first.
+// PullDiscussion holds the comments on a pull request, oldest first.
 type PullDiscussion struct {
 	Comments []PullComment
 	Reviews  []PullReview
@@ -98,10 +98,10 @@ func (c *Client) endOfDiscussion(ctx context.Context, node string) (discussionEn
 	return data.Node.Pull, nil
 }
 
-// PullDiscussion reads what was said since a time about the pull request of an id in
-// GraphQL, and all its threads. It leaves out what is not published yet. Older comments
-// that stand beside newer ones may be there too. An edited review or comment of a thread
-// is seen among the newest 100 of its list, and where more are new.
+// PullDiscussion reads the comments since a time on the pull request of an id in GraphQL, and
+// all its threads. It leaves out drafts. Older comments that stand beside newer ones may be
+// there too. An edited review or comment of a thread is seen among the newest 100 of its list,
+// and where more are new.
 func (c *Client) PullDiscussion(ctx context.Context, node string, since time.Time) (PullDiscussion, error) {
 	pull, err := c.endOfDiscussion(ctx, node)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/symphony-runner/symphony/internal/transport"
 )
 
-// UpdateDiscussion reads what was said since a time about a pull request, like
+// UpdateDiscussion reads the comments since a time on a pull request, like
 // [Client.PullDiscussion]. last is an earlier result for the same pull request, or zero. Where
-// last reaches back as far, only what is new is read, unless the numbers of comments, reviews
+// last reaches back as far, only the new ones are read, unless the numbers of comments, reviews
 // and threads, or an edit that the status names, show that more has changed. A review that is
 // older than the newest 100 keeps the text and the verdict that it had.
 func (c *Client) UpdateDiscussion(ctx context.Context, last PullDiscussion, s PullStatus, since time.Time) (PullDiscussion, error) {
@@ -29,7 +29,7 @@ func (c *Client) UpdateDiscussion(ctx context.Context, last PullDiscussion, s Pu
 	return d, err
 }
 
-// extendDiscussion returns a discussion with what is new in it. The result is complete if it
+// extendDiscussion returns a discussion with its new comments. The result is complete if it
 // accounts for all that is there now, or if too many pages were read in the last minutes.
 func (c *Client) extendDiscussion(ctx context.Context, last PullDiscussion, s PullStatus) (d PullDiscussion, complete bool, err error) {
 	pull, err := c.endOfDiscussion(ctx, s.Node)

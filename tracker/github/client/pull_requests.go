@@ -72,9 +72,9 @@ func (c *Client) MarkReady(ctx context.Context, pull *PullRequest) error {
 	return err
 }
 
-// SetLabelsAndAssignees replaces the labels of an issue or a pull request, and the people
-// who are assigned to it. GitHub changes neither if somebody cannot be assigned. It is
-// sent once: a second one would remove what somebody added meanwhile.
+// SetLabelsAndAssignees replaces the labels of an issue or a pull request, and the people who
+// are assigned to it. GitHub changes neither if somebody cannot be assigned. It is sent once: a
+// second one would remove labels and people that somebody added meanwhile.
 func (c *Client) SetLabelsAndAssignees(ctx context.Context, number int, labels, logins []string) error {
 	_, err := c.Do(ctx, Request{
 		Method: http.MethodPatch, Path: c.Path("/issues/%d", number), Permission: WritePullRequests,
@@ -128,8 +128,7 @@ func Says(err error, words ...string) bool {
 	return slices.ContainsFunc(words, func(s string) bool { return text != "" && strings.Contains(text, strings.ToLower(s)) })
 }
 
-// refusals maps words in GitHub's refusal of a pull request to what a person can do about
-// it.
+// refusals maps words in GitHub's refusal of a pull request to the remedy.
 var refusals = []struct{ words, remedy string }{
 	{
 		"is not permitted to create or approve pull requests",

@@ -100,8 +100,8 @@ func said(a transport.Answer) message {
 	return m
 }
 
-// explain completes the error of a request, which needs a permission: with GitHub's
-// own words, and what a person can do. It returns nil for nil.
+// explain completes the error of a request, which needs a permission: with GitHub's own words,
+// and a remedy for a person. It returns nil for nil.
 func (c *Client) explain(err error, p Permission) error {
 	e, ok := errors.AsType[*transport.Error](err)
 	if !ok {
