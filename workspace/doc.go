@@ -1,7 +1,7 @@
 // Package workspace is the only package that makes, changes or removes
 // workspaces, and the only one that starts processes for an issue; git in the host's
 // own repositories is started by the package git below it. It decides where the work
-// on an issue happens and what the processes there see of our environment, and it
+// on an issue happens and which part of our environment the processes there see, and it
 // makes sure that none of them outlives its session. It does not decide whether or
 // when something runs, and it knows neither trackers nor the agent's protocol: to
 // this package an agent is an [io.ReadWriteCloser] with an exit status.

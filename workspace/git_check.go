@@ -32,7 +32,7 @@ func gitConfigEnv(settings ...string) []string {
 	return env
 }
 
-// maxRefFile bounds what is read of HEAD and of a file in refs, in bytes.
+// maxRefFile bounds the bytes read of HEAD and of a file in refs.
 const maxRefFile = 1 << 10
 
 // headContent matches a HEAD that git accepts. For any other, git looks for a repository

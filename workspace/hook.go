@@ -81,8 +81,8 @@ func (r *Root) AfterRun(ctx context.Context, ws Workspace) error {
 	return r.runHook(ctx, "after_run", r.cfg.Hooks.AfterRun, ws)
 }
 
-// runHook removes what a hook must not meet in the workspace, runs the script within
-// its timeout, and logs start and end. No process of the hook is alive afterwards.
+// runHook removes the files that a hook must not meet in the workspace, runs the script within its
+// timeout, and logs start and end. No process of the hook is alive afterwards.
 func (r *Root) runHook(ctx context.Context, name, script string, ws Workspace) error {
 	if script == "" {
 		return nil

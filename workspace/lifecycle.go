@@ -219,9 +219,9 @@ func (r *Root) delete(ws Workspace) error {
 	return r.clearPartial(ws)
 }
 
-// removeTree deletes what is at a path below the root: a folder with everything in it,
-// however deep it is and whatever its modes are, or anything else. It never follows a
-// link, and opens only folders: to open a named pipe would wait.
+// removeTree deletes anything at a path below the root: a folder with everything in it, however
+// deep it is and whatever its modes are, or anything else. It never follows a link, and opens
+// only folders: to open a named pipe would wait.
 func (f *folders) removeTree(name string) error {
 	if info, err := f.dir.Lstat(name); err == nil && info.IsDir() {
 		f.flatten(name)

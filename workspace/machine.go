@@ -23,7 +23,7 @@ const (
 	spareFiles = 64
 	// startTime bounds the start of a process that does nothing.
 	startTime = 20 * time.Second
-	// maxSaid bounds what a shell that fails says, in runes.
+	// maxSaid bounds the error output of a shell, in runes.
 	maxSaid = 200
 )
 
@@ -49,7 +49,7 @@ func CheckMachine(ctx context.Context, env Env, folders ...string) error {
 	return nil
 }
 
-// checkRoom returns an error if a folder cannot take what a session writes.
+// checkRoom returns an error if a folder cannot take the files of a session.
 func checkRoom(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return roomError(err)

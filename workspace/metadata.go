@@ -29,14 +29,14 @@ import (
 // searched for the processes of the killed run. An idle one is not searched, which
 // saves reading /proc for every process of the machine.
 //
-// No sandboxed agent can write to the folder. What is read there is bounded and never waited
-// for, and no link leads out of it. A link to another file in it is followed: only a program
-// that could write that file itself can make one.
+// No sandboxed agent can write to the folder. Reads there are bounded and never wait, and no
+// link leads out of it. A link to another file in it is followed: only a program that could
+// write that file itself can make one.
 //
 // The folder stays open, because each session uses about ten of its files.
 const metadataDir = ".symphony"
 
-// maxRecordSize bounds what is read of a metadata file, in bytes.
+// maxRecordSize bounds the bytes read of a metadata file.
 const maxRecordSize = 4 << 10
 
 func partialFile(key string) string { return key + ".partial" }
@@ -220,8 +220,8 @@ func (m *metadata) markPartial(ws Workspace) error {
 	return nil
 }
 
-// Finish records that a new workspace is filled. A process may run in it: the next
-// Begin searches for what is left of it.
+// Finish records that a new workspace is filled. A process may run in it: the next Begin
+// searches for leftover processes.
 func (m *metadata) Finish(ws Workspace) error { return m.markFinished(ws, busyFile(ws.Key)) }
 
 // markFinished records that the workspace was created, as the metadata file of its new state.

@@ -34,7 +34,7 @@ func (p pipe) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readBuffered reads what is in the pipe without waiting, else it returns io.EOF.
+// readBuffered reads the bytes in the pipe without waiting, else it returns io.EOF.
 func (p pipe) readBuffered(b []byte) (n int, err error) {
 	raw, err := p.f.SyscallConn()
 	if err != nil {

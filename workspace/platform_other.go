@@ -20,7 +20,7 @@ func machineMemory() uint64 { return 0 }
 // process to its own user, and have no call to prevent that.
 func HideFromChildren() error { return nil }
 
-// Programs returns nil: this system does not list what a process runs.
+// Programs returns nil: this system does not list the programs of a process.
 func (p *Process) Programs() []string { return nil }
 
 func becomeSubreaper() error { return nil }

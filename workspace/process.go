@@ -91,8 +91,8 @@ func (p *Process) Close() error {
 // group and session.
 func (p *Process) PID() int { return p.session.leader }
 
-// Stderr returns the end of what the agent wrote to stderr, up to 2 KiB, in one
-// line that is safe to log. Each line is also logged at debug level.
+// Stderr returns the end of the agent's standard error, up to 2 KiB, in one line that is safe
+// to log. Each line is also logged at debug level.
 func (p *Process) Stderr() string { return p.session.output.String() }
 
 // Done returns a channel that is closed when the agent has ended and every process

@@ -70,7 +70,7 @@ func (m *metadata) SavedWork(ws Workspace) (numbers []int, err error) {
 	return numbers, nil
 }
 
-// OpenWork opens work for reading. What it holds is checked as what comes from the agent.
+// OpenWork opens work for reading. Its content is checked like a stream from the agent.
 func (m *metadata) OpenWork(ws Workspace, number int) (io.ReadCloser, error) {
 	f, err := m.folder.Load().OpenFile(workFile(ws, number), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err == nil {

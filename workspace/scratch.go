@@ -7,9 +7,9 @@ import "fmt"
 // lies in it is made from commits and by hooks, so nothing that an agent left in its own
 // folder has a part in the result. Its name begins with a dot, so it is no workspace.
 
-// Scratch makes an empty scratch folder for a workspace that this process holds. What an
-// earlier run left in its place is deleted. Fill, ReplaceGit, Seal and the hooks take the
-// result in place of the workspace; a [Workspace] is found by no other method.
+// Scratch makes an empty scratch folder for a workspace that this process holds. A folder of an
+// earlier run in its place is deleted. Fill, ReplaceGit, Seal and the hooks take the result in
+// place of the workspace; a [Workspace] is found by no other method.
 func (f *folders) Scratch(ws Workspace) (Workspace, error) {
 	scratch := f.scratchFolder(ws)
 	err := f.removeTree(scratch.Key)

@@ -1,5 +1,5 @@
-// Package bounds brings what is read from a file, or written to one, within the bounds that its
-// types declare in the tags of their fields. A file is untrusted: anybody who can write it
+// Package bounds brings data that is read from a file, or written to one, within the bounds that
+// its types declare in the tags of their fields. A file is untrusted: anybody who can write it
 // chooses its texts, numbers and lists.
 //
 // A tag is a list of words, such as bound:"list=100 whole=256":

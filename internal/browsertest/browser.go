@@ -3,8 +3,8 @@
 // is none.
 //
 // [Start] finds the browser by SYMPHONY_TEST_CHROMIUM or in PATH. A [Page] is opened in a
-// window of any width, in light or dark, with scripts or without; it is asked in
-// JavaScript what it shows, checked for what keeps people from using it ([Page.CheckAccess],
+// window of any width, in light or dark, with scripts or without; it is read in
+// JavaScript, checked for faults that keep people from using it ([Page.Violations],
 // with axe-core at SYMPHONY_TEST_AXE), and photographed for those who want to look
 // ([Page.Shot], into the folder SYMPHONY_SHOTS).
 package browsertest
@@ -118,7 +118,7 @@ func within(d time.Duration, done <-chan struct{}) bool {
 	}
 }
 
-// read passes on what the browser sends, until it ends.
+// read passes on the browser's messages, until it ends.
 func (b *Browser) read(from io.Reader) {
 	in := bufio.NewReader(from)
 	for {
@@ -254,7 +254,7 @@ func (p *Page) call(method string, params, result any) {
 	must(p.t, p.browser.call(p.session, method, params, result))
 }
 
-// note keeps what an event of the page says.
+// note records an event of the page: that it is loaded, or a problem.
 func (p *Page) note(m message) {
 	var event struct {
 		Entry            struct{ Source, Level, Text, URL string }

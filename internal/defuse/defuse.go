@@ -17,7 +17,7 @@ import (
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
-// The bounds of what is published, in characters. GitHub takes 256 and 65,536.
+// The bounds of published texts, in characters. GitHub takes 256 and 65,536.
 const (
 	maxTitle = 200
 	maxBody  = 60_000

@@ -7,8 +7,8 @@ import (
 )
 
 // Markdown has places whose text people do not see on the page, and programs that read its
-// source do: agents, bots and servers. Body brings such text to light, and what cannot be
-// shown it takes away. A test asks GitHub's own parser whether every word is shown.
+// source do: agents, bots and servers. Body brings such text to light, and removes text that
+// cannot be shown. A test asks GitHub's own parser whether every word is shown.
 
 // prefix matches what may stand before the text of a line: quotations, lists and blanks.
 const prefix = `^(?:[ \t>*+-]|[0-9]{1,9}[.)])*`
@@ -72,7 +72,7 @@ func reveal(text string) string {
 	})
 }
 
-// revealInfo moves what follows a fence into the block, unless it is the name of a language.
+// revealInfo moves the text after a fence into the block, unless it is the name of a language.
 func revealInfo(line string) string {
 	m := fence().FindStringSubmatch(line)
 	info := strings.TrimSpace(m[3])
@@ -122,7 +122,7 @@ func revealTitles(text string) string {
 	}
 }
 
-// hasTitle reports whether a link, from what follows its opening parenthesis, has something
+// hasTitle reports whether a link, given the text after its opening parenthesis, has something
 // behind its destination.
 func hasTitle(link string) bool {
 	link = strings.TrimLeft(link, " \t\n")

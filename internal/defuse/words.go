@@ -51,7 +51,7 @@ var (
 		}
 		return all
 	})
-	// version matches what follows the @ of a version, such as in actions/checkout@v4.
+	// version matches the text after the @ of a version, such as in actions/checkout@v4.
 	version = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^[v^~]?[0-9]+(?:[.][0-9]+)*(?:[^0-9A-Za-z_.-]|[.]?(?:\s|$))`)
 	})

@@ -35,7 +35,7 @@ const (
 	swapped                // the same, with two bytes in the other order, as od -x and hexdump print them
 )
 
-// dumpLine matches a line of xxd, hexdump or od: the offset, and what follows it.
+// dumpLine matches a line of xxd, hexdump or od: the offset, and the rest after it.
 var dumpLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*[0-9a-fA-F]{6,16}(:?)[ \t]+(.*)$`) })
 
 // compacted is a text of letters and digits alone.

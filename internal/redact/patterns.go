@@ -12,8 +12,8 @@ const maxToken = 16 << 10
 // pattern describes tokens of one kind, by which unknown ones are found.
 type pattern struct {
 	prefix string // three bytes or more
-	// match is called with the cursor after the prefix. It moves the cursor to
-	// the end of what is to be hidden and returns its beginning.
+	// match is called with the cursor after the prefix. It moves the cursor to the end of the
+	// text to hide and returns the beginning of that text.
 	match func(c *cursor) (start int, ok bool)
 	// word says that the token begins only where no word is going on.
 	word bool
@@ -65,8 +65,8 @@ var allPatterns = sync.OnceValue(func() (f struct{ any, issued *finder }) {
 	return f
 })
 
-// findPatterns returns a finder of these tokens. Each match is as long as possible, so
-// hiding what follows it makes no new token.
+// findPatterns returns a finder of these tokens. Each match is as long as possible, so hiding
+// the text after it makes no new token.
 func findPatterns(table []pattern) *finder {
 	f := &prefilter{}
 	byPrefix := map[string][]pattern{} // patterns by their first three bytes

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// mark replaces what is hidden.
+// mark replaces hidden text.
 const mark = "***"
 
 // The bounds of a secret, in bytes, without the white space around it. A shorter
@@ -139,7 +139,7 @@ type finder struct {
 	// match returns the span to hide if one begins at i; end is 0 if none does.
 	// The span may begin after i. afterMark reports that a hidden span ends at i.
 	match func(text []byte, i int, afterMark bool) (start, end int)
-	// prefixes holds what a span begins with, by the first three bytes, if that is known.
+	// prefixes holds the beginning of a span, by its first three bytes, if that is known.
 	prefixes map[string][]string
 	// overlaps says that a span may begin inside of another one.
 	overlaps bool

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Search looks for secrets in what is written to it, in every encoding that a [Redactor] hides.
+// Search looks for secrets in the text written to it, in every encoding that a [Redactor]
+// hides.
 type Search struct {
 	finder  *finder
 	longest int    // length of the longest encoding
@@ -29,7 +30,7 @@ func NewSearch(secrets ...string) *Search {
 	return s
 }
 
-// Reset forgets what was written.
+// Reset forgets the text written so far.
 func (s *Search) Reset() { s.end, s.found = nil, false }
 
 // Found reports whether a secret was written since the last Reset.

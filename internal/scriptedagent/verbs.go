@@ -144,7 +144,7 @@ func ask(ctx context.Context, t *turn, method string, params object) (scriptedag
 	return answer, err
 }
 
-// waiting notifies the client of what the turn waits for; no flags mean nothing.
+// waiting notifies the client of the reasons why the turn waits; no flags mean none.
 func waiting(t *turn, flags ...string) {
 	t.Notify("thread/status/changed", object{"status": object{
 		"type": "active", "activeFlags": append([]string{}, flags...)}})

@@ -13,12 +13,12 @@ import (
 // to paint over the neighboring lines.
 const maxMarks = 3
 
-// Fit returns s on one line of a terminal, in at most the given number of
-// columns; what is cut off is replaced by an ellipsis. Line breaks become spaces.
-// Control characters, and what is invisible or changes the direction of writing,
-// are removed: the text of an issue or an agent can neither move the cursor nor
-// look like something else. What follows the escape character of a terminal
-// sequence stays as plain text. Fit(Fit(s, n), n) is Fit(s, n).
+// Fit returns s on one line of a terminal, in at most the given number of columns; an ellipsis
+// replaces the end that is cut off. Line breaks become spaces. Control characters, and
+// characters that are invisible or change the direction of writing, are removed: the text of an
+// issue or an agent can neither move the cursor nor look like something else. The text after
+// the escape character of a terminal sequence stays as plain text. Fit(Fit(s, n), n) is Fit(s,
+// n).
 //
 // [OneLine] is for logs and errors. Fit fills tables: it measures columns instead of
 // characters, and removes surplus combining marks as well.

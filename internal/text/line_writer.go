@@ -30,7 +30,7 @@ func (l *LineWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// End writes what follows the last whole line.
+// End writes the rest after the last whole line.
 func (l *LineWriter) End() {
 	if len(l.rest) > 0 {
 		fmt.Fprintln(l.To, l.Safe(string(l.rest)))

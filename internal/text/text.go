@@ -1,5 +1,5 @@
-// Package text makes text from outside fit to be shown: what a tracker, a
-// server, an agent or a process wrote.
+// Package text makes text from outside fit to be shown: text of a tracker, a
+// server, an agent or a process.
 //
 // [OneLine] and its like are for errors and logs. [Fit], [Wrap] and [Widths] lay text out on a
 // terminal, [Number], [Duration] and [Clock] show values as people read them.

@@ -52,7 +52,7 @@ const (
 	Unanswered              // no complete answer: the request may have been carried out
 	Refused                 // the answer has another status than 2xx
 	RateLimited             // the server asks to wait
-	Unreadable              // the answer is too large, or is not what was asked for
+	Unreadable              // the answer is too large, or has not the form that was asked for
 )
 
 // ErrTooLong reports an answer that is too long to be read. A request for less may succeed.

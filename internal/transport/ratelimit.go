@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxWait bounds what a server may ask to wait: the limits that we know end within
-// the hour.
+// maxWait bounds the wait that a server may ask for: the limits that we know end within the
+// hour.
 const maxWait = 24 * time.Hour
 
 // RetryAfter returns the wait of the Retry-After header, in seconds or as a date, and

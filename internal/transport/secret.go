@@ -15,8 +15,8 @@ import (
 // could be an ordinary word.
 const minSecret = 8
 
-// secret removes a token from what a server sends, however it is written there. The
-// zero value removes nothing.
+// secret removes a token from the answers of a server, however it is written there. The zero
+// value removes nothing.
 type secret struct {
 	forms []string // spellings of the token
 }
@@ -46,7 +46,7 @@ func (s secret) cleanBytes(text []byte) []byte {
 	return []byte(s.clean(string(text)))
 }
 
-// maxText bounds what an error holds of a server's text, in runes.
+// maxText bounds the part of a server's text in an error, in runes.
 const maxText = 120
 
 // Quote returns a server's text in the form for an error: without the token, short,

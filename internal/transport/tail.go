@@ -160,8 +160,8 @@ func refusedByOther(resp *http.Response) error {
 	return &Error{Kind: Unreadable, Reason: "the host of the redirect answers " + Answer{Status: resp.StatusCode}.Name()}
 }
 
-// lastBytes returns the last n bytes of what it reads, and whether that is all. It fails
-// if there are more than limit.
+// lastBytes returns the last n bytes of a reader, and whether that is all. It fails if there
+// are more than limit.
 func lastBytes(from io.Reader, n, limit int, heard func(int)) (text []byte, whole bool, err error) {
 	var kept []byte
 	chunk := make([]byte, 32<<10)

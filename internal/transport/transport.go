@@ -209,7 +209,7 @@ func (t *Transport) send(req *http.Request, authorization string) (Answer, *Erro
 		return Answer{}, Interrupted(req.Context())
 	case err != nil && ctx.Err() != nil:
 		return Answer{}, &Error{Kind: Unanswered, Reason: context.Cause(ctx).Error(), Remedy: reachable}
-	case err != nil: // a text alone, because its cause may quote what the server sent
+	case err != nil: // a text alone, because its cause may quote the server's answer
 		return Answer{}, &Error{Kind: Unanswered, Reason: text.OneLine(err.Error(), maxText), Remedy: cmp.Or(remedy, reachable)}
 	}
 	if wait, limited := t.Limited(answer); limited {

@@ -15,7 +15,7 @@
 // # Story
 //
 // [Open] finds git and makes the folder of the stores. [Host.Store] opens the store
-// of a remote: it repairs what a killed run left there, or makes the store again.
+// of a remote: it repairs a store that a killed run left behind, or makes it again.
 // [Store.Fetch] reads the base branch and our own branches from the remote, once per
 // tick. The first fetch is a full clone, seeded from the job's checkout; a failed one
 // is removed.
@@ -31,7 +31,7 @@
 // that borrows the objects of the store, and of which nothing is left after
 // [Incoming.Close].
 //
-//	[Incoming.Changes]       what is different from the merge base, by tree comparison
+//	[Incoming.Changes]       the difference from the merge base, by tree comparison
 //	[Incoming.ReadObjects]   the contents of the new objects, for the scan for secrets
 //	[Incoming.Squash]        one commit, built by the host from the allowed changes
 //	[Incoming.Rebase]        the work on top of the base that has merged a part of it
@@ -85,23 +85,23 @@
 // of them can be an option, a pattern or a path. Only repositories of SHA-1 are
 // supported; others are refused by name.
 //
-// What the agent made is read with limits that are checked before any memory is
+// The agent's work is read with limits that are checked before any memory is
 // spent: the pack's own headers before git sees the pack (see pack.go), the tree walk
 // by the number of trees and paths, the harvest by the number of files and folders of its
 // commit, and every git that touches it by processor time and
 // 512 MB of memory. Every line that git index-pack prints is a refusal. Git older than
-// 2.46 does not check the bundles that it fetches, and newer ones not as strictly, which
-// is why the work is not taken as a bundle.
+// 2.46 does not check the bundles that it fetches, and newer ones not as strictly: so
+// the work is not taken as a bundle.
 //
 // A commit of the host is made of trees that are written here, along the paths that
-// change, and is then read back by git and compared with what was allowed. git's index
+// change, and is then read back by git and compared with the allowed changes. git's index
 // would ignore a path it does not like, and push files aside, without an error.
 //
-// Incoming work never enters the store. What was pushed comes back with the next
-// fetch; what was refused is gone with its quarantine. So the store holds nothing that
+// Incoming work never enters the store. Pushed work comes back with the next
+// fetch; refused work is gone with its quarantine. So the store holds nothing that
 // the remote does not have, and can be deleted at any time.
 //
-// # Limits of what is supported
+// # Supported versions
 //
 // git 2.31 or newer (tested with 2.34, 2.39, 2.47 and 2.55), on systems with process groups
 // and flock. Memory is not limited where the system has no such limit, as on macOS. [Checkout]

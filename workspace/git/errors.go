@@ -95,8 +95,8 @@ func (e *NothingNewError) Is(target error) bool { return target == ErrNothingNew
 // RejectedError is the [ErrRejected] of a push.
 type RejectedError struct {
 	// Rule identifies the reason if other branches may be refused for it, too: it is the same
-	// text for all pushes that are refused in the same way. It is empty for a reason in what
-	// was pushed, such as a secret.
+	// text for all pushes that are refused in the same way. It is empty for a reason in the
+	// pushed content, such as a secret.
 	Rule string
 	err  error
 }
@@ -131,8 +131,9 @@ func (e *exitError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.verb, how)
 }
 
-// exhausted holds the words of git, and of the system in it, for what a machine lacks. "Cannot
-// allocate memory" is none of them: within a limit of memory it is about the work.
+// exhausted holds the words of git, and of the system in it, for a resource that a machine
+// lacks. "Cannot allocate memory" is none of them: within a limit of memory it is about the
+// work.
 var exhausted = []string{
 	"No space left on device", "Disk quota exceeded", "Read-only file system", "Too many open files", "Resource temporarily unavailable",
 	"cannot fork", "cannot create async process", "unable to create thread", "Input/output error",

@@ -11,9 +11,8 @@ import (
 // outRef is the reference to the commit that leaves a quarantine.
 const outRef = "refs/heads/out"
 
-// WriteBundle writes the work as a file that git can fetch from: a commit and what it
-// has more than the merge base. It is for work that was refused, and may hold anything
-// the agent made.
+// WriteBundle writes the work as a file that git can fetch from: a commit and the objects that
+// the merge base does not have. It is for refused work, and may hold anything the agent made.
 func (in *Incoming) WriteBundle(ctx context.Context, w io.Writer, commit ObjectID) error {
 	if err := in.show(ctx, commit); err != nil {
 		return err

@@ -21,9 +21,9 @@ type Source struct {
 	Base   Branch
 	Prefix string // prefix of further branches to read, such as "symphony/"; empty for none
 
-	// Seed is the absolute path of a clone of the remote on this machine, such as the
-	// job's checkout, or empty. An empty store takes from it what it can, so that less
-	// comes over the network. No agent may have been able to write to it.
+	// Seed is the absolute path of a clone of the remote on this machine, such as the job's
+	// checkout, or empty. An empty store takes its objects from there, so that less comes over
+	// the network. No agent may have been able to write to it.
 	Seed string
 
 	// Submodules says that the submodules of the base are fetched too, each into a store of its
@@ -43,7 +43,7 @@ type fetcher struct {
 	fetched  bool       // a Fetch of this process has succeeded; needs fetching
 }
 
-// Fetched describes what the store holds of its remote.
+// Fetched describes the content of a store after a fetch.
 type Fetched struct {
 	Base     Branch
 	Head     ObjectID            // commit of the base
@@ -211,7 +211,7 @@ func (b *bareRepository) deleteRefs(ctx context.Context, refs ...string) error {
 	return nil
 }
 
-// seedRef holds what a seed gives until the remote has been read.
+// seedRef holds the commits of a seed until the remote has been read.
 const seedRef = "refs/symphony/seed"
 
 // seed fetches the newest commit of a clone on this machine, with its history if the

@@ -43,8 +43,8 @@ func (r FileRef) String() string { return r.name }
 // remote. Each reference leads to one commit without a parent, whose tree is the files. It is
 // created once and never moved.
 //
-// Everything happens in a repository of its own, which is empty at first and deleted by
-// Close. What others have pushed is read with the limits for the work of agents.
+// Everything happens in a repository of its own, which is empty at first and deleted by Close.
+// References of others are read with the limits for the work of agents.
 type FileRefs struct {
 	store *bareRepository // repository in a temporary folder, which no other process opens
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The limits of one fetch of references with files. Its processor time is limited too, so what
-// others have pushed cannot use all of refsTime.
+// The limits of one fetch of references with files. Its processor time is limited too, so the
+// references of others cannot use all of refsTime.
 const (
 	maxRefsPack = 512 << 20           // bytes of the pack of several references
 	maxRefPack  = maxRefBytes + 4<<20 // bytes of the pack of one

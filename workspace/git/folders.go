@@ -36,9 +36,8 @@ func (q *quarantine) Names(ctx context.Context, commit ObjectID, folders []strin
 	return names, nil
 }
 
-// folder returns the entries of a folder; nil if there is none. It goes down name by
-// name, because a path may hold what git would read as a request. What it reads it adds
-// to trees.
+// folder returns the entries of a folder; nil if there is none. It goes down name by name,
+// because git would read some paths as a request. It adds the entries that it reads to trees.
 func (w *treeWalk) folder(trees map[string][]treeEntry, folder string) ([]treeEntry, error) {
 	if entries, known := trees[folder]; known {
 		return entries, nil

@@ -39,8 +39,8 @@ func (m *moduleStores) readModules(ctx context.Context, blob ObjectID) ([]module
 	return parseModules(out)
 }
 
-// parseModules reads what git prints of a .gitmodules. It leaves out a submodule that is
-// set not to be fetched, and an entry without a path.
+// parseModules parses git's list of a .gitmodules. It leaves out a submodule that is set not to
+// be fetched, and an entry without a path.
 func parseModules(list []byte) ([]moduleEntry, error) {
 	settings := map[string]map[string]string{} // keys are the name of a submodule and of a variable
 	var names []string                         // names in the order of the file

@@ -22,12 +22,12 @@ var harvestScript string
 // the checkout made. A repository of 20,000 files takes half a second, an agent that moved its
 // branch to another history a minute.
 //
-// A file outside of Paths that is missing is unchanged; one that the agent made there is
-// work. The workspace's own settings of a sparse checkout are not looked at, so a folder
-// of Paths that the agent makes disappear with them is deleted, as if by rm. Files in
-// folders that are left out, or that the sandbox keeps read-only, are unchanged. Files in
-// Git LFS are taken as pointers; for their objects see [Incoming.NewObjects]. What git cannot
-// take, such as a file of more than 32 MiB, is left out by itself; see [Untaken].
+// A file outside of Paths that is missing is unchanged; one that the agent made there is work.
+// The workspace's own settings of a sparse checkout are not looked at, so a folder of Paths
+// that the agent makes disappear with them is deleted, as if by rm. Files in folders that are
+// left out, or that the sandbox keeps read-only, are unchanged. Files in Git LFS are taken as
+// pointers; for their objects see [Incoming.NewObjects]. A file that git cannot take, such as
+// one of more than 32 MiB, is left out by itself; see [Untaken].
 func (h *Host) Harvest(start ObjectID, temp string, tree WorkTree) Command {
 	c := h.harvest(start, temp, append([]string{"all", strings.Join(tree.LeftOut, " ")}, excludeSparse(tree.Paths)...))
 	if tree.LFS {

@@ -40,7 +40,7 @@ type engine struct {
 	limits     limits
 }
 
-// limits bound what git and the agent's work may cost.
+// limits bound the costs of git and of the agent's work.
 type limits struct {
 	history  time.Duration // a fetch, which may bring a long history over a slow line
 	network  time.Duration // another command that talks to a remote
@@ -97,9 +97,8 @@ func (v version) less(w version) bool {
 	return false
 }
 
-// Open finds git on the PATH, makes the folder of the stores, and ends what the git of a killed
-// run has left. The errors are
-// [ErrNoGit] and [ErrFolder].
+// Open finds git on the PATH, makes the folder of the stores, and ends the processes of git
+// that a killed run has left. The errors are [ErrNoGit] and [ErrFolder].
 func Open(ctx context.Context, cfg Config) (*Host, error) {
 	h := &Host{engine: &engine{log: cfg.Log, limits: defaultLimits}}
 	var err error

@@ -10,8 +10,8 @@ import (
 // script in the configuration: no other program is needed. If git-lfs is installed for all
 // users, the agent's git runs that instead; it keeps objects in the same place.
 //
-// The filter runs inside the sandbox alone. What it makes there is the agent's work, and
-// is checked like all of it.
+// The filter runs inside the sandbox alone. Its files there are the agent's work, and are
+// checked like all of it.
 
 //go:embed lfs_filter.sh
 var lfsFilter string

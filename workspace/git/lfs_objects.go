@@ -218,9 +218,8 @@ func hasObject(folder string, p Pointer) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() == p.Size
 }
 
-// writeObject writes an object that is read from r into a folder of objects. A kill leaves
-// the whole object or none. The error is [ErrLFS] unless r has exactly what the pointer
-// says.
+// writeObject writes an object that is read from r into a folder of objects. A kill leaves the
+// whole object or none. The error is [ErrLFS] unless r has exactly the content of the pointer.
 func writeObject(folder string, p Pointer, r io.Reader) error {
 	place := filepath.Join(folder, p.file())
 	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
@@ -280,7 +279,7 @@ func copyObject(to io.Writer, from io.Reader, p Pointer) error {
 	return nil
 }
 
-// removeDrafts removes what a killed run was writing.
+// removeDrafts removes the unfinished objects of a killed run.
 func (s *lfsStore) removeDrafts() error {
 	drafts, err := filepath.Glob(filepath.Join(escapeGlob(s.lfsFolder()), draftPrefix+"*"))
 	indexes, err2 := filepath.Glob(filepath.Join(escapeGlob(s.dir), indexPrefix+"*"))

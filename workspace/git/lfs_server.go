@@ -38,7 +38,7 @@ type lfsServer struct {
 	whole     time.Duration // longest time of one transfer
 }
 
-// lfsServer returns the server for one list of objects and what follows.
+// lfsServer returns the server for one list of objects and the transfers after it.
 func (s *lfsStore) lfsServer(ctx context.Context) (*lfsServer, error) {
 	remote, err := s.remote.authorized(ctx)
 	if err != nil {
@@ -302,8 +302,8 @@ func (l *lfsServer) finish(answer *http.Response, what string, watch *time.Timer
 	return use(answer)
 }
 
-// mayUse returns the reason why an address that the server gives is not used: what is not encrypted
-// stays on this machine, if the remote is there too.
+// mayUse returns an error for an address of the server that must not be used. It must be https;
+// http is allowed on this machine, if the remote is there too.
 func (l *lfsServer) mayUse(u *url.URL) error {
 	if u.Scheme == "https" && u.Host != "" && u.User == nil {
 		return nil

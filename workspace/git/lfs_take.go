@@ -216,9 +216,9 @@ func (in *Incoming) IsNew(id ObjectID) bool {
 	return slices.ContainsFunc(in.Objects, func(o Object) bool { return o.ID == id })
 }
 
-// UploadObjects brings the objects of Git LFS that were taken with the work to the remote,
-// for a branch. Those that the remote has are not sent. Do it before a push: what a branch
-// of the remote has, everybody must be able to check out. It fails with the errors of a push.
+// UploadObjects brings the objects of Git LFS that were taken with the work to the remote, for
+// a branch. Those that the remote has are not sent. Do it before a push: everybody must be able
+// to check out each branch of the remote. It fails with the errors of a push.
 func (t *takenObjects) UploadObjects(ctx context.Context, to Branch) error {
 	objects := slices.SortedStableFunc(maps.Values(t.taken), func(a, b Pointer) int { return strings.Compare(a.OID, b.OID) })
 	for part := range slices.Chunk(objects, batchObjects) {

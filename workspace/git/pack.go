@@ -66,7 +66,7 @@ type packReader struct {
 	source   *packSource
 	in       *bufio.Reader
 	inflate  io.ReadCloser
-	contents int64 // bytes of what was announced so far
+	contents int64 // bytes announced so far
 }
 
 var errPack = errors.New("the pack is malformed")
@@ -161,7 +161,7 @@ func (p *packReader) object() error {
 	return p.data(size, kind == offsetDelta || kind == referenceDelta)
 }
 
-// announce counts what an object will need.
+// announce counts the bytes that an object will need.
 func (p *packReader) announce(size int64) error {
 	if size > p.limits.object {
 		return refuse("an object has %d bytes, the limit is %d; do not commit files as large as that", size, p.limits.object)

@@ -29,7 +29,7 @@ type Checkout struct {
 	Head     ObjectID   // first commit of the branch
 	Pushed   ObjectID   // commit of origin/<branch>; zero if the remote does not have it
 	Aside    []ObjectID // earlier work that the branch does not have; see [AsideBranch]
-	User     Person     // author and committer of what the agent commits
+	User     Person     // author and committer of the agent's commits
 	Paths    []string   // folders whose files are checked out, with the files beside and above them; empty is everything
 	ReadOnly bool       // there are files in folders that a sandbox may keep read-only; see [Store.ReadOnly]
 	Objects  *Objects   // objects of Git LFS; nil leaves pointers
@@ -52,11 +52,10 @@ func AsideBranch(index int) string {
 	return fmt.Sprintf("unpublished-%d", index+1)
 }
 
-// Populate writes a new .git into an empty folder. The packs are copies, so that the
-// agent may do with them what it likes, and nothing in it leads back to the store. They
-// hold the whole repository, also if Paths is set. The only remote is the URL, without a
-// credential. The work tree is filled by the commands of [Host.CheckoutCommands] and
-// [Host.SubmodulesCommand].
+// Populate writes a new .git into an empty folder. The packs are copies, so that the agent may
+// do anything with them, and nothing in it leads back to the store. They hold the whole
+// repository, also if Paths is set. The only remote is the URL, without a credential. The work
+// tree is filled by the commands of [Host.CheckoutCommands] and [Host.SubmodulesCommand].
 //
 // It ends when ctx does. No process is started: the folder may be below the root of the
 // workspaces as long as no agent can write to it. The error is of the file system,
@@ -272,11 +271,10 @@ var sandboxEnv = []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null"
 // .gitattributes, and wait.
 const removePipes = "find . -type p -exec rm -f {} + 2>/dev/null; true"
 
-// removeOutside removes what is in the place of files outside of the paths of a
-// [Checkout], and would look like a change of them: git leaves a folder there and an
-// ignored link, and only warns of a file that it cannot remove. A link goes before what
-// is looked for behind it. Arguments: the path of git, and pathspecs that leave out the
-// paths.
+// removeOutside removes files and folders in the place of files outside of the paths of a
+// [Checkout], which would look like a change of them: git leaves a folder there and an ignored
+// link, and only warns of a file that it cannot remove. A link goes before anything is looked
+// for behind it. Arguments: the path of git, and pathspecs that leave out the paths.
 const removeOutside = `git=$1
 shift
 outside=$(outside_read_only)
@@ -285,7 +283,8 @@ outside=$(outside_read_only)
 
 // CheckoutCommands returns the commands that bring the work tree to the commit of a new .git,
 // in this order. Files that are ignored stay, which keeps caches; named pipes do not. They
-// print what is left out; see [LeftOut]. A checkout of a large repository can take minutes.
+// print the folders that are left out; see [LeftOut]. A checkout of a large repository can take
+// minutes.
 func (h *Host) CheckoutCommands(c Checkout) []Command {
 	script := func(text string, args ...string) Command {
 		return Command{Args: append([]string{h.shell, "-c", text, "sh"}, args...), Env: sandboxEnv}
@@ -304,8 +303,8 @@ func (h *Host) CheckoutCommands(c Checkout) []Command {
 	if len(c.Paths) == 0 {
 		return append(commands, reset, clean)
 	}
-	// The first reset makes the index. The second sees by it what an earlier session has
-	// left outside of paths, and removes most of that.
+	// The first reset makes the index. The second sees by it the files of an earlier session
+	// outside of paths, and removes most of them.
 	look := command("-c", "sparse.expectFilesOutsideOfPatterns=false", "reset", "-q", "--hard")
 	outside := script(readOnlyFunctions+removeOutside, append([]string{h.git}, excludeSparse(c.Paths)...)...)
 	return append(commands, reset, look, clean, outside)

@@ -15,10 +15,10 @@ import (
 // remote must not have it. A push that has already happened is not an error, so after a failure
 // it may simply be made again.
 //
-// The error is [ErrMoved] if the branch is somewhere else or the commit does not follow
-// it: fetch, and bring what is there into the work. [ErrRejected], with the words of
-// the remote, means that it would reject the same push again; ErrUnavailable that the push may
-// succeed later. It fails as a Fetch does besides.
+// The error is [ErrMoved] if the branch is somewhere else or the commit does not follow it:
+// fetch, and bring the new commits into the work. [ErrRejected], with the words of the remote,
+// means that it would reject the same push again; ErrUnavailable that the push may succeed
+// later. Besides, it fails as a Fetch does.
 func (in *Incoming) Push(ctx context.Context, to Branch, commit, old ObjectID) error {
 	if to.IsZero() || commit.IsZero() {
 		return errors.New("push: the branch or the commit is missing")
@@ -50,8 +50,8 @@ func (q *quarantine) follows(ctx context.Context, commit, old ObjectID) error {
 	return err
 }
 
-// push moves a reference of the remote from old to commit, either of which may be
-// nothing. If the connection ends before the answer, it looks what is there.
+// push moves a reference of the remote from old to commit, either of which may be nothing. If
+// the connection ends before the answer, it looks at the reference.
 func (b *bareRepository) push(ctx context.Context, repository, ref string, commit, old ObjectID) error {
 	source, lease := commit.String(), old.String()
 	if commit.IsZero() {
@@ -94,7 +94,8 @@ func (b *bareRepository) push(ctx context.Context, repository, ref string, commi
 	return b.settle(ctx, ref, commit, old, failed)
 }
 
-// settle finds out what the remote has after a push that failed without a clear answer.
+// settle returns the outcome of a push that failed without a clear answer. It reads the reference
+// of the remote.
 func (b *bareRepository) settle(ctx context.Context, ref string, commit, old ObjectID, failed error) error {
 	there, err := b.list(ctx, ref)
 	switch now := there.refs[ref]; {
@@ -193,8 +194,8 @@ var variable = regexp.MustCompile(`https?://\S+|refs/\S+|\b[0-9a-f]{7,40}\b|\d+`
 // maxRule bounds the text of a rule, in bytes.
 const maxRule = 300
 
-// ruleOf returns the words of a refusal without what is different for another push; empty if
-// the content of the push is the reason.
+// ruleOf returns the words of a refusal without the parts that differ for another push; empty
+// if the content of the push is the reason.
 func ruleOf(words string) string {
 	for _, of := range contentWords {
 		if strings.Contains(words, of) {

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// A sandbox keeps some folders at the top of a workspace read-only, whether they are there
-// or not, so git can check out nothing in them. A workspace does not have the files that
-// a repository has there: its checkout is sparse, and for a harvest what is there is
-// unchanged. Which folders these are is found out where git runs, in the sandbox.
+// A sandbox keeps some folders at the top of a workspace read-only, whether they are there or
+// not, so git can check out nothing in them. A workspace does not have the files that a
+// repository has there: its checkout is sparse, and for a harvest these folders are unchanged.
+// The folders are found where git runs, in the sandbox.
 
 // sandboxFolders are the folders that a sandbox may keep read-only. It creates those that
 // are missing, and they cannot be removed while it runs. read_only.sh names them too.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Rebase makes work that continues what is merged already into work on the newest base, so that
+// Rebase makes work that continues already merged work into work on the newest base, so that
 // only the rest is new. merged is the commit whose content the base has, and landed the commit
 // of the base that brought it there; the new tip gets the message and people of c. It reports
 // whether the work was changed. The work stays as it is if the base in the store does not
@@ -105,8 +105,8 @@ func (in *Incoming) replay(ctx context.Context, base ObjectID) error {
 	return nil
 }
 
-// peopleAndMessage returns the lines of a commit that name its author and committer, and
-// what follows them. A signature, which would be wrong for another commit, is left out.
+// peopleAndMessage returns the lines of a commit that name its author and committer, and the
+// rest after them. A signature, which would be wrong for another commit, is left out.
 func (q *quarantine) peopleAndMessage(ctx context.Context, commit ObjectID) (string, error) {
 	var text []byte
 	err := q.ReadObjects(ctx, []ObjectID{commit}, func(_ Object, r io.Reader) (err error) {

@@ -24,7 +24,7 @@ type From struct {
 type Incoming struct {
 	From
 	MergeBase ObjectID   // merge base of the work and the base, as the store knows the base
-	Tip       ObjectID   // the commit that holds all the work, less what is untaken
+	Tip       ObjectID   // the commit with all the work except Untaken
 	Untaken   Untaken    // changes that Tip does not have
 	Commits   []ObjectID // new ones, the newest first
 	Objects   []Object   // new ones, including the objects of the commits in between
@@ -47,10 +47,9 @@ func (s *Store) newIncoming(from From, tip ObjectID, untaken Untaken) *Incoming 
 	return &Incoming{From: from, Tip: tip, Untaken: untaken, quarantine: q, takenObjects: &takenObjects{q, map[string]Pointer{}}}
 }
 
-// Receive takes what the harvest printed into a quarantine, and checks it: the pack,
-// every object in it, that nothing is missing, and that the work belongs to the history
-// of the base. r must return an error, not io.EOF, if the harvest failed, and must end when
-// ctx does.
+// Receive takes the output of the harvest into a quarantine, and checks it: the pack, every
+// object in it, that nothing is missing, and that the work belongs to the history of the base.
+// r must return an error, not io.EOF, if the harvest failed, and must end when ctx does.
 //
 // The error for work that cannot be taken is a [*Refusal], which is io.ErrUnexpectedEOF too
 // if r ends before the work does, and a [*NothingNewError] if there is none. No quarantine is
@@ -276,8 +275,7 @@ func (in *Incoming) listNew(ctx context.Context) error {
 	return nil
 }
 
-// describe returns types and sizes of objects, in their order. It does not read what
-// they hold.
+// describe returns types and sizes of objects, in their order. It does not read their contents.
 func (q *quarantine) describe(ctx context.Context, ids []ObjectID) ([]Object, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -311,8 +309,8 @@ func requests(ids []ObjectID) io.Reader {
 	return strings.NewReader(text.String())
 }
 
-// ReadObjects calls visit with each object and a reader of what it holds, in the order
-// of ids. The reader is valid until visit returns.
+// ReadObjects calls visit with each object and a reader of its content, in the order of ids.
+// The reader is valid until visit returns.
 func (q *quarantine) ReadObjects(ctx context.Context, ids []ObjectID, visit func(Object, io.Reader) error) error {
 	if len(ids) == 0 {
 		return nil

@@ -39,8 +39,8 @@ var passedOn = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
 }
 
-// environment returns the environment of every git: made from nothing, so that neither
-// the user's configuration nor a variable of the job changes what git does.
+// environment returns the environment of every git: made from nothing, so that neither the
+// user's configuration nor a variable of the job changes git's behavior.
 func environment(parent []string, path, home string) []string {
 	env := []string{
 		"PATH=" + path, "HOME=" + home, "XDG_CONFIG_HOME=" + home, "LC_ALL=C", "TZ=UTC",
@@ -59,8 +59,8 @@ func environment(parent []string, path, home string) []string {
 	return env
 }
 
-// baseConfig is the configuration of every git. It is given in the environment and so
-// overrides what a repository says.
+// baseConfig is the configuration of every git. It is given in the environment and so overrides
+// the configuration of a repository.
 var baseConfig = []string{
 	"core.hooksPath", "/dev/null",
 	"core.fsmonitor", "false",
@@ -108,8 +108,8 @@ func (e *engine) run(ctx context.Context, c command) ([]byte, error) {
 	return out, err
 }
 
-// output is run for callers that need what git wrote to stderr as well. The process is
-// nil if git was not started.
+// output is run for callers that need git's standard error as well. The process is nil if git
+// was not started.
 func (e *engine) output(ctx context.Context, c command) (*process, []byte, error) {
 	out := &boundedBuffer{limit: e.limits.output}
 	if c.stdout == nil {
@@ -175,8 +175,8 @@ func (e *engine) start(ctx context.Context, c command) (*process, error) {
 	return p, nil
 }
 
-// supervise starts git, waits for its end and kills what it left. It keeps its thread,
-// because the kernel kills git when the thread that started it ends.
+// supervise starts git, waits for its end and kills its remaining children. It keeps its
+// thread, because the kernel kills git when the thread that started it ends.
 func (p *process) supervise(cmd *exec.Cmd, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -217,8 +217,7 @@ func (p *process) wait() error {
 	return fmt.Errorf("git %s: %w", p.verb, p.err)
 }
 
-// errorText returns the end of what git wrote to stderr, without the token. It is valid
-// after wait.
+// errorText returns the end of git's standard error, without the token. It is valid after wait.
 func (p *process) errorText() string { return p.mask(p.stderr.String()) }
 
 // argv returns the program and its arguments. Limits are set by a shell, which then
@@ -261,7 +260,7 @@ func (e *engine) commandEnv(c command) []string {
 	return env
 }
 
-// boundedBuffer keeps what is written to it, and fails when that is more than limit.
+// boundedBuffer keeps the bytes written to it, and fails when they are more than limit.
 type boundedBuffer struct {
 	buf   bytes.Buffer // no embedded field, whose ReadFrom io.Copy would call
 	limit int64
@@ -276,7 +275,7 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return b.buf.Write(p)
 }
 
-// lastBytes keeps the end of what is written to it.
+// lastBytes keeps the end of the bytes written to it.
 type lastBytes struct {
 	mu  sync.Mutex
 	buf []byte

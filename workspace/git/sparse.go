@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// A sparse checkout has the files of some folders, with what is below them, and the files
-// beside those folders and above them: git calls it a cone. It is a matter of the work
-// tree alone: the workspace has all objects, and the agent may commit what it likes. What
-// leaves is decided by comparing trees, as always.
+// A sparse checkout has the files of some folders, with everything below them, and the files
+// beside those folders and above them: git calls it a cone. It is a matter of the work tree
+// alone: the workspace has all objects, and the agent may commit any path. Comparing trees
+// decides which work leaves, as always.
 
 // sparseVersion is the first version that brings files outside the cone, which an
 // earlier session has left, to their commit as well.
@@ -97,7 +97,7 @@ func sparsePatterns(paths []string) string {
 	return text.String()
 }
 
-// excludeSparse returns pathspecs for what is outside the cone.
+// excludeSparse returns pathspecs for everything outside the cone.
 func excludeSparse(paths []string) []string {
 	if len(paths) == 0 {
 		return nil

@@ -37,7 +37,8 @@ type Store struct {
 	lock *os.File
 }
 
-// bareRepository is a bare repository of the host, and what git does in it and with its remote.
+// bareRepository is a bare repository of the host, with the operations of git in it and on its
+// remote.
 type bareRepository struct {
 	host   *engine
 	remote Remote
@@ -53,9 +54,9 @@ func newStore(h *engine, remote Remote, dir string) *Store {
 	}
 }
 
-// Store opens the store of a remote and makes it if it is missing. What a killed run left
-// is removed, and a store that is damaged is made again: it holds nothing that the remote
-// does not have. The caller has to close it. The error is [ErrStore].
+// Store opens the store of a remote and makes it if it is missing. Leftovers of a killed run
+// are removed, and a store that is damaged is made again: it holds nothing that the remote does
+// not have. The caller has to close it. The error is [ErrStore].
 func (h *Host) Store(ctx context.Context, remote Remote) (*Store, error) {
 	sum := sha256.Sum256([]byte(remote.url))
 	s := newStore(h.engine, remote, filepath.Join(h.dir, hex.EncodeToString(sum[:16])))
@@ -129,8 +130,8 @@ func (b *bareRepository) Remote() Remote { return b.remote }
 
 func (b *bareRepository) repository() string { return filepath.Join(b.dir, repositoryName) }
 
-// command returns a command that runs in the repository, within the limits for what agents
-// can have written.
+// command returns a command that runs in the repository, within the limits for content that
+// agents can have written.
 func (b *bareRepository) command(args ...string) command {
 	return command{dir: b.dir, repository: b.repository(), args: args, confined: true}
 }
@@ -155,7 +156,7 @@ func (b *bareRepository) remake(ctx context.Context, reason error) error {
 	return nil
 }
 
-// repair makes what every bare repository has and removes what a killed git left:
+// repair makes the folders of every bare repository and removes the leftovers of a killed git:
 // locks, unfinished packs and packs without their other half.
 func (b *bareRepository) repair() error {
 	dir := b.repository()

@@ -13,10 +13,10 @@ import (
 	"sync"
 )
 
-// The base branch decides what is fetched: which submodules there are, and where. A branch
-// that an agent may have pushed decides nothing but their commits. Each submodule has a
-// store of its own, which belongs to the store of the repository that it is in, and has
-// the commits that were asked for, without their history.
+// The base branch decides which submodules are fetched, and from where. A branch that an agent
+// may have pushed decides nothing but their commits. Each submodule has a store of its own,
+// which belongs to the store of the repository that it is in, and has the commits that were
+// asked for, without their history.
 
 // Bounds of the submodules of one commit.
 const (

@@ -94,9 +94,9 @@ func (h *Host) ChangedSubmodules(submodules []Submodule) Command {
 	return c
 }
 
-// ReadChangedSubmodules returns the paths of the submodules that have changes, from what
-// the command of [Host.ChangedSubmodules] printed. The agent decides what that is: all
-// else in it is ignored.
+// ReadChangedSubmodules returns the paths of the submodules that have changes, from the output
+// of the command of [Host.ChangedSubmodules]. The agent controls that output: everything else
+// in it is ignored.
 func ReadChangedSubmodules(submodules []Submodule, output string) []string {
 	changed := map[string]bool{}
 	for line := range strings.Lines(output) {

@@ -56,8 +56,8 @@ func (in *Incoming) PushTemporary(ctx context.Context, to Branch, commit, old Ob
 	return t, nil
 }
 
-// DeleteTemporary deletes what runs have left for a branch that were killed before they
-// could. What cannot be deleted is only logged: it does no harm.
+// DeleteTemporary deletes the references for a branch that killed runs have left. A reference
+// that cannot be deleted is only logged: it does no harm.
 func (b *bareRepository) DeleteTemporary(ctx context.Context, to Branch) error {
 	there, err := b.list(ctx, temporaryPrefix+to.name+"/*")
 	if err != nil {
