@@ -12,8 +12,8 @@ type Blocked struct{ Host, Command string }
 // maxBlocked bounds the hosts that one command reports.
 const maxBlocked = 10
 
-// blockedHost matches what Codex, or its proxy, says at the end of a refused command, inside
-// JSON text.
+// blockedHost matches the message of Codex, or of its proxy, at the end of a refused command,
+// inside JSON text.
 var blockedHost = regexp.MustCompile(`(?:Network access to \\"|\{\\"status\\":\\"blocked\\",\\"host\\":\\")([\w.:\[\]-]{1,253})\\"`)
 
 // blockedBy returns the requests that a command was refused, each host once, by the

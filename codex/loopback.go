@@ -25,9 +25,9 @@ import (
 // way out is a proxy of Codex. It refuses all but the hosts of network.go. Without
 // the feature a command has the whole network of the machine.
 //
-// So what counts is the effect. verifyLoopback tries it with a program of ours, and asks
-// for the features of the thread, which can be others than the server has. ShellStart
-// looks again in each command of the agent that bash runs.
+// So the effect counts. verifyLoopback tries it with a program of ours, and asks for the
+// features of the thread, which can differ from the server's. ShellStart looks again in each
+// command of the agent that bash runs.
 
 // networkFeature is the setting of the feature that separates networks.
 const networkFeature = "features.network_proxy"
@@ -113,7 +113,7 @@ func (s *sandbox) tryNetwork(ctx context.Context, name string) error {
 }
 
 // tryLoopback runs the probe with the permission profile of a network. If the proxy of Codex
-// reads what commands send there, it saves the certificates for that.
+// reads the requests of commands there, it saves the certificates for that.
 func (s *sandbox) tryLoopback(ctx context.Context, network string) error {
 	if runtime.GOOS != "linux" {
 		return notClosed("only Linux gives each command a loopback of its own")

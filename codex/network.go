@@ -49,7 +49,7 @@ var networkName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 // hasHosts reports whether commands reach any host.
 func (n Network) hasHosts() bool { return len(n.Hosts) > 0 }
 
-// isRead reports whether Codex's proxy reads what commands send.
+// isRead reports whether Codex's proxy reads the requests of commands.
 func (n Network) isRead() bool { return n.hasHosts() && !n.Full }
 
 // rules returns the table "network" of a permission profile, with Unix sockets or without.
@@ -69,8 +69,8 @@ func (n Network) rules(unixSockets bool) map[string]any {
 	if n.Full {
 		mode = "full"
 	}
-	// The setting of Codex allows private addresses too. What commands need of it for their
-	// own loopback is NO_PROXY, which ShellStart sets.
+	// The setting of Codex allows private addresses too. For their own loopback commands need
+	// NO_PROXY alone, which ShellStart sets.
 	rules["allow_local_binding"], rules["domains"], rules["mode"] = n.Private, domains, mode
 	return rules
 }

@@ -51,13 +51,12 @@ func permissions(o Options, home string) map[string]any {
 		files[path] = "deny"
 	}
 	rules := map[string]any{
-		// Because paths are denied, each file that Codex itself looks at takes two
-		// sandboxes and three processes: 45 ms of CPU time. This setting saves the
-		// search for a .git in every folder up to the root; the one in the workspace
-		// always exists, if necessary as a placeholder that the sandbox mounts. What
-		// remains is three lookups in a session (AGENTS.override.md, AGENTS.md,
-		// .agents/skills), one in each further turn, and about nine for each skill of
-		// the repository. Codex has no setting that avoids them.
+		// Because paths are denied, each file that Codex itself looks at takes two sandboxes
+		// and three processes: 45 ms of CPU time. This setting saves the search for a .git in
+		// every folder up to the root; the one in the workspace always exists, if necessary as
+		// a placeholder that the sandbox mounts. There remain three lookups in a session
+		// (AGENTS.override.md, AGENTS.md, .agents/skills), one in each further turn, and about
+		// nine for each skill of the repository. Codex has no setting that avoids them.
 		"project_root_markers": []string{},
 	}
 	for name, network := range o.profiles() {

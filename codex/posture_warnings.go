@@ -30,7 +30,7 @@ func (c Config) sandbox() (key string, policy json.RawMessage) {
 	return "codex.thread_sandbox", policy
 }
 
-// hasNetwork reports whether the agent may reach what listens on this machine.
+// hasNetwork reports whether the agent may reach the services of this machine.
 func (c Config) hasNetwork() bool {
 	_, sandbox := c.sandbox()
 	if !present(sandbox) {
@@ -73,7 +73,7 @@ func allowsEscalation(policy json.RawMessage) bool {
 // readsEverything describes what every sandbox except ours lets the agent read.
 const readsEverything = "the agent can read the Codex home with its login, your keys, what codex.deny names, and other issues' workspaces and event logs"
 
-// sandboxPolicy holds what counts of a sandbox policy.
+// sandboxPolicy holds the relevant fields of a sandbox policy.
 type sandboxPolicy struct {
 	Type          string
 	NetworkAccess any

@@ -89,7 +89,7 @@ func (t *threadUsage) without(last tokenCount) Usage {
 	return before
 }
 
-// spent returns the sum of what all threads used in this session.
+// spent returns the sum of the tokens of all threads in this session.
 func (m *usageMeter) spent() (sum Usage) {
 	for _, t := range m.threads {
 		sum = sum.plus(t.total.minus(t.baseline))

@@ -25,7 +25,7 @@ func newOwners(c *core, ask func(context.Context, []schedule.Owner) map[schedule
 	return owners{core: c, ask: ask, status: map[schedule.Owner]schedule.OwnerStatus{}, job: map[schedule.Owner]string{}, adopted: map[tracker.ID]bool{}, collected: map[schedule.Owner]bool{}}
 }
 
-// endRound forgets what holds for one round only.
+// endRound forgets the answers and the adopted claims of a round.
 func (o *owners) endRound() {
 	clear(o.status)
 	clear(o.job)

@@ -33,10 +33,9 @@ const (
 	statusKey   = "status"   // answer to /symphony status
 )
 
-// post calls work in the background, to change something on the tracker or on GitHub. what
-// names the change, and no two of one name run at once. A failure is a warning, and the
-// change is not tried again before the next poll. After a success done is called in the
-// loop.
+// post calls work in the background, to change something on the tracker or on GitHub. what is
+// the name of the change, and no two of one name run at once. A failure is a warning, and the
+// change is not tried again before the next poll. After a success done is called in the loop.
 func (c *conversations) post(ctx context.Context, what string, work func(context.Context) error, done func()) {
 	if c.posting == nil {
 		c.posting = map[string]bool{}
@@ -86,8 +85,8 @@ func (c *conversations) end(m posted) {
 	}
 }
 
-// answerOrders posts to the people who gave commands what became of them, after the state
-// was saved.
+// answerOrders posts the results of commands to the people who gave them, after the state was
+// saved.
 func (c *conversations) answerOrders(ctx context.Context) {
 	for id, r := range c.read {
 		u := c.judge(id)
@@ -189,8 +188,8 @@ func (c *conversations) tellOfParked(ctx context.Context) {
 	c.tellNext()
 }
 
-// tellNext tells the people of issues what tellOfParked has noted, a few at once. It makes no
-// round, and so no save, for each few.
+// tellNext posts the texts that tellOfParked has noted, a few at once. It makes no round, and
+// so no save, for each few.
 func (c *conversations) tellNext() {
 	for len(c.untold) > 0 && len(c.posting) < maxPosts {
 		switch {
@@ -243,7 +242,7 @@ func setLabel(ctx context.Context, d *feedback.Channel, id tracker.ID, label str
 // of another try, and all else was posted.
 type noLabelError struct{ error }
 
-// tellOfRound posts what became of people's feedback when a session on it has ended.
+// tellOfRound posts the result of a session on people's feedback when it has ended.
 func (c *conversations) tellOfRound(w *worker, o schedule.Outcome, next schedule.Next) {
 	if w.round == "" || c.conn.Feedback == nil {
 		return

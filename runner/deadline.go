@@ -42,8 +42,8 @@ func (d deadline) forbidsStart(now time.Time) bool {
 	return !d.startBy.IsZero() && now.After(d.startBy)
 }
 
-// bound returns a context for what must not keep the loop from stopping sessions in time. It
-// is ctx itself without a deadline, and from then on.
+// bound returns a context for work that must not keep the loop from stopping sessions in time.
+// It is ctx itself without a deadline, and from then on.
 func (d deadline) bound(ctx context.Context, now time.Time) (context.Context, context.CancelFunc) {
 	if d.stopAt.IsZero() || d.stops(now) {
 		return ctx, func() {}

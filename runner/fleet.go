@@ -15,7 +15,7 @@ import (
 // an hour.
 const pollPerShard = 1500 * time.Millisecond
 
-// fleetPart holds what makes a run the plan or a shard of a fleet.
+// fleetPart holds the data of a run that is the plan or a shard of a fleet.
 type fleetPart struct {
 	*core
 	setup *setupDigest

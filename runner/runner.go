@@ -84,7 +84,7 @@ type Runner struct {
 	// Lookup returns a variable of this program, by which the agents' commands find tools.
 	Lookup func(name string) (value string, ok bool)
 
-	Redact func(string) string // hides secrets in what leaves the program; nil hides none
+	Redact func(string) string // hides secrets in the output of the program; nil hides none
 
 	// Order returns the command that this run was started with and its issue, which must be in
 	// the state; the zero value for a command that changes nothing. If it fails, the run ends

@@ -2,7 +2,7 @@ package runner
 
 import "sync"
 
-// tasks runs what takes long beside the loop. A task says by a message what became of it.
+// tasks runs long work beside the loop. A task sends its result as a message.
 type tasks struct {
 	inbox chan message
 	over  chan struct{} // closed when nobody reads the inbox any more

@@ -35,7 +35,7 @@ type Comments struct {
 // more than GitHub allows on an issue, so nobody can push out the comments of others.
 const MaxComments = 10_000
 
-// Reaction is a sign for the author of a comment of what became of it.
+// Reaction is a sign for the author of a comment about its result.
 type Reaction string
 
 // The reactions.

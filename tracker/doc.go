@@ -1,4 +1,4 @@
-// Package tracker defines what the rest of the program knows of an issue tracker.
+// Package tracker defines the rest of the program's view of an issue tracker.
 //
 // It has the normalized [Issue] (SPEC §4.1.1), the only two questions of the
 // orchestrator ([Reader]: issues by state, issues by id), the only three changes that it

@@ -33,7 +33,7 @@ var (
 	ErrNotVisible = errors.New("tracker_issue_not_visible")
 	// ErrFinished means that the issue to move is in a terminal state already.
 	ErrFinished = errors.New("tracker_issue_finished")
-	// ErrInvalidWrite means that what should be written is not acceptable.
+	// ErrInvalidWrite means that the text or the name to write is not acceptable.
 	ErrInvalidWrite = errors.New("invalid_tracker_write")
 	// ErrInDoubt means that a request failed after it may have been carried out. The
 	// error has the category of the failure too.

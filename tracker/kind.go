@@ -12,7 +12,7 @@ import (
 	"github.com/symphony-runner/symphony/internal/transport"
 )
 
-// Kind describes one kind of tracker: what must be known of an adapter before one is
+// Kind describes one kind of tracker: the facts about an adapter that are needed before one is
 // opened. Each adapter exports its own.
 type Kind struct {
 	Name string        // the value of tracker.kind

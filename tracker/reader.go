@@ -35,9 +35,9 @@ type Adapter struct {
 	Tools        []Tool   // run on the host with the adapter's credential
 	Warnings     []string // weaknesses of its settings, one sentence each, for every report
 	// Find returns the id of the issue that a person means by a name, in whatever state the
-	// issue is, and "" when no visible issue has the name. It understands what
-	// [Config.Identifier] does, ids, and what only the tracker knows, such as the pull
-	// request of an issue. It fails as [Reader] does.
+	// issue is, and "" when no visible issue has the name. It understands the names of
+	// [Config.Identifier], ids, and names that only the tracker knows, such as the pull request
+	// of an issue. It fails as [Reader] does.
 	Find func(ctx context.Context, name string) (ID, error)
 	// Check checks with the tracker that the names in the settings exist. Its error is
 	// [ErrInvalidConfig] when they do not. It is nil when there is nothing to check. A list of

@@ -14,7 +14,7 @@
 // [Process.Stop], and runs [Root.AfterRun]. When the issue is closed,
 // [Root.Remove] runs before_remove and deletes the folder. The holder of the
 // issue's claim makes the calls for one workspace one after the other; different
-// different workspaces are independent of each other. Two states may have issues of the same
+// workspaces are independent of each other. Two states may have issues of the same
 // name and the same root, such as two projects with the default root on one machine:
 // until [Root.Release] no other process works in a workspace, removes it, or kills what
 // runs there.

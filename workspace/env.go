@@ -66,8 +66,8 @@ func (e Env) MissingInSandbox(hooks, agent []string) []string {
 	return warnings
 }
 
-// missing returns the reason why no child will see a variable that WORKFLOW.md lists under key, and
-// what to do; "" if children will see it.
+// missing returns the reason why no child will see a variable that WORKFLOW.md lists under key,
+// with a remedy; "" if children will see it.
 func (e Env) missing(key, name string) string {
 	switch {
 	case e.neverPassed(name):
@@ -108,11 +108,11 @@ func (e Env) forChild(extra []string) []string {
 	})
 }
 
-// afterProfile returns the first lines of a child's script. They correct what the login
-// profile, which the shell reads first, may have done: they remove again the variables that no
-// child may see, and put our own PATH before one that does not have it, as Debian's profile
-// sets another. The script stays the shell's last command, so that bash still replaces itself
-// by that command where it can.
+// afterProfile returns the first lines of a child's script. They correct the effects of the
+// login profile, which the shell reads first: they remove again the variables that no child may
+// see, and put our own PATH before one that does not have it, as Debian's profile sets another.
+// The script stays the shell's last command, so that bash still replaces itself by that command
+// where it can.
 func (e Env) afterProfile() string {
 	line := "unset -v ${!GITHUB_@} ${!ACTIONS_@} ${!INPUT_@} RUNNER_TRACKING_ID"
 	for _, name := range e.Deny {

@@ -68,10 +68,9 @@ func (g *gitFolders) isRepository(ws Workspace) bool {
 	return true
 }
 
-// Tidy removes what Seal and the agent's sandbox leave in a workspace. No process may
-// run there. It is also called before every hook, so that it happens after a crash as
-// well. The error is [ErrUnsafe]: git must not run in this workspace outside a
-// sandbox.
+// Tidy removes the files that Seal and the agent's sandbox leave in a workspace. No process may
+// run there. It is also called before every hook, so that it happens after a crash as well. The
+// error is [ErrUnsafe]: git must not run in this workspace outside a sandbox.
 func (g *gitFolders) Tidy(ws Workspace) error {
 	err := g.removeCommondir(ws)
 	if info, err := g.dir.Lstat(gitFile(ws, worktreeConfig)); err == nil && info.Mode().IsRegular() && info.Size() == 0 {

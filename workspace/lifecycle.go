@@ -80,7 +80,7 @@ func (r *Root) Visit(ctx context.Context, issue Issue) (Workspace, error) {
 	return ws, nil
 }
 
-// begin does what Begin does, for a workspace that this process holds. It returns the
+// begin does the work of Begin, for a workspace that this process holds. It returns the
 // workspace in every case.
 func (r *Root) begin(ctx context.Context, ws Workspace) (Workspace, error) {
 	found, err := r.find(ws)

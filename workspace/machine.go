@@ -71,7 +71,7 @@ func checkRoom(folder string) error {
 	return roomError(errors.Join(err, f.Close(), os.Remove(f.Name())))
 }
 
-// roomError adds what to do to the error of a write.
+// roomError adds a remedy to the error of a write.
 func roomError(err error) error {
 	switch {
 	case err == nil:

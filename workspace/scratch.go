@@ -2,10 +2,10 @@ package workspace
 
 import "fmt"
 
-// A scratch folder is a second folder of an issue, beside its workspace, in which the host
-// has the work tried that was taken out of the workspace. No agent ever works there: what
-// lies in it is made from commits and by hooks, so nothing that an agent left in its own
-// folder has a part in the result. Its name begins with a dot, so it is no workspace.
+// A scratch folder is a second folder of an issue, beside its workspace, in which the host has
+// the work tried that was taken out of the workspace. No agent ever works there: its files are
+// made from commits and by hooks, so nothing that an agent left in its own folder has a part in
+// the result. Its name begins with a dot, so it is no workspace.
 
 // Scratch makes an empty scratch folder for a workspace that this process holds. A folder of an
 // earlier run in its place is deleted. Fill, ReplaceGit, Seal and the hooks take the result in
@@ -22,7 +22,7 @@ func (f *folders) Scratch(ws Workspace) (Workspace, error) {
 	return scratch, nil
 }
 
-// RemoveScratch deletes what Scratch made. No process may run there.
+// RemoveScratch deletes the folder of Scratch. No process may run there.
 func (f *folders) RemoveScratch(scratch Workspace) error {
 	if !scratch.scratch {
 		return fmt.Errorf("delete the scratch folder %s: it is a workspace", scratch.Path)

@@ -15,7 +15,7 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// app is one invocation of the program: what all its commands share.
+// app is one invocation of the program. All commands share it.
 type app struct {
 	process
 	state       string // the flag --state; empty for the default
@@ -25,7 +25,7 @@ type app struct {
 	content     *transport.Pace // pace of posts on GitHub; nil gives each client its own
 	warnings    []string        // warnings for the report
 	reported    bool            // the error of the command was printed, or is not to be
-	endSurvival func()          // ends what surviveBrokenPipes began
+	endSurvival func()          // ends the work of surviveBrokenPipes
 	program     string          // the words of a shell that start this program; empty until [app.ownCommand] is asked
 }
 

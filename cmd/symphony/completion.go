@@ -172,9 +172,9 @@ const (
 	startedOrToDo        // issues with a claim, and the candidates
 )
 
-// issues returns the identifiers of the issues that a command takes, with their titles.
-// It reads only files of this machine: whatever would need a request, or cannot be read, is
-// left out.
+// issues returns the identifiers of the issues that a command takes, with their titles. It
+// reads only files of this machine. Issues that would need a request, or that cannot be read,
+// are left out.
 func (c completer) issues(ctx context.Context, wanted int) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(ctx, maxLookup)
 	defer cancel()

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 )
 
-// dataFolder returns the folder where this program keeps what belongs to a workflow.
+// dataFolder returns the folder of this program's files for a workflow.
 func dataFolder(workflowPath string) string {
 	return filepath.Join(filepath.Dir(workflowPath), ".symphony")
 }
 
 // makeDataFolder makes that folder and hides it from git: it may be in the repository of a
-// person. Whatever writes into the folder calls it first.
+// person. Call it before each write into the folder.
 func makeDataFolder(workflowPath string) error {
 	folder := dataFolder(workflowPath)
 	err := os.MkdirAll(folder, 0o700)

@@ -13,8 +13,8 @@
 // # How the files stand
 //
 // Most commands are a struct with its flags and a method Run, in a file of its name. app.go has the
-// command tree and what all commands share. A command asks it for the parts, each of which says
-// what it needs:
+// command tree and the parts that all commands share. A command asks it for a part, and each part
+// names its needs:
 //
 //	process      process.go      the environment, the streams and the job
 //	gitHub       github.go       which server and repository, and whose token

@@ -54,7 +54,8 @@ var environmentMeanings = []row{
 	{"CI", "plain logs in place of the live display"},
 }
 
-// printHelp prints the help of a command. It is no template, which would link what reads any type.
+// printHelp prints the help of a command. It uses no template: a template can read any type, so
+// the linker would keep too much.
 func printHelp(cmd *cobra.Command, _ []string) {
 	usages := ""
 	if cmd.Runnable() {

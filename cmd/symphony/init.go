@@ -18,8 +18,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/terminal"
 )
 
-// initCommand writes the files of a new project, which package scaffold makes. It asks a
-// person at a terminal for what no flag says.
+// initCommand writes the files of a new project, which package scaffold makes. It asks a person
+// at a terminal for answers that no flag gives.
 type initCommand struct {
 	*app
 	answers map[string]*string // answers by the name of the question and of its flag
@@ -56,8 +56,8 @@ symphony init --trial # a workflow that tries out what GitHub does in this repos
 	return cmd
 }
 
-// Run asks, writes the files, and prints what to do next. Until all answers are there it
-// touches nothing.
+// Run asks, writes the files, and prints the next steps. Until all answers are there it touches
+// nothing.
 func (i *initCommand) Run(ctx context.Context, given func(flag string) bool) error {
 	folder, err := os.Getwd()
 	if err != nil {

@@ -194,7 +194,7 @@ func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader) error
 		return transcript.CopyPage(w, f.Log, f.IsRunning(), l.redactor.String)
 	case l.json || l.logFormat == "json":
 		f.Show = func(part []byte, _ []transcript.Entry) error {
-			if isTerminal { // a log of somebody else can have what steers it, and a secret around that
+			if isTerminal { // a log of somebody else can have sequences that steer it, with a secret around them
 				part = []byte(l.redactor.String(text.Lines(string(part))))
 			}
 			_, err := w.Write(part)

@@ -69,8 +69,8 @@ func testCause(p process) func(context.Context, workflow.Workflow, schedule.Caus
 	}
 }
 
-// testMachine tests as testCause does, for a part of a fleet that has no agent: what keeps
-// Codex from starting is known to the shards alone.
+// testMachine tests as testCause does, for a part of a fleet that has no agent: only the shards
+// know why Codex does not start.
 func testMachine(p process) func(context.Context, workflow.Workflow, schedule.Cause) error {
 	test := testCause(p)
 	return func(ctx context.Context, wf workflow.Workflow, cause schedule.Cause) error {

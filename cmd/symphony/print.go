@@ -53,8 +53,8 @@ func (a *app) print(d document) error {
 }
 
 // jsonText returns a value as JSON without secrets, as lines. Texts in it are as they were
-// read: what could control the terminal of a reader is escaped, after secrets are hidden in
-// their own spelling.
+// read: characters that could control the terminal of a reader are escaped, after secrets are
+// hidden in their own spelling.
 func (a *app) jsonText(value any) (string, error) {
 	s, err := json.MarshalIndent(value, "", "  ")
 	return text.EscapeJSON(a.redactor.String(string(s))) + "\n", err
@@ -160,8 +160,8 @@ func (a *app) printWarning(err error) {
 	}
 }
 
-// summarizeError writes an error that ended the program before it had a report to the
-// summary of the step, inside Actions only: people look there for what a tick did.
+// summarizeError writes an error that ended the program before it had a report to the summary
+// of the step, inside Actions only: people look there for the result of a tick.
 func (a *app) summarizeError(err error) {
 	if !a.actions.InActions() {
 		return

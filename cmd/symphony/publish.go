@@ -13,8 +13,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
-// runFollows reports whether this is the plan of the Action, which runs the same
-// tick afterwards if there is work. What both would publish is left to the run.
+// runFollows reports whether this is the plan of the Action, which runs the same tick
+// afterwards if there is work. Outputs that both would publish are left to the run.
 func (t *tickReport) runFollows() bool {
 	dryRun, _ := t.getenv("INPUT_DRY_RUN")
 	return t.actions.InActions() && t.dryRun && dryRun == "false"

@@ -125,8 +125,8 @@ func (a *app) wrongLogFormat() error {
 	return fmt.Errorf("%w: --log-format %q: want text or json", errUsage, a.logFormat)
 }
 
-// denied returns the paths that agents may not read: the user's keys and what this
-// program keeps.
+// denied returns the paths that agents may not read: the user's keys and the files of this
+// program.
 func denied(place statePlace, workflowPath string) room.Denied {
 	d := room.DenyCredentials(place.getenv)
 	d.Paths = append(d.Paths, dataFolder(workflowPath))

@@ -210,8 +210,7 @@ func (s *stateCommand) resume(ctx context.Context) error {
 // maxEdits limits how often an edit is tried while runs save the same state.
 const maxEdits = 10
 
-// edit changes the state, also while a run has it open, and prints what change
-// returns.
+// edit changes the state, also while a run has it open, and prints the message of change.
 func (s *stateCommand) edit(ctx context.Context, change func(workflow.Workflow, *schedule.State) (message string, err error)) error {
 	kept, wf, err := s.stateHere(stateEdit)
 	if err != nil {

@@ -104,15 +104,15 @@ func (x *tickRun) openRunner(source *workflow.Source) (err error) {
 	return err
 }
 
-// close closes what open has opened, the last first.
+// close closes everything that open has opened, the last first.
 func (x *tickRun) close() {
 	for _, c := range slices.Backward(x.closers) {
 		c()
 	}
 }
 
-// perform calls work while the log or the display shows what its sessions do. It adds to the
-// warnings what could not be shown.
+// perform calls work while the log or the display shows the work of its sessions. It adds to
+// the warnings the messages that could not be shown.
 func (x *tickRun) perform(ctx context.Context, work func(context.Context) (report.Tick, error)) (report.Tick, error) {
 	endSessions := showSessions(x.app, x.places(), x.Runner, x.console, x.live)
 	tick, err := work(ctx)

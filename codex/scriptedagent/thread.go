@@ -85,7 +85,7 @@ func (s *server) resumeThread(r request) *Error {
 	return nil
 }
 
-// configure gives the thread what its client asks for.
+// configure applies the client's settings to the thread.
 func (t *thread) configure(r request) {
 	t.Cwd = cmp.Or(r.Cwd, t.Cwd)
 	if r.ApprovalPolicy != nil {

@@ -3,8 +3,8 @@
 //
 // Such a text is read by people, and by servers and bots that obey it: a mention
 // notifies people or starts a bot, a closing word closes an issue, a line that begins
-// with a slash is a command. The result reads the same and none of them obeys it. What
-// is shown here and not posted is made fit by package untrusted.
+// with a slash is a command. The result reads the same and none of them obeys it. Text
+// that is shown here and not posted is cleaned by package text.
 package defuse
 
 import (

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// addEncodings adds the secret and what programs may encode it as.
+// addEncodings adds the secret and its common encodings.
 func addEncodings(all map[string]struct{}, secret string) {
 	add := func(s string) {
 		if s = withoutMark(s); len(s) >= minLength {

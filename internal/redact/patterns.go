@@ -17,7 +17,7 @@ type pattern struct {
 	match func(c *cursor) (start int, ok bool)
 	// word says that the token begins only where no word is going on.
 	word bool
-	// context says that what surrounds the token shows it, not its own format.
+	// context says that the text around the token shows it, not its own format.
 	context bool
 }
 
@@ -180,8 +180,8 @@ func basic(c *cursor) (start int, ok bool) {
 		slices.ContainsFunc(token, isLower) && slices.ContainsFunc(token, isUpper)
 }
 
-// userinfo matches what precedes the host of a URL if it holds a password that is
-// not hidden yet.
+// userinfo matches the part before the host of a URL if it holds a password that is not hidden
+// yet.
 func userinfo(c *cursor) (start int, ok bool) {
 	start = c.i
 	authority := c.run(isAuthority, 1024)

@@ -161,7 +161,7 @@ func mayBegin[T string | []byte](f *finder, text T) bool {
 // there is none. It does not change text.
 func (f *finder) hide(text []byte) []byte {
 	var out []byte
-	hidden := 0 // end of the last span: what comes before is in out
+	hidden := 0 // end of the last span; the text before it is in out
 	for start, end := range f.spans(text) {
 		if out == nil {
 			out = make([]byte, 0, len(text))

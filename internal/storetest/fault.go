@@ -7,8 +7,8 @@ import (
 	"net/http/httptest"
 )
 
-// Fault describes what goes wrong with one request. With a Status the request is not
-// carried out; without one it is.
+// Fault describes the failure of one request. With a Status the request is not carried out;
+// without one it is.
 type Fault struct {
 	Before func()      // called just before the request is handled
 	After  func()      // called after it was handled, before the answer

@@ -159,8 +159,8 @@ func writeResponse(w http.ResponseWriter, status int, header http.Header, v any)
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// Op is a kind of request: its method, and its path below the repository without
-// what varies in it.
+// Op is a kind of request: its method, and its path below the repository without the varying
+// parts.
 type Op string
 
 // The kinds of requests that the server knows.

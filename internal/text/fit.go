@@ -111,8 +111,8 @@ func runeColumns(r rune) int {
 // isMark reports whether a character is drawn onto the one before it.
 func isMark(r rune) bool { return r >= 0x300 && unicode.In(r, unicode.Mn, unicode.Me) }
 
-// Wrap breaks text into at most n lines of the given width, between words where
-// it can. What does not fit is cut.
+// Wrap breaks text into at most n lines of the given width, between words where it can. The
+// rest is cut.
 func Wrap(s string, width, n int) []string {
 	words := strings.Fields(Fit(s, width*n))
 	var lines []string

@@ -17,7 +17,7 @@ type LineWriter struct {
 // maxPart is the length from which on a line is written in parts, in bytes.
 const maxPart = 64 << 10
 
-// Write never fails: what writes goes on when nobody reads its output.
+// Write never fails: a writer goes on when nobody reads its output.
 func (l *LineWriter) Write(p []byte) (int, error) {
 	l.rest = append(l.rest, p...)
 	for {

@@ -152,8 +152,8 @@ func TruncateBytes(s string, n int) string {
 	return head(s, n-len(ellipsis)) + ellipsis
 }
 
-// Cut returns s as valid UTF-8. What exceeds n bytes is replaced by a line that says
-// how much is missing and, if the advice is not empty, how to get the rest.
+// Cut returns s as valid UTF-8. A line replaces the bytes after the first n: it has their
+// number and, if the advice is not empty, the way to get them.
 func Cut(s string, n int, advice string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {

@@ -6,10 +6,10 @@ import (
 	"net/http"
 )
 
-// roundTrip sends a request and returns the answer, whose body can be read only as long as
-// the context of the request lasts, and must be closed. The answer 101 has no body: what
-// stands behind its header is another protocol, nobody has asked for one, and a read of it
-// would not end with the context.
+// roundTrip sends a request and returns the answer, whose body can be read only as long as the
+// context of the request lasts, and must be closed. The answer 101 has no body: another
+// protocol follows its header, nobody has asked for one, and a read of it would not end with
+// the context.
 func (t *Transport) roundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(req)
 	if err != nil {

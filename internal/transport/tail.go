@@ -16,7 +16,7 @@ import (
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
-// maxTailed bounds what Tail reads of a server that does not give the end alone.
+// maxTailed bounds the bytes that Tail reads of a server that does not give the end alone.
 const maxTailed = 128 << 20
 
 // maxTries bounds the time for that, in times of one try.

@@ -34,7 +34,7 @@ type notes struct {
 // once. Outside Actions it is a line of text.
 func (r *Runtime) Error(title, text string) { r.note(failure, title, text) }
 
-// Warning annotates the run with what did not stop it; see [Runtime.Error].
+// Warning annotates the run with a fault that did not stop it; see [Runtime.Error].
 func (r *Runtime) Warning(title, text string) { r.note(warning, title, text) }
 
 // Notice annotates the run with information; see [Runtime.Error].

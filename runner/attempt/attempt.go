@@ -38,7 +38,7 @@ const (
 // errInterruptedHook cancels an after_run that takes too long in an interrupted run.
 var errInterruptedHook = fmt.Errorf("not finished: the run was interrupted, which leaves it %v", interruptedHookTime)
 
-// errStopped cancels what takes too long after a session was stopped.
+// errStopped cancels work that takes too long after a session was stopped.
 var errStopped = fmt.Errorf("not finished: the session was stopped, which leaves it and what follows %v", stoppedTime)
 
 // Run makes one attempt and returns its outcome. It calls report from one goroutine at a time
@@ -89,7 +89,7 @@ func issueVariables(job Job) []string {
 	}
 }
 
-// attempt is an attempt in progress: the order of what happens in it, and its parts.
+// attempt is an attempt in progress: the order of its steps, and its parts.
 type attempt struct {
 	Job
 	progress
@@ -297,8 +297,8 @@ func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err 
 	return p, err
 }
 
-// FirstPrompt returns the prompt of a job's first turn in a new workspace and a new
-// thread. What only a workspace shows, such as submodules, is not in it.
+// FirstPrompt returns the prompt of a job's first turn in a new workspace and a new thread.
+// Facts that only a workspace shows, such as submodules, are not in it.
 func FirstPrompt(job Job) (string, error) {
 	template, err := prompt.ParseAt(job.Prompt, job.PromptLine)
 	if err != nil {

@@ -17,10 +17,9 @@ import (
 // judge sets the meaning of the failure of the attempt: for the issue, and for all others.
 //
 // Some failures look alike whether the issue is the cause of them or not: Codex that ends
-// before the first turn, and a disk that is full. So Job.Test tries the same without an
-// issue. If that fails too, the failure is systemic and has the error of the test;
-// otherwise it is the issue's. An issue can therefore not stop the others by what its
-// agent wrote.
+// before the first turn, and a disk that is full. So Job.Test tries the same without an issue.
+// If that fails too, the failure is systemic and has the error of the test; otherwise it is the
+// issue's. So the output of an issue's agent can never stop the other issues.
 func (a *attempt) judge(ctx context.Context, o *schedule.Outcome, err error) {
 	o.Class, o.RetryAt = classify(err)
 	o.Fault, o.Moved = a.fault(err), errors.Is(err, git.ErrMoved)

@@ -66,9 +66,9 @@ func (a *attempt) settleAlone(ctx context.Context) (done bool, err error) {
 	return a.publication.delivered, nil
 }
 
-// abandon saves what can be saved of a session that did not end well: it runs after_run,
-// unless that ran, and publishes the work as unproven, unless the issue is no longer
-// ours or there is no time. What ended the session is its outcome, so failures are
+// abandon saves the work of a session that did not end well, as far as possible: it runs
+// after_run, unless that ran, and publishes the work as unproven, unless the issue is no longer
+// ours or there is no time. The end of the session is its outcome, so failures here are
 // warnings. It reports whether nothing is left to publish.
 func (a *attempt) abandon(ctx context.Context) (taken bool) {
 	a.enter(schedule.StatusFinishing)

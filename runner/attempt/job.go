@@ -16,7 +16,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// Job holds what one attempt needs.
+// Job holds the inputs of one attempt.
 type Job struct {
 	Issue       tracker.Issue
 	Attempt     int               // SPEC §4.1.5: 0 in the first run
@@ -64,7 +64,7 @@ type Job struct {
 	EventLog *EventLog           // event log of the session, which the caller ends; nil for none
 	Version  string              // version of this program, which the agent is told
 	Warn     func(string)        // gets the warnings of [Preflight] and [Prepare]; nil drops them
-	Output   io.Writer           // gets what setup.run prints in [Prepare]; nil drops it
+	Output   io.Writer           // gets the output of setup.run in [Prepare]; nil drops it
 	Log      *slog.Logger
 
 	stoppedTime time.Duration // replaces the constant in tests; 0 does not
@@ -87,7 +87,7 @@ type Update struct {
 	Warnings []string // warnings for people, independent of the outcome of the session
 }
 
-// Merge returns the newer of u and old, completed with what only the other one says.
+// Merge returns the newer of u and old, completed with the fields that only the other one has.
 // The order of the two does not matter.
 func (u Update) Merge(old Update) Update {
 	if old.At.After(u.At) {

@@ -15,8 +15,8 @@ const (
 	maxReasons = 4000
 )
 
-// journal keeps what happens in an attempt, for its log, its event log and its outcome. All
-// parts of the attempt share it.
+// journal keeps the events of an attempt, for its log, its event log and its outcome. All parts
+// of the attempt share it.
 type journal struct {
 	log      *slog.Logger
 	eventLog *EventLog // event log of the session; nil for none

@@ -239,7 +239,7 @@ func (l *leftovers) read(ctx context.Context, number int) (leftWork, error) {
 	return leftWork{}, l.workspaces.DropWork(l.here.Workspace, number)
 }
 
-// parse takes what write has written into a quarantine of the store.
+// parse takes the stream of write into a quarantine of the store.
 func (l *leftovers) parse(ctx context.Context, r *bufio.Reader) (work leftWork, err error) {
 	line, err := r.ReadString('\n')
 	if err != nil {

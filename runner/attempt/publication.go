@@ -30,7 +30,7 @@ const (
 )
 
 // publication publishes the agent's work. The agent may do so while a turn runs; see hold for
-// what stands below publishing.
+// the fields below publishing.
 type publication struct {
 	*filler
 	check   check
@@ -41,7 +41,7 @@ type publication struct {
 	publishing chan struct{} // has room for one
 	words      words         // title and text of the agent's latest call of deliver
 	published  publishedWork // work that this session has published
-	delivered  bool          // all work there is is published, by this session or an earlier one
+	delivered  bool          // all of the work is published, by this session or an earlier one
 	refused    string        // reasons why it is not, if it was refused
 	latest     Delivered     // the answer to it
 	unsettled  bool          // the session ended well and the branch has all of its work, with an error
@@ -79,8 +79,8 @@ func (p *publication) record(delivered bool, err error) {
 	}
 }
 
-// leftOut returns the sentence about what could not be taken along, with a space before it;
-// empty if everything was.
+// leftOut returns the sentence about the files that could not be taken along, with a space
+// before it; empty if everything was.
 func (p *publication) leftOut() string {
 	list := p.untaken.String()
 	if list == "" {
@@ -167,7 +167,7 @@ func (p *publication) proveAndDeliver(ctx context.Context, incoming *git.Incomin
 }
 
 // withDeadline returns a context that ends when the run leaves a stopped session no more time,
-// so that a publication does not wait for what comes later.
+// so that a publication does not wait for later steps.
 func (p *publication) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if p.until.IsZero() {
 		return ctx, func() {}

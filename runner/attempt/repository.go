@@ -32,7 +32,7 @@ var (
 // The work begins at Checkout.Head and is meant for Checkout.Base.
 type Repository struct {
 	Host     *git.Host
-	Store    *git.Store // has fetched what Checkout names
+	Store    *git.Store // has fetched the commits of Checkout
 	Checkout git.Checkout
 	// Submodules says that the submodules of Checkout.Head are in the workspace, as
 	// Checkout.BaseHead names them.

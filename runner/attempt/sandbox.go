@@ -34,7 +34,7 @@ type sandbox struct {
 	networks map[string]codex.Network // networks of programs that have hosts of their own, by the names of the programs
 	issue    []string                 // variables of the scripts; none for files that are made for all issues
 	hooks    workspace.Hooks
-	output   io.Writer // gets what scripts print, too; nil drops it
+	output   io.Writer // gets the output of scripts, too; nil drops it
 
 	session *codex.Session
 	here    place // the workspace, while session is open

@@ -188,9 +188,9 @@ func (d *sessionDirs) renewCheckTmp() error {
 	return err
 }
 
-// environment returns the environment of the agent's process besides the plain variables.
-// TMPDIR is also where Codex keeps notes of what its sandboxes mount; it hides them
-// from the agent itself.
+// environment returns the environment of the agent's process besides the plain variables. Codex
+// also keeps notes of the mounts of its sandboxes in TMPDIR; it hides them from the agent
+// itself.
 func (d *sessionDirs) environment() []string {
 	env := slices.Clone(d.kept)
 	if d.temp != "" {

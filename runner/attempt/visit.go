@@ -26,7 +26,7 @@ type Visitor struct {
 const (
 	// visitTime bounds a visit.
 	visitTime = 24 * time.Hour
-	// maxVisitOutput bounds what programs print during a visit, in bytes.
+	// maxVisitOutput bounds the output of programs during a visit, in bytes.
 	maxVisitOutput = 1 << 40
 	// visitorSuffix ends the name of the Codex home of a visit, in which no thread is kept. It is
 	// no part of the key of a workspace.

@@ -24,7 +24,7 @@ var obeyedByServers = []string{
 	"netlify.toml", "vercel.{json,ts}", "/now.json", "render.y*ml", "amplify.y*ml", ".readthedocs.y*ml", "readthedocs.y*ml", ".platform.app.yaml", ".platform/**", ".upsun/**", "/railway.{json,toml}", "zeabur.json", "koyeb.y*ml",
 	".do/**", "/static.json", "heroku.yml", ".lagoon.yml", "pantheon.yml", "pantheon.upstream.yml", "acquia-pipelines.y*ml", ".magento.app.yaml", ".magento/**", "wasmer.toml",
 
-	// What merges, approves or reviews.
+	// Settings of bots that merge, approve or review.
 	".mergify.yml", ".mergify/**", "renovate.json*", ".renovaterc*", ".kodiak.toml", "bors.toml", ".bulldozer.yml", ".policy.yml", ".aviator/**", ".trunk/**", "CODEOWNERS",
 	".coderabbit.y*ml", ".pr_agent.toml", "greptile.json", "ellipsis.yaml", ".sourcery.y*ml", ".korbit.y*ml", ".sweep.yaml", "/sweep.yaml", ".gitstream/**", "gitstream.cm", ".cm/**",
 }

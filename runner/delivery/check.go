@@ -228,7 +228,7 @@ func (v *Verdict) review(path string) {
 	}
 }
 
-// Secret reports whether the work is refused because of a secret of the run, or of what
+// Secret reports whether the work is refused because of a secret of the run, or of a text that
 // looks like one.
 func (v Verdict) Secret() bool {
 	return slices.ContainsFunc(v.Refusals, func(r Refusal) bool { return r.Secret })

@@ -80,7 +80,7 @@ func (l lead) nameOf(name string) (alias string, leadsTo bool) {
 }
 
 // protectionByAnyName returns the strongest protection of a path and of the names that links
-// give it, and what protects it. A rule of WORKFLOW.md for the path itself comes first.
+// give it, and the rule behind it. A rule of WORKFLOW.md for the path itself comes first.
 func (s Settings) protectionByAnyName(path string, leads []lead) (Protection, string) {
 	strongest, by := s.protection(path)
 	if len(leads) == 0 || slices.ContainsFunc(s.Protected, func(rule Rule) bool { return matches(rule.Pattern, fold(path)) }) {

@@ -28,8 +28,8 @@ type Rule struct {
 	Protection Protection
 }
 
-// Settings holds what WORKFLOW.md says of deliveries. The zero value allows nothing:
-// use [Defaults].
+// Settings holds the rules of WORKFLOW.md for deliveries. The zero value allows nothing: use
+// [Defaults].
 type Settings struct {
 	MaxFiles   int   // changed paths
 	MaxBytes   int64 // bytes of all new content

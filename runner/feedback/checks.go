@@ -104,7 +104,7 @@ func checkName(c client.FailedCheck) string {
 // The bounds of the text of a check. The conclusion goes before it.
 const (
 	maxReport  = maxOutput - 100 // bytes of all
-	maxRemarks = 6_000           // bytes of what stands before a log
+	maxRemarks = 6_000           // bytes of the text before a log
 	logTitle   = "\n\nThe end of the log:\n\n"
 )
 

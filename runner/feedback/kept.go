@@ -9,8 +9,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// maxKept bounds the bytes of texts and logs that are kept of all pull requests. What does
-// not fit is asked for again.
+// maxKept bounds the bytes of texts and logs that are kept of all pull requests. The rest is
+// read again.
 const maxKept = 16 << 20
 
 // reading holds the answers of GitHub about an open pull request. It is kept unchanged: the
@@ -52,8 +52,8 @@ func (c *Channel) reading(ctx context.Context, s client.PullStatus, t Topic) (re
 	return r, nil
 }
 
-// readChecks reads the checks of the commit that the program published, if one failed.
-// What known ones say is not read again.
+// readChecks reads the checks of the commit that the program published, if one failed. Outputs
+// of known checks are not read again.
 func (c *Channel) readChecks(ctx context.Context, s client.PullStatus, t Topic, known []client.FailedCheck) (client.Checks, error) {
 	if s.Checks != "FAILURE" && s.Checks != "ERROR" || s.Head != t.Head {
 		return client.Checks{}, nil

@@ -79,7 +79,7 @@ func reference(item Item) string {
 	return text
 }
 
-// React adds a reaction to a command, which shows its author what became of it.
+// React adds a reaction to a command, which shows its author the result.
 func (c *Channel) React(ctx context.Context, id tracker.ID, o Order, r tracker.Reaction) error {
 	if !o.OnPull {
 		return c.Issues.React(ctx, id, o.Comment, r)
@@ -91,9 +91,9 @@ func (c *Channel) React(ctx context.Context, id tracker.ID, o Order, r tracker.R
 	return c.GitHub.ReactTo(ctx, o.Comment, content)
 }
 
-// Merged removes what a merged pull request leaves: its branch, if it is still at the
-// head that was merged; and the issue is moved to a state unless that is empty or the
-// issue is finished or gone.
+// Merged cleans up after a merged pull request: it removes the branch, if that is still at the
+// head that was merged; and it moves the issue to a state unless that is empty or the issue is
+// finished or gone.
 func (c *Channel) Merged(ctx context.Context, id tracker.ID, branch, head, state string) error {
 	var err error
 	if state != "" {

@@ -56,7 +56,7 @@ type Result struct {
 	Before, Head string // commits of the program's branch before the session and now
 }
 
-// Text returns the comment that tells people what became of their feedback.
+// Text returns the comment that tells people the result of their feedback.
 func (r Result) Text() string {
 	var result string
 	switch o := r.Outcome; {

@@ -75,7 +75,7 @@ func quote(names []string) string {
 	return list(quoted)
 }
 
-// counted counts what authors said.
+// counted counts comments by their authors.
 type counted map[string]int
 
 func (c counted) add(author string) {

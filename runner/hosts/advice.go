@@ -2,8 +2,7 @@ package hosts
 
 import "strings"
 
-// withoutNetwork are pieces of what programs print if they cannot reach a host, in small
-// letters.
+// withoutNetwork are pieces of messages of programs that cannot reach a host, in small letters.
 var withoutNetwork = []string{
 	"eai_again", "enotfound", "could not resolve", "couldn't resolve", "temporary failure in name resolution", "name or service not known",
 	"no such host", "network is unreachable", "failed to lookup address", "unknownhostexception", "network access is disabled",

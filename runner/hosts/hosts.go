@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// sets are the public registries of each ecosystem: what its package managers fetch from. A
+// sets are the public registries of each ecosystem, from which its package managers fetch. A
 // set has no host on which everybody may have pages, except where a registry itself sends its
 // clients there.
 var sets = map[string][]string{
@@ -79,7 +79,7 @@ func hostsOf(word string) []string {
 	return []string{strings.ToLower(word)}
 }
 
-// Reason returns the reason why a word is refused, and what to write instead; "" for none.
+// Reason returns the reason why a word is refused, with a remedy; "" for none.
 func Reason(word string) string {
 	host := strings.ToLower(word)
 	labels := strings.Split(host, ".")

@@ -30,7 +30,7 @@ type Refusal struct {
 	Own     bool // it is this machine, or a service of its network that answers it alone
 }
 
-// Reason returns the reason why the host is refused and what to do.
+// Reason returns the reason why the host is refused, with a remedy.
 func (r Refusal) Reason() string {
 	if r.Own {
 		return r.Host + " is " + r.Address.String() + ", this machine or a service of its own: every port of it would be open; remove it"

@@ -73,8 +73,8 @@ func (e *expression) expect(text string) {
 	}
 }
 
-// report records a problem with its line, unless the grammar does not allow what came
-// before it. It returns the unknown type, which suppresses follow-up problems.
+// report records a problem with its line, unless the grammar does not allow the tokens before
+// it. It returns the unknown type, which suppresses follow-up problems.
 func (e *expression) report(at token, format string, a ...any) *typ {
 	if e.wrong == nil {
 		e.problems = append(e.problems, Problem{e.lineOf(at), fmt.Sprintf(format, a...), ErrRender})

@@ -20,7 +20,7 @@ var forms = map[string]struct{ lacks, form string }{
 	"when":     {"no value", `{% when "Todo" %}`},
 }
 
-// operators maps operators of other languages to what Liquid has in their place.
+// operators maps operators of other languages to Liquid's own.
 var operators = map[string]string{
 	"=":    "write == to compare",
 	"&":    "write and instead of &&",

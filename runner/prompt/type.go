@@ -8,8 +8,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// typ is the type of a value as the checker knows it: what may be done with the
-// value, and which properties it has.
+// typ is the type of a value as the checker knows it: the operations on the value, and its
+// properties.
 type typ struct {
 	kind   kind
 	fields map[string]*typ // all fields of an object

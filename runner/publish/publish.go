@@ -292,8 +292,8 @@ func marksParagraph(marks []delivery.Mark) string {
 	return b.String()
 }
 
-// untakenParagraph returns the paragraph that names what could not be taken along with the
-// work; empty for nothing.
+// untakenParagraph returns the paragraph that names the files that could not be taken along
+// with the work; empty for none.
 func (p *Publisher) untakenParagraph(u git.Untaken) string {
 	if u.Count == 0 {
 		return ""

@@ -179,7 +179,8 @@ func sameText(a, b string) bool {
 	return told(a) == told(b)
 }
 
-// ofRun matches what origin says of a run. textDigest matches the digest of the text in a marker.
+// ofRun matches the words of origin for a run. textDigest matches the digest of the text in a
+// marker.
 var (
 	ofRun = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?m)^(An agent wrote this) in \[run [0-9]+[^]\n]*\]\([^)\s]*\)`)
@@ -217,7 +218,7 @@ func (p *Publisher) origin() string {
 	return text
 }
 
-// markerText returns a text without what would end a comment.
+// markerText returns a text without the characters that would end a comment.
 func markerText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r <= ' ' || r == '>' || r == '<' {
@@ -227,12 +228,12 @@ func markerText(s string) string {
 	}, strings.ReplaceAll(s, "--", "__"))
 }
 
-// marker matches the first line of a body that the host wrote; see [draftMark]. Its digests have
-// no key: a run has none that later runs know and the agent's shell does not, except tokens,
-// which are renewed. They only tell whether somebody edited the title or the body. Who forges
-// them gains nothing: a person who may edit the body may do by hand all that the program then
-// does, which is to replace body and title and to end a draft, and in what the agent writes
-// there are no comments.
+// marker matches the first line of a body that the host wrote; see [draftMark]. Its digests
+// have no key: a run has none that later runs know and the agent's shell does not, except
+// tokens, which are renewed. They only tell whether somebody edited the title or the body. A
+// forger gains nothing: a person who may edit the body may do by hand all that the program then
+// does, which is to replace body and title and to end a draft, and the agent's text has no
+// comments.
 var marker = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^<!-- symphony: issue=\S+ head=[0-9a-f]{40}(?: title=(?P<title>[0-9a-f]{64}))? text=(?P<text>[0-9a-f]{64})(?P<draft> draft)? -->\n`)
 })

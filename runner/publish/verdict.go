@@ -113,7 +113,7 @@ func workAt(ctx context.Context, in *git.Incoming, commit git.ObjectID, changed 
 	return work, contents, err
 }
 
-// contentsByID holds what objects hold.
+// contentsByID holds the contents of objects.
 type contentsByID map[git.ObjectID][]byte
 
 // readContents reads the old and the new content of changes.
@@ -193,7 +193,7 @@ func findTwins(ctx context.Context, in *git.Incoming, commit git.ObjectID, chang
 	return twins, nil
 }
 
-// hidesSecret reports whether work that is not published holds a secret or what looks
+// hidesSecret reports whether work that is not published holds a secret or a text that looks
 // like one, also in the commits in between, which the files of [Keep] would show.
 func (p *Publisher) hidesSecret(ctx context.Context, in *git.Incoming, v delivery.Verdict) (bool, error) {
 	if !v.Secret() {

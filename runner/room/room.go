@@ -49,7 +49,7 @@ func (r Room) Certificates() string { return filepath.Join(r.Dir, "certificates.
 // Make makes the folders and files of the room below its folder, which is root. bash reads
 // start before each command, followed by the lines of the room.
 func (r Room) Make(root *os.Root, start string) error {
-	// bash sets TMPDIR, and not Codex, because what Codex has for it is read-only at its top.
+	// bash sets TMPDIR, and not Codex, because Codex's own is read-only at its top.
 	start += "export TMPDIR='" + strings.ReplaceAll(r.Temp(), "'", `'\''`) + "'\n"
 	err := errors.Join(root.MkdirAll("home", 0o700), root.MkdirAll("tmp", 0o700), root.WriteFile("start.sh", []byte(start), 0o600), root.WriteFile("certificates.pem", nil, 0o600), root.WriteFile("certificates.jks", nil, 0o600))
 	if settings := r.gitSettings(); err == nil && settings != "" {

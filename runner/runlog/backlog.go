@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// maxBacklog bounds what waits in a backlog, in bytes. Lines that come then are lost.
+	// maxBacklog bounds the bytes that wait in a backlog. Later lines are lost.
 	maxBacklog = 1 << 20
 	// roomyBacklog bounds the bytes that wait before awaitRoom waits.
 	roomyBacklog = 64 << 10
@@ -59,7 +59,7 @@ func (b *backlog) Write(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// drain writes what waits, until the backlog is settled or w fails.
+// drain writes the waiting lines, until the backlog is settled or w fails.
 func (b *backlog) drain() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -54,8 +54,8 @@ type Session struct {
 	Rest              string           // place of the whole log, for people
 }
 
-// NewSessions returns a log of sessions in front of w. What else is written to w has to be
-// written to it, and waits for nobody. The caller has to close it.
+// NewSessions returns a log of sessions in front of w. All other output for w has to be written
+// to it, and waits for nobody. The caller has to close it.
 func NewSessions(w io.Writer, o Options) *Sessions {
 	l := &Sessions{Options: o, backlog: newBacklog(w)}
 	l.ctx, l.cancel = context.WithCancel(context.Background())

@@ -35,8 +35,8 @@
 // claim waits for.
 //
 // A failure that every issue shares is systemic: it is charged to none, and pauses
-// everything. What ends the pause before its time depends on its [Cause]: another [Setup],
-// a test of the cause that passes ([State.TestPassed]), or a person. The end of a pause frees
+// everything. Its [Cause] decides how the pause can end before its time: by another [Setup],
+// by a test of the cause that passes ([State.TestPassed]), or by a person. The end of a pause frees
 // the claims that earlier ticks charged for the same fault.
 //
 // A person who writes resume ends a pause of everything. Whether somebody does so is known
@@ -91,8 +91,8 @@
 // # What a result decides again
 //
 // A shard ends its sessions by [State.Exit], as every run does. Its result holds the claims
-// after that, and [State.Settle] decides nothing about them again. What concerns more than
-// one claim is decided from all results, by the rules of one process:
+// after that, and [State.Settle] decides nothing about them again. Questions about more than
+// one claim are decided from all results, by the rules of one process:
 //
 //   - A claim whose session has not ended in the result fails like a claim of a dead run: both
 //     go through the same function, as do all claims whose session was never started.

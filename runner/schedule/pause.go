@@ -9,7 +9,7 @@ type Pause struct {
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
 	Setup Setup     `json:"setup,omitzero"`                   // setup when it began: only the part whose change may fix the failure
-	Cause Cause     `json:"cause,omitempty" bound:"word"`     // decides what ends the pause before its time
+	Cause Cause     `json:"cause,omitempty" bound:"word"`     // decides how the pause can end before its time
 	Fault string    `json:"fault,omitempty" bound:"line=500"` // the kind of the [Fault] that began it; empty for other failures
 	// Passed says that the test of the cause passed, and no session has worked since. If one
 	// fails for the same cause, the test does not see the failure, and does not end the pause

@@ -74,8 +74,8 @@ func (r Reason) releases() bool {
 	return false
 }
 
-// lacksRoom reports whether an issue that is not started for the reason lacks nothing but
-// room: a slot, a budget, time, or the end of what holds everything back.
+// lacksRoom reports whether an issue that is not started for the reason lacks nothing but room:
+// a slot, a budget, time, or the end of a general hold.
 func (r Reason) lacksRoom() bool {
 	switch r {
 	case NoSlots, NoStateSlots, BatchSpent, TickBudget, DayBudget, Paused, OnHold, OutOfTime, CommandOnly, NextPlan, Interrupted:
@@ -114,9 +114,8 @@ func (w Why) String() string {
 	return w.Detail
 }
 
-// AttemptStatus names the phase of a run attempt, or how it ended (SPEC §7.2). It
-// informs people and scripts only: what happens to an issue follows from the
-// [Class] of the outcome and the [Reason] of a stop.
+// AttemptStatus names the phase of a run attempt, or its end (SPEC §7.2). It informs people and
+// scripts only: the [Class] of the outcome and the [Reason] of a stop decide about the issue.
 type AttemptStatus string
 
 // The phases of an attempt, in their order. Hooks that run before a session belong to the phase

@@ -43,10 +43,10 @@ type Spent struct {
 	HadTurn  bool          `json:"had_turn,omitempty"`                             // a session that ended had a turn
 }
 
-// Day holds what all runs used on one day in UTC. SPEC §13.5 asks for the totals
-// of one process; here a process is one tick of some minutes, so its totals only
-// appear in the report. A budget needs a total that outlives the process and is
-// reset at an instant that all runners agree on.
+// Day holds the spending of all runs on one day in UTC. SPEC §13.5 asks for the totals of one
+// process; here a process is one tick of some minutes, so its totals only appear in the report.
+// A budget needs a total that outlives the process and is reset at an instant that all runners
+// agree on.
 type Day struct {
 	Date     string // 2006-01-02
 	Sessions int

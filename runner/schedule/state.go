@@ -262,11 +262,11 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 	return wrong
 }
 
-// NewTick begins a tick: it resets what counts per tick.
+// NewTick begins a tick: it resets the counts of the last one.
 func (s *State) NewTick() { s.Tick, s.Faults, s.Finishing = Spent{}, nil, nil }
 
-// CarryOverTick copies what belongs to the current tick from old, an earlier read
-// of the same state.
+// CarryOverTick copies the data of the current tick from old, an earlier read of the same
+// state.
 func (s *State) CarryOverTick(old *State) {
 	s.Tick, s.Faults, s.Completed, s.Finishing, s.Failed = old.Tick, old.Faults, old.Completed, old.Finishing, old.Failed
 }

@@ -20,8 +20,8 @@ type Kind struct {
 	// Script is the commands. One with {file} is repeated for each of Files, and {requirements} are
 	// the options of pip for the lists of a folder.
 	Script []string
-	// Update is the command that changes a lock file to what its manifest says, and nothing else in
-	// it; empty where Script does that, or where there is no lock file.
+	// Update is the command that brings a lock file up to date with its manifest, and changes
+	// nothing else in it; empty where Script does that, or where there is no lock file.
 	Update  string
 	Makes   []string // folders beside Files in which it installs; empty if it installs in the home alone
 	Install string   // command that installs it on a runner of GitHub, which does not have it
@@ -227,7 +227,7 @@ func (p project) inFolder(command string) string {
 	return "(cd " + quote(p.folder) + " && " + command + ")"
 }
 
-// testRequirements matches the lists of what tests need besides requirements.txt.
+// testRequirements matches the lists of requirements of tests besides requirements.txt.
 var testRequirements = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(requirements[-_.](dev|test|tests|testing|development|ci)|(dev|test)[-_]requirements)\.txt$`)
 })

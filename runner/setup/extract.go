@@ -13,7 +13,7 @@ import (
 
 const (
 	maxWindow = 32 << 20 // bytes of memory that a pack may ask for; the packs of Save need less
-	// maxStream bounds what comes out of a pack, in bytes: the files, and three blocks about each.
+	// maxStream bounds the stream of a pack, in bytes: the files, and three blocks about each.
 	maxStream = MaxBytes + MaxFiles*4*512
 )
 

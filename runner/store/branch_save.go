@@ -91,9 +91,9 @@ func (b *Branch) commitFiles(ctx context.Context, files map[string]string, messa
 	return commit, b.moveBranch(ctx, commit)
 }
 
-// createTree creates a tree with the files on top of the head's tree. The answer
-// then lists what else the branch holds: createTree refuses a branch that holds
-// anything else, because it is not a state branch.
+// createTree creates a tree with the files on top of the head's tree. The answer then lists all
+// other files of the branch: createTree refuses a branch that has any, because it is not a
+// state branch.
 func (b *Branch) createTree(ctx context.Context, files map[string]string) (string, error) {
 	tree, paths, err := b.client.CreateTree(ctx, b.head, files)
 	if err != nil {

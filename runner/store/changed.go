@@ -14,11 +14,11 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// materiallyDiffers reports whether r differs from old in anything worth a
-// commit: what another run or the next one must know. What changes all the time
-// while a session runs does not count: its tokens, turns and heartbeats, and the
-// agent's rate limits. Each commit holds their values at that time. A past tick
-// counts: it is added only when a tick that did something ends.
+// materiallyDiffers reports whether r differs from old in anything worth a commit: in the
+// knowledge of another run or the next one. Values that change all the time while a session
+// runs do not count: its tokens, turns and heartbeats, and the agent's rate limits. Each commit
+// holds their values at that time. A past tick counts: it is added only when a tick that did
+// something ends.
 func (r record) materiallyDiffers(old record) bool {
 	return !reflect.DeepEqual(r.withoutVolatile(), old.withoutVolatile())
 }

@@ -27,7 +27,7 @@ type Options struct {
 	Keys    io.Reader // the terminal's input, if it is one
 	Environ []string  // environment, which names the colors of the terminal
 	Redact  func(string) string
-	// Interrupt is called for the key q, each time. It does what Ctrl-C does.
+	// Interrupt is called for the key q, each time, and has the effect of Ctrl-C.
 	Interrupt func()
 	LogFile   string // place of the whole log, for people; empty for none
 	Dumps     bool   // SIGQUIT ends the program with a dump of its goroutines; else somebody else obeys it
@@ -290,9 +290,9 @@ func next() tea.Cmd { return tea.Tick(redraw, func(t time.Time) tea.Msg { return
 // Init implements [tea.Model].
 func (m model) Init() tea.Cmd { return next() }
 
-// Update implements [tea.Model]. A frame of a large window takes milliseconds of
-// processor, most of them to compare its cells with those on the screen. So what changes
-// all the time is drawn at every second tick only.
+// Update implements [tea.Model]. A frame of a large window takes milliseconds of processor,
+// most of them to compare its cells with those on the screen. So the parts that change all the
+// time are drawn at every second tick only.
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	var cmd tea.Cmd
 	current := m.d.outline()

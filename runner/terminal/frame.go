@@ -194,7 +194,7 @@ func (p *painter) header(n int) []string {
 
 const separator = " · "
 
-// notice is a part of what keeps work from starting.
+// notice is an obstacle that keeps work from starting.
 type notice struct {
 	style      style
 	lead       string // start of the first line; its width indents the others

@@ -58,8 +58,8 @@ type HandOver struct {
 	RemoveLabel string // removes this label from the issue
 }
 
-// decodeDelivery decodes what depends on the address of the repository and on the kind
-// of delivery.
+// decodeDelivery decodes the settings that depend on the address of the repository and on the
+// kind of delivery.
 func (d *decoder) decodeDelivery(a address) {
 	del := &d.settings.Delivery
 	v := d.written["delivery.kind"]

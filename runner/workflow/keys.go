@@ -26,7 +26,7 @@ func Keys(trackers []tracker.Kind) []Key {
 	return keys
 }
 
-// entry is a row of the table: a key and what its value may be.
+// entry is a row of the table: a key and the form of its value.
 type entry struct {
 	Key
 	form

@@ -10,8 +10,8 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// Repository describes the repository whose files the host brings into workspaces, and
-// to which it takes the work.
+// Repository describes the repository whose files the host brings into workspaces, and that
+// gets the work.
 type Repository struct {
 	Remote       string     // https URL, or absolute path of a repository on this machine
 	Base         git.Branch // zero is the default branch of the remote
@@ -27,8 +27,8 @@ type Repository struct {
 // of the user's own tools.
 const tokenVariable = "GITHUB_TOKEN"
 
-// decodeRepository decodes what depends on more than one key of the sections repository
-// and delivery. It needs the settings of the tracker.
+// decodeRepository decodes the settings that depend on more than one key of the sections
+// repository and delivery. It needs the settings of the tracker.
 func (d *decoder) decodeRepository() {
 	s := &d.settings
 	if !d.repositoryOn {

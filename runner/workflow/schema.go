@@ -23,10 +23,9 @@ const schemaKey = "$schema"
 // object is a JSON object.
 type object = map[string]any
 
-// Schema returns the JSON schema of the front matter with these kinds of tracker, for
-// editors. It refuses only what [Parse] rejects, except for unknown keys, of which Parse
-// warns. What depends on several keys, on the environment or on other files is left to
-// Parse.
+// Schema returns the JSON schema of the front matter with these kinds of tracker, for editors.
+// It refuses only what [Parse] rejects, except for unknown keys, of which Parse warns.
+// Conditions on several keys, on the environment or on other files are left to Parse.
 func Schema(trackers []tracker.Kind) ([]byte, error) {
 	d := newDecoder(Env{Trackers: trackers}, "")
 	sections := object{schemaKey: object{"description": "the schema of this front matter, for editors"}}

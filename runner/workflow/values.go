@@ -169,7 +169,7 @@ func toInteger(v any) (int64, bool) {
 		n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
 		return n, err == nil
 	}
-	return 0, false // fractions, booleans, and what only fits a uint64 or a float
+	return 0, false // fractions, booleans, and numbers that only fit a uint64 or a float
 }
 
 // integerBetween returns v as an integer between low and high, or records a problem.

@@ -205,8 +205,8 @@ func (c *Config) Scope() string {
 	return fmt.Sprintf("%s on project %s/%d", c.Repo, cmp.Or(c.Project.Owner, owner), c.Project.Number)
 }
 
-// States returns the states that issues can have. With labels or a board, people
-// define them: the first read compares the workflow's with what exists.
+// States returns the states that issues can have. With labels or a board, people define them:
+// the first read compares the workflow's states with the existing ones.
 func (c *Config) States() tracker.States {
 	if c.Project != nil || c.StateLabelPrefix != "" {
 		return tracker.States{Reason: "with state labels or a project the states have no default"}

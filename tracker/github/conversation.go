@@ -95,8 +95,8 @@ func (c conversation) comments(ctx context.Context, n int, s client.IssueStatus,
 	return comments, extent, err
 }
 
-// extend returns a conversation with what changed in it since. If a comment was deleted, the
-// result does not have as many as the status says.
+// extend returns a conversation with its changes since the last read. If a comment was deleted,
+// the result has fewer comments than the status counts.
 func (c conversation) extend(ctx context.Context, t talk, s client.IssueStatus) (talk, error) {
 	news := s.Latest
 	if !s.LatestSince.Before(t.edited) {

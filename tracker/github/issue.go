@@ -126,7 +126,7 @@ type dependencies struct {
 	TotalBlockedBy int `json:"total_blocked_by"` // including closed ones
 }
 
-// validate returns an error when the record lacks what every issue must have.
+// validate returns an error when the record lacks a required field of an issue.
 func (r *record) validate() error {
 	switch {
 	case r == nil:

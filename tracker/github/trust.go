@@ -26,7 +26,7 @@ type trustChecker struct {
 	facts map[textVersion]editFacts
 }
 
-// textVersion identifies what editFacts hold for: a text of an issue, and whether the
+// textVersion identifies the text that editFacts are about: a text of an issue, and whether the
 // issue has the trust label.
 type textVersion struct {
 	number  int

@@ -14,8 +14,8 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// writer implements [tracker.Writer]. Each method reads, in one request, the issue (if
-// the project has it) and whatever else the method needs.
+// writer implements [tracker.Writer]. Each method reads, in one request, the issue (if the
+// project has it) and all other data that the method needs.
 type writer struct{ *reader }
 
 // moveSubject asks for an issue and the states of its team, which it can have.
@@ -66,7 +66,7 @@ type commentSubject struct {
 	}] `graphql:"comments(first: 1, filter: {id: {eq: $comment}})"`
 }
 
-// readSubject reads an issue and what else into asks for.
+// readSubject reads an issue and the other data of into.
 func (w writer) readSubject(ctx context.Context, op string, id tracker.ID, into any, more map[string]any) error {
 	if id == "" {
 		return notVisible(op)

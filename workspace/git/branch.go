@@ -80,7 +80,7 @@ func (b Branch) tracking() string { return trackingPrefix + b.name }
 // MarshalText returns the name.
 func (b Branch) MarshalText() ([]byte, error) { return []byte(b.name), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText reads the output of MarshalText.
 func (b *Branch) UnmarshalText(text []byte) (err error) {
 	*b = Branch{}
 	if len(text) > 0 {

@@ -26,10 +26,9 @@
 // [Host.CheckoutCommands] returns the commands that fill the work tree inside the sandbox.
 //
 // When the agent has ended, [Host.Harvest] returns the command that packs its work,
-// again inside the sandbox. [Store.Receive] reads what that command prints and returns
+// again inside the sandbox. [Store.Receive] reads the output of that command and returns
 // an [Incoming], or a [Refusal]. An Incoming is a quarantine: a repository of its own
-// that borrows the objects of the store, and of which nothing is left after
-// [Incoming.Close].
+// that borrows the objects of the store, and that [Incoming.Close] removes completely.
 //
 //	[Incoming.Changes]       the difference from the merge base, by tree comparison
 //	[Incoming.ReadObjects]   the contents of the new objects, for the scan for secrets

@@ -53,7 +53,7 @@ var (
 	// ErrWorkflows: the remote does not take these workflow files from the token. It is an
 	// ErrRejected.
 	ErrWorkflows = fmt.Errorf("%w: workflow files", ErrRejected)
-	// ErrLFS: an object of Git LFS is missing on its server, or is not what its pointer says.
+	// ErrLFS: an object of Git LFS is missing on its server, or does not match its pointer.
 	ErrLFS = errors.New("lfs_object_unusable")
 	// ErrTimeout: git did not end within the time for it.
 	ErrTimeout = errors.New("git_timeout")
@@ -139,7 +139,7 @@ var exhausted = []string{
 	"cannot fork", "cannot create async process", "unable to create thread", "Input/output error",
 }
 
-// SaysExhausted reports whether a text has git's words for what its machine lacks, in the C
+// SaysExhausted reports whether a text has git's words for an exhausted machine, in the C
 // locale.
 func SaysExhausted(text string) bool {
 	return slices.ContainsFunc(exhausted, func(words string) bool { return strings.Contains(text, words) })

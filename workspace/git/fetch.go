@@ -257,7 +257,7 @@ func (b *bareRepository) joinPacks(ctx context.Context) {
 	}
 }
 
-// packFiles returns the names of the store's packs and of what belongs to them.
+// packFiles returns the names of the files of the store's packs.
 func (b *bareRepository) packFiles() ([]string, error) {
 	entries, err := os.ReadDir(b.packFolder())
 	if err != nil {

@@ -30,9 +30,9 @@ func (h *Host) KeepCommand(folder, home string, maxBytes int64, paths []string) 
 	return Command{Args: append(args, paths...), Env: sandboxEnv}
 }
 
-// unpackScript unpacks what keepScript has made. The files of work.tar replace all files
-// that git ignores. Arguments: the path of git, the folder with the tars, and the folder of
-// the home, which is empty to leave its tar for later.
+// unpackScript unpacks the tars of keepScript. The files of work.tar replace all files that git
+// ignores. Arguments: the path of git, the folder with the tars, and the folder of the home,
+// which is empty to leave its tar for later.
 const unpackScript = `git=$1 from=$2 home=$3
 case $(tar --version 2>/dev/null) in *GNU*) old=--skip-old-files ;; *) old=-k ;; esac
 if [ -e "$from/work.tar" ]; then

@@ -31,9 +31,9 @@ func (t *takenObjects) SaveObjects(w io.Writer) error {
 	return nil
 }
 
-// TakeSaved takes objects into the quarantine from what SaveObjects has written, and
-// checks the SHA-256 of each. It skips other objects, and leaves out those that were not
-// saved. If the text is not what SaveObjects writes, the error is a [Refusal].
+// TakeSaved takes objects into the quarantine from the output of SaveObjects, and checks the
+// SHA-256 of each. It skips other objects, and leaves out objects that were not saved. If the
+// text has another form, the error is a [Refusal].
 func (t *takenObjects) TakeSaved(r io.Reader, objects []NewObject) error {
 	wanted := map[Pointer]NewObject{}
 	for _, o := range objects {

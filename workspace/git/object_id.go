@@ -42,7 +42,7 @@ func (id ObjectID) MarshalText() ([]byte, error) {
 	return []byte(id.String()), nil
 }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText reads the output of MarshalText.
 func (id *ObjectID) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*id = ObjectID{}

@@ -224,7 +224,7 @@ func (c Checkout) packedRefs() string {
 	return formatPackedRefs(refs)
 }
 
-// config returns the configuration of the new repository. It turns off what would
+// config returns the configuration of the new repository. It turns off the commands that would
 // change the packs while the agent works.
 func (c Checkout) config(remote Remote) (string, error) {
 	var text strings.Builder

@@ -185,10 +185,11 @@ func (a pushAnswer) classify(stderr string) error {
 	return fmt.Errorf("%w: %s", ErrRejected, sanitize(a.summary))
 }
 
-// contentWords are parts of what GitHub and GitLab say about a push whose content they refuse.
+// contentWords are parts of the messages of GitHub and GitLab about a push with refused
+// content.
 var contentWords = []string{"secret", "GH001", "GH008", "GH009", "large file", "file size", "larger than", "file path", "file extension", "commit message", "duplicate commit"}
 
-// variable matches what differs between the refusals of two pushes for one reason.
+// variable matches the parts of a refusal that differ between two pushes for one reason.
 var variable = regexp.MustCompile(`https?://\S+|refs/\S+|\b[0-9a-f]{7,40}\b|\d+`)
 
 // maxRule bounds the text of a rule, in bytes.

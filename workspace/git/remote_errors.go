@@ -58,8 +58,8 @@ var remoteFailures = []struct {
 	{"unable to access", ErrUnavailable, "check repository.url, the network and the proxy; it is tried again"},
 }
 
-// explain returns the error of a command that talked to the remote, with its category
-// and what to do.
+// explain returns the error of a command that talked to the remote, with its category and a
+// remedy.
 func (r Remote) explain(verb string, err error) error {
 	var exit *exitError
 	switch {

@@ -38,7 +38,7 @@ func (m Submodule) populate(ctx context.Context, into *os.Root, all []Submodule)
 		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n" +
 		"[remote \"origin\"]\n\turl = " + quoteValue(m.store.remote.url) + "\n" +
 		configureSubmodules(all, m.dir)
-	refs := map[string]ObjectID{"refs/symphony/commit": m.Commit} // git submodule update fetches what no reference leads to
+	refs := map[string]ObjectID{"refs/symphony/commit": m.Commit} // git submodule update fetches commits without a reference
 	if !m.base.IsZero() {
 		refs["refs/symphony/base"] = m.base
 	}

@@ -98,7 +98,7 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 	return lacks, nil
 }
 
-// readSummaries reads into checks what GraphQL returns about check runs.
+// readSummaries reads the outputs of check runs into checks, by GraphQL.
 func (c *Client) readSummaries(ctx context.Context, failed []FailedCheck) error {
 	ids := []graphql.ID{}
 	for _, check := range failed {

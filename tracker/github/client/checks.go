@@ -31,7 +31,7 @@ type FailedCheck struct {
 	At       time.Time // end of the check
 	Summary  string    // text of the App; description of a commit status
 
-	// What Client.ReadOutputs reads.
+	// Steps, Annotations, Log, Cut and NoLog are read by Client.ReadOutputs.
 	Steps       []string // names of the steps of a job that failed
 	Annotations []Annotation
 	Log         string // the end of a job's log
@@ -97,11 +97,10 @@ type statusNode struct {
 	Creator     *actorNode
 }
 
-// FailedChecks reads how the checks of a commit stand. Of several check runs of one name in one
-// workflow, or of one App, the latest counts that was not cancelled. The runs of the workflow
-// in the file own, such as symphony.yml, are left out; an empty one leaves none out. What
-// starts the program there may be an event of the pull request, which makes its jobs checks of
-// the head.
+// FailedChecks reads the checks of a commit. Of several check runs of one name in one workflow,
+// or of one App, the latest counts that was not cancelled. The runs of the workflow in the file
+// own, such as symphony.yml, are left out; an empty one leaves none out. That workflow may be
+// started by an event of the pull request, which makes its jobs checks of the head.
 func (c *Client) FailedChecks(ctx context.Context, commit, own string) (Checks, error) {
 	all, lacks, err := c.checks(ctx, commit)
 	all = slices.DeleteFunc(all, func(n *checkNode) bool {

@@ -4,8 +4,8 @@
 // A [Client] is about one repository. A request to the REST API is one method with
 // the permission that it needs, its path, and the type of its answer, most of them
 // go-github's; GraphQL queries go through [Client.Query], which writes them from the
-// struct that takes the answer. What holds for every request (the token, retries,
-// limits) is package transport's. address.go relates the addresses of servers, of their
+// struct that takes the answer. Package transport has the rules for every request (the token,
+// retries, limits). address.go relates the addresses of servers, of their
 // APIs and of repositories.
 //
 // Every failure is a [transport.Error] with GitHub's answer and, in the words of the

@@ -15,8 +15,8 @@ import (
 // rate limit of its requests is not used up. Nothing was posted.
 var ErrContent = errors.New("content_limited")
 
-// The limits of GitHub's documentation for what creates content, such as comments and pull
-// requests, of an account.
+// The limits of GitHub's documentation for new content of an account, such as comments and pull
+// requests.
 const (
 	contentAMinute = 80
 	contentAnHour  = 500

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-github/v62/github"
 )
 
-// Job identifies a job of a workflow run, with what is needed to ask about it.
+// Job identifies a job of a workflow run, for a question about it.
 type Job struct {
 	Run     string // the id
 	Attempt int
@@ -40,7 +40,7 @@ const (
 	JobNotNamed                       // unknown: jobs of its attempt ran, but none of them has the title of a shard
 )
 
-// JobStatus represents what GitHub knows about a job.
+// JobStatus is GitHub's record of a job.
 type JobStatus struct {
 	State JobState
 	ID    int64 // GitHub's id of the job of a shard; 0 for other jobs, and if the list was not read or is ambiguous
