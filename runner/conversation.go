@@ -27,7 +27,7 @@ type conversations struct {
 	read    map[tracker.ID]*conversation // conversations as last read
 	failed  map[string]bool              // keys of posts that failed in this tick, and are not tried again
 	posting map[string]bool              // keys of posts in progress
-	untold  []func()                     // posts that tell people that an issue waits or goes on, when some of them are done
+	untold  []func()                     // posts that tell people that an issue waits or goes on, and that wait for their turn
 
 	noted   bool // people were told of changes in this tick
 	stopped bool // the run ends: nobody is told anything more

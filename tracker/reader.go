@@ -26,7 +26,7 @@ type Reader interface {
 	IssuesByID(ctx context.Context, ids []ID) ([]Issue, error)
 }
 
-// Adapter is a connected tracker: the readers of it, and the tools of the agent.
+// Adapter is a connected tracker: its reader and writer, and the tools of the agent.
 type Adapter struct {
 	Reader
 	Writer Writer // makes the changes of the program itself

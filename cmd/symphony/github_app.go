@@ -25,7 +25,7 @@ const (
 type tokenFunc func(context.Context) (string, error)
 
 // gitTokens returns the same tokens for git; nil for nil. Its errors have the categories of
-// package git, which separate passing faults from faults that a person has to mend.
+// package git, which separate faults that may pass from faults that a person has to mend.
 func gitTokens(tokens tokenFunc) git.TokenSource {
 	if tokens == nil {
 		return nil

@@ -139,7 +139,8 @@ type finder struct {
 	// match returns the span to hide if one begins at i; end is 0 if none does.
 	// The span may begin after i. afterMark reports that a hidden span ends at i.
 	match func(text []byte, i int, afterMark bool) (start, end int)
-	// prefixes holds the beginning of a span, by its first three bytes, if that is known.
+	// prefixes holds the possible beginnings of a span, by their first three bytes, if they are
+	// known.
 	prefixes map[string][]string
 	// overlaps says that a span may begin inside of another one.
 	overlaps bool

@@ -17,8 +17,8 @@ const maxMarks = 3
 // replaces the end that is cut off. Line breaks become spaces. Control characters, and
 // characters that are invisible or change the direction of writing, are removed: the text of an
 // issue or an agent can neither move the cursor nor look like something else. The text after
-// the escape character of a terminal sequence stays as plain text. Fit(Fit(s, n), n) is Fit(s,
-// n).
+// the escape character of a terminal sequence stays as plain text.
+// Fit(Fit(s, n), n) is Fit(s, n).
 //
 // [OneLine] is for logs and errors. Fit fills tables: it measures columns instead of
 // characters, and removes surplus combining marks as well.

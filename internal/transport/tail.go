@@ -22,8 +22,8 @@ const maxTailed = 128 << 20
 // maxTries bounds the time for that, in times of one try.
 const maxTries = 20
 
-// minPart bounds from below the bytes that come in the time of one try, unless the end comes: 4
-// KiB each second if a try has 30 seconds.
+// minPart is the least number of bytes in the time of one try, unless the end comes: 4 KiB each
+// second if a try has 30 seconds.
 const minPart = 128 << 10
 
 // Tail returns the last n bytes of what is at an address of another server, such as one

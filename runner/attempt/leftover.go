@@ -23,8 +23,8 @@ import (
 // work was taken replaces it by nothingLeft. The next session takes the work out of the old
 // .git, inside the sandbox as always, and saves it beside the workspace until it is in the new
 // one. The note is the host's: the history in the old .git could make a person's commits look
-// like the agent's. It also lists the files of the work tree, because a missing file is not
-// always deleted.
+// like the agent's. It also identifies the files that were checked out, because a missing file
+// is not always deleted.
 //
 // If somebody else has moved the branch, the session begins with the moved branch, and the work
 // stands beside it on a branch of its own, [git.AsideBranch]. It stays saved until a session
@@ -40,7 +40,7 @@ type leftovers struct {
 	kept  bool         // the workspace has the work of the last session
 	head  savedWork    // saved work with which the branch begins; zero for none
 	aside []savedWork  // each on a branch of its own
-	start git.ObjectID // first commit of the work that the session continues; zero for Checkout.Head
+	start git.ObjectID // commit where the work began that the session continues; zero for Checkout.Head
 	lost  string       // files that could not be taken along with the work of the last session; empty for none
 }
 

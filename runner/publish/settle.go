@@ -16,7 +16,7 @@ import (
 // Settle finishes the publication of work that an earlier run pushed, when a session has
 // nothing new: it opens the pull request that the branch does not have, or updates one that
 // does not know of the push, lacks its labels and people, or is a draft although the work is
-// done. w has no Incoming, and the commit's own title and text as the agent's. The Result is
+// done. w has no Incoming, and its Title and Text come from the commit. The Result is
 // zero if nothing is published. The errors are [ErrClosed], [ErrNotPermitted], errors of
 // GitHub, and [git.ErrStore].
 func (p *Publisher) Settle(ctx context.Context, w Work, now time.Time) (Result, error) {

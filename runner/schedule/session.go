@@ -198,7 +198,7 @@ func (s *State) complete(id tracker.ID) {
 	s.Completed = ids[max(len(ids)-maxCompleted, 0):]
 }
 
-// after sets the next state of a claim whose session has ended.
+// after changes a claim whose session has ended, and returns its next state.
 func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 	if o.Class == Systemic {
 		s.pause(o, p, now)

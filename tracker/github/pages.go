@@ -76,8 +76,8 @@ func (r *repository) readPage(ctx context.Context, at string, keep bool) (*cache
 	return p, nil
 }
 
-// getIfChanged requests an address. It fails with the status 304 when the content is still
-// known's. known may be nil.
+// getIfChanged requests an address. It fails with the status 304 when the content is
+// the same as in known, which may be nil.
 func (r *repository) getIfChanged(ctx context.Context, at string, known *cachedPage) (transport.Answer, error) {
 	request := client.Request{Path: at, Permission: client.ReadIssues}
 	if known != nil {

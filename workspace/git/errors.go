@@ -172,7 +172,7 @@ func (e *tokenError) Is(target error) bool {
 
 func (e *tokenError) Unwrap() error { return e.err }
 
-// maxQuoted bounds git's own words in an error, in bytes; git names the cause at their end.
+// maxQuoted bounds git's own words in an error, in bytes. Their end is kept, which has the cause.
 const maxQuoted = 400
 
 // sanitize returns text of git, a remote or an agent as one harmless line.

@@ -208,7 +208,8 @@ const (
 )
 
 // transfer makes the request of an action, and calls use with the answer to it, which has a
-// status of success. what names the object in errors. Passing failures are tried again.
+// status of success. what names the object in errors. Failures that may pass are
+// tried again.
 func (l *lfsServer) transfer(ctx context.Context, method string, a lfsAction, what string, body func() (io.ReadCloser, int64, error), use func(*http.Response) error) error {
 	for try := 1; ; try++ {
 		err := l.transferOnce(ctx, method, a, what, body, use)

@@ -26,7 +26,7 @@ type Checkout struct {
 	Base     Branch
 	BaseHead ObjectID   // commit of origin/<base>
 	Branch   Branch     // branch of the issue; it is checked out
-	Head     ObjectID   // first commit of the branch
+	Head     ObjectID   // commit at which the branch starts
 	Pushed   ObjectID   // commit of origin/<branch>; zero if the remote does not have it
 	Aside    []ObjectID // earlier work that the branch does not have; see [AsideBranch]
 	User     Person     // author and committer of the agent's commits
