@@ -33,7 +33,7 @@ type Event struct {
 	Time       time.Time // UTC
 	PID        int       // id of the app-server's process; 0 when unknown
 	Thread     string    // the session's thread
-	Turn       string    // its turn in progress; "" between turns
+	Turn       string    // turn in progress; "" between turns
 	Session    string    // Thread-Turn (SPEC §4.2); "" between turns
 	Method     string    // method of the protocol; "" for an event of our own
 	Summary    string    // one line for people of at most 120 characters, 500 of a Warning

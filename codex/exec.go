@@ -34,7 +34,7 @@ var modelKeys = []string{"CODEX_API_KEY", "OPENAI_API_KEY", "CODEX_ACCESS_TOKEN"
 // Exec describes a program of the host's choice that runs inside the agent's sandbox.
 type Exec struct {
 	Argv      []string      // the program and its arguments
-	Doing     string        // its work in words for people, such as "packing the work"; empty for its command line
+	Doing     string        // work of the program in words for people, such as "packing the work"; empty for its command line
 	Env       []string      // NAME=value, besides the environment of the app-server
 	Inherit   []string      // names of Config.Env that the program gets; it gets no others of them
 	Timeout   time.Duration // longest run; not positive means two minutes

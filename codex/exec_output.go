@@ -38,7 +38,7 @@ type execOutput struct {
 	chunks  []chunk    // output that is not written yet
 	waiting int        // bytes in chunks
 	total   int        // bytes of standard output so far
-	stderr  []byte     // its end
+	stderr  []byte     // end of standard error
 	refusal *ExecError
 }
 

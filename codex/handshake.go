@@ -13,7 +13,7 @@ import (
 // serverInfo holds a server's report about itself before a thread is opened.
 type serverInfo struct {
 	version    string          // "" when it does not say
-	home       string          // its Codex home; "" when it does not say
+	home       string          // Codex home of the server; "" when it does not say
 	provider   string          // provider of the model
 	custom     bool            // the provider is not built in, so its settings can be changed
 	idle       time.Duration   // time after which the provider's silence is a failure; 0 is Codex's default

@@ -35,7 +35,7 @@ type worker struct {
 
 	eventLog string           // path of its event log; empty for none
 	live     *transcript.Live // lines of the log, for displays; nil without a display or a log
-	events   progress.Events  // its latest, for the display
+	events   progress.Events  // latest events, for the display
 
 	onEnd func(SessionLog) // result of Runner.OnSession; nil for none
 }

@@ -95,7 +95,7 @@ type Options struct {
 
 // Problem describes a fault of a setting.
 type Problem struct {
-	Setting  string // its name
+	Setting  string // name of the setting
 	Missing  bool   // it is required and has no value
 	Reason   string // fault and remedy
 	Category error  // [ErrInvalidConfig], or a narrower one

@@ -14,7 +14,7 @@ import (
 // HookError reports that a hook failed. It wraps [ErrHook], [ErrHookTimeout], or the
 // cause of the context that ended the hook.
 type HookError struct {
-	Hook   string // its name, such as after_run
+	Hook   string // name of the hook, such as after_run
 	Err    error
 	Output string // the end of its output, in one sanitized line
 	Lines  string // the same as the hook printed it

@@ -25,7 +25,7 @@ type thread struct {
 	Approval json.RawMessage
 	Tools    []tool
 
-	path    string // its file; empty if it has none
+	path    string // file of the thread; empty if it has none
 	profile any    // the permission profile of its start, or nil
 	proxied bool   // its settings switch the feature network_proxy on
 

@@ -170,7 +170,7 @@ type walker struct {
 type step struct {
 	field string
 	entry reflect.Value // the entry of a list; the zero value for a field
-	index int           // its index
+	index int           // index of the entry
 }
 
 // name returns the path as people read it, such as claims["a1"].owner.pid. An entry whose first

@@ -85,7 +85,7 @@ func Start(t testing.TB) *Browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // its file descriptors 3 and 4
+	cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // file descriptors 3 and 4 of the browser
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

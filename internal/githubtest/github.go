@@ -28,7 +28,7 @@ const account, accountType = "github-actions", "Bot"
 type GitHub struct {
 	*storetest.Hub
 	t      testing.TB
-	server string // its address
+	server string // address of the server
 	schema *ast.Schema
 
 	logHost *logHost

@@ -55,7 +55,7 @@ type sessionIssue struct {
 	own      *OwnChange // never nil
 
 	now  *tracker.Issue // issue as read after the latest turn; nil when it could not be read
-	gone bool           // that read found that the issue is no longer visible
+	gone bool           // the latest read found that the issue is not visible any more
 }
 
 // reread reads the issue after a turn.

@@ -51,7 +51,7 @@ func (s *sandbox) run(ctx context.Context, at place, command git.Command, doing 
 // script is a shell script that runs in the sandbox as the agent's commands do.
 type script struct {
 	text      string
-	doing     string        // its work in words for people
+	doing     string        // work of the script in words for people
 	network   string        // a key of sandbox.networks; any other is the agent's network
 	variables []string      // names of the variables that it sees besides the plain ones
 	timeout   time.Duration // time after which it is stopped

@@ -9,7 +9,7 @@ import (
 
 // Order is a comment whose first line is a command. Only comments of trusted people are orders.
 type Order struct {
-	Comment string // its id
+	Comment string // id of the comment
 	OnPull  bool   // it is on the pull request, not on the issue
 	By      string
 	Word    string // the word as written

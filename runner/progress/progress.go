@@ -21,7 +21,7 @@ type Progress struct {
 	At       time.Time // the moment
 	Started  time.Time // start of the run
 	Workflow string    // path of WORKFLOW.md
-	Tracker  string    // its kind
+	Tracker  string    // kind of the tracker
 	Slots    int       // sessions at a time at most
 	Root     string    // path of the folder of the workspaces
 	Logs     string    // path of the folder of the event logs; empty for none
@@ -159,12 +159,12 @@ type Session struct {
 	PID     int    // process id of the agent; 0 before it was started
 	Status  schedule.AttemptStatus
 	Started time.Time
-	Event   string           // its last event
-	Summary string           // its last event in words
-	Doing   string           // its latest message, command, tool or file in words; empty before the first
+	Event   string           // last event of the session
+	Summary string           // last event in words
+	Doing   string           // latest message, command, tool or file in words; empty before the first
 	Log     string           // path of its event log; empty for none
 	Live    *transcript.Live // the lines of that log; nil for none
-	Events  Events           // its latest, the oldest first
+	Events  Events           // latest events, the oldest first
 }
 
 // PhaseWords returns the phase of the attempt (SPEC §7.2) in words: a StreamingTurn is

@@ -53,8 +53,8 @@ const (
 	ChecksRunning Checks = "running"
 )
 
-// Checks returns the checks of pull requests as read last, without those of which nothing is
-// known.
+// Checks returns the states of the checks of pull requests as read last. It leaves out unknown
+// ones.
 func (s *State) Checks() map[tracker.ID]Checks {
 	known := map[tracker.ID]Checks{}
 	for id, c := range s.Conversations {

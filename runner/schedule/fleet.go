@@ -38,7 +38,7 @@ type Fleet struct {
 type Shard struct {
 	Number int          // number in the fleet, from 1
 	RunsOn []string     // labels of the runner; nil for the default runner
-	IDs    []tracker.ID // its issues
+	IDs    []tracker.ID // issues of the slice
 }
 
 // Owns reports whether the owner is a shard of this fleet.

@@ -82,7 +82,7 @@ type Claim struct {
 	Title      string     `json:"title,omitempty" bound:"line=200"`
 	URL        string     `json:"url,omitempty" bound:"whole=2000"`
 	State      string     `json:"state,omitempty" bound:"line=256"`    // state of the issue when last read
-	Content    string     `json:"content,omitempty" bound:"whole=256"` // its tracker.Issue.Content, as last read; empty when a session may have changed it since
+	Content    string     `json:"content,omitempty" bound:"whole=256"` // tracker.Issue.Content of the issue, as last read; empty when a session may have changed it since
 
 	Phase Phase     `json:"phase" bound:"word"`
 	Since time.Time `json:"since,omitzero"`                 // start of the phase
@@ -194,7 +194,7 @@ const MaxTrackerWait = time.Hour
 // TrackerWait holds the time before which the tracker asked not to be called
 // again. It has no effect after that time.
 type TrackerWait struct {
-	Tracker string    `json:"tracker,omitempty" bound:"whole=256"` // its kind; a wait for another kind is ignored
+	Tracker string    `json:"tracker,omitempty" bound:"whole=256"` // kind of the tracker; a wait for another kind is ignored
 	Until   time.Time `json:"until,omitzero"`
 }
 

@@ -36,8 +36,8 @@ type Session struct {
 // Hook is the result of a hook.
 type Hook struct {
 	Name   string `json:"name"`
-	Exit   *int   `json:"exit,omitempty"`  // its exit status; nil if it has none
-	Error  string `json:"error,omitempty"` // its failure; empty for none
+	Exit   *int   `json:"exit,omitempty"`  // exit status; nil if the hook has none
+	Error  string `json:"error,omitempty"` // failure of the hook; empty for none
 	Output string `json:"output,omitempty"`
 	Millis int64  `json:"took_ms"`
 }

@@ -46,7 +46,7 @@ var markerLine = sync.OnceValue(func() *regexp.Regexp {
 // comment is a comment in the body of a document, which it does not copy.
 type comment struct {
 	heading    int // start of its heading in the body
-	start, end int // its text, with the space around it
+	start, end int // text of the comment, with the space around it
 	time       string
 	timeAt     int // start of the time, or the place where it has to be written
 	author     string

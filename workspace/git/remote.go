@@ -39,7 +39,7 @@ type Remote struct {
 	token  Token
 	tokens TokenSource // source of tokens in place of token; nil for none
 
-	isSubmodule bool // its address is from a .gitmodules, not from the settings
+	isSubmodule bool // the address is from a .gitmodules, not from the settings
 }
 
 // ParseRemote returns the remote at a URL: https, http on this machine, or the

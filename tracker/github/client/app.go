@@ -20,7 +20,7 @@ var ErrApp = errors.New("github_app_unusable")
 // AppConfig holds the settings of an App.
 type AppConfig struct {
 	ID     string // the number of the App
-	Key    string // its private key, as [ParseKey] reads it
+	Key    string // private key of the App, as [ParseKey] reads it
 	Repo   string // owner/name of the only repository that its tokens are for
 	APIURL string // root of the REST API; empty for github.com's
 	// Permissions lists all permissions of its tokens, besides metadata: read.
