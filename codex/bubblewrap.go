@@ -15,9 +15,9 @@ import (
 
 // On Linux Codex starts bubblewrap for each command, and takes the one that it finds on the
 // PATH. So a program of ours stands before it there. It adds one thing to the sandbox that
-// Codex asks for: a folder of the session lies over /tmp. Of what this machine has there,
-// commands see the entries that their sandbox or their environment names, as they would
-// without it; see Bubblewrap.Share. All rules of Codex are applied after it, on top.
+// Codex asks for: a folder of the session lies over /tmp. Commands see the entries of this
+// machine's /tmp that their sandbox or their environment names, as they would without it; see
+// Bubblewrap.Share. All rules of Codex are applied after it, on top.
 //
 // The program runs outside the sandbox. So it searches no PATH, and starts bubblewrap exactly
 // as Codex asks for it wherever it does not understand that completely: then commands have the

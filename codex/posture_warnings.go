@@ -80,7 +80,7 @@ type sandboxPolicy struct {
 	WritableRoots []string
 }
 
-// decodeSandbox returns a policy. One that cannot be read has no type.
+// decodeSandbox returns a policy. An unreadable policy has no type.
 func decodeSandbox(policy json.RawMessage) (p sandboxPolicy) {
 	decodeLenient(policy, &p)
 	return p

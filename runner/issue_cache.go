@@ -25,8 +25,8 @@ func newIssueCache() issueCache {
 // listed reports whether candidates were read at least once.
 func (v *issueCache) listed() bool { return !v.listedAt.IsZero() }
 
-// list stores a complete list of candidates. One that was gone when it was read by its id is
-// not started before it is read again: the list of a tracker may be the older of the two.
+// list stores a complete list of candidates. A candidate that was gone when it was read by its
+// id is not started before it is read again: the list of a tracker may be the older of the two.
 func (v *issueCache) list(issues []tracker.Issue, at time.Time) {
 	v.listedAt = at
 	v.candidates = schedule.SortedIssues(issues)

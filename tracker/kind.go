@@ -34,9 +34,8 @@ type Config interface {
 	// that no issue of the tracker can have. It makes no request, so the issue need not
 	// exist.
 	Identifier(name string) string
-	// Open connects to the tracker. It makes no request, and nothing has to be
-	// closed. Of the client only the transport is used: redirects, timeouts and
-	// retries are the adapter's own.
+	// Open connects to the tracker. It makes no request, and nothing has to be closed. It uses
+	// only the transport of the client: redirects, timeouts and retries are the adapter's own.
 	Open(o Options, client *http.Client, log *slog.Logger) (Adapter, error)
 }
 

@@ -87,8 +87,8 @@ func (m *metadata) owner(ws Workspace) string {
 // maxOwner bounds the owner of a workspace in an error, in runes.
 const maxOwner = 100
 
-// takeOver returns [ErrForeign] for the folder of another project's issue. Of a folder that is
-// gone it removes the other record.
+// takeOver returns [ErrForeign] for the folder of another project's issue. If the folder is
+// gone, it removes the other record.
 func (m *metadata) takeOver(ws Workspace, exists bool) error {
 	owner := m.owner(ws)
 	if owner == "" {

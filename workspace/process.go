@@ -103,7 +103,7 @@ func (p *Process) Done() <-chan struct{} { return p.session.done }
 var notFound = regexp.MustCompile(`(\S+): (?:command )?not found`)
 
 // missingProgram returns the program of a command that the shell did not find or may not run.
-// Of a command whose shell does not say so, it is the first word of the last line.
+// If the shell does not say so, it is the first word of the command's last line.
 func missingProgram(command, output string) string {
 	program, verb := "the command", "cannot be run"
 	lines := strings.Split(strings.TrimSpace(command), "\n")

@@ -145,8 +145,8 @@ func Check(cfg Config, env Env) error {
 	return err
 }
 
-// CheckWritable returns an error for a folder in which this process cannot make files. Of a
-// folder that does not exist it checks the nearest parent that does. It makes nothing.
+// CheckWritable returns an error for a folder in which this process cannot make files. If the
+// folder does not exist, it checks the nearest parent that does. It makes nothing.
 func CheckWritable(folder string) error {
 	for path := filepath.Clean(folder); ; path = filepath.Dir(path) {
 		info, err := os.Stat(path)

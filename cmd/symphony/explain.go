@@ -90,8 +90,8 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 	return e.print(view)
 }
 
-// find returns the verdict on the issue that a person means by a name. One that is neither
-// claimed nor a candidate is read from the tracker.
+// find returns the verdict on the issue that a person means by a name. It reads an issue that
+// is neither claimed nor a candidate from the tracker.
 func (e *explainCommand) find(ctx context.Context, wf workflow.Workflow, name string, tick report.Tick, log *slog.Logger) (schedule.Verdict, error) {
 	of := func(id tracker.ID) int {
 		return slices.IndexFunc(tick.Verdicts, func(v schedule.Verdict) bool { return v.Issue.ID == id })

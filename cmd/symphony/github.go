@@ -27,10 +27,10 @@ const (
 // sends no request, except to find out whether the repository is private.
 type gitHub struct{ process }
 
-// repositoryNear returns the repository that GITHUB_REPOSITORY names. Where that is not
-// set, outside of Actions, it is the one that the checkout around the WORKFLOW.md at path
-// came from, and isOrigin is true, unless that is on a server that this program does not
-// ask by default. The name is empty if neither names a repository.
+// repositoryNear returns the repository that GITHUB_REPOSITORY names. Outside of Actions that
+// may not be set: then it is the origin of the checkout around the WORKFLOW.md at path, and
+// isOrigin is true. An origin on a server that this program does not ask by default does not
+// count. The name is empty if neither names a repository.
 func (g gitHub) repositoryNear(path string) (name string, isOrigin bool) {
 	name, _ = g.getenv("GITHUB_REPOSITORY")
 	if name = strings.TrimSpace(name); name != "" {

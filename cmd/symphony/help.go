@@ -34,8 +34,8 @@ var exitMeanings = []row{
 	{fmt.Sprint(exitInterrupted), "interrupted: sessions were ended gracefully, and continue next time"},
 }
 
-// environmentMeanings describes the environment variables that a user may set. Those
-// that belong to a job of Actions are not among them.
+// environmentMeanings describes the environment variables that a user may set. Variables that
+// belong to a job of Actions are not among them.
 var environmentMeanings = []row{
 	{"GITHUB_TOKEN", "token for the tracker, the repository and the state on GitHub"},
 	{"GITHUB_REPOSITORY", "OWNER/NAME, for a WORKFLOW.md that names none; by default that of origin, if it is on this GitHub"},

@@ -43,7 +43,7 @@ func (x *tickRun) checkPlaces() error {
 }
 
 // mayNotWrite reports whether an error says that a place is there, and this process may not
-// write to it. One that only reads can go on.
+// write to it. A process that only reads can go on.
 func mayNotWrite(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }

@@ -38,8 +38,8 @@ func (p process) tempDir() string {
 	return cmp.Or(folder, "/tmp")
 }
 
-// getenv returns the value of an environment variable. Of the two addresses of a GitHub, one
-// that is not set follows from the other, so that nothing meant for that server reaches
+// getenv returns the value of an environment variable. If only one of the two addresses of a
+// GitHub is set, the other follows from it, so that nothing meant for that server reaches
 // github.com.
 func (p process) getenv(name string) (value string, set bool) {
 	value, set = p.variable(name)

@@ -68,7 +68,7 @@ var trailer = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^([A-Za-z][A-Za-z0-9-]*[ \t]*:|\(cherry picked from)`)
 })
 
-// visible returns a text without characters that a person cannot see. Those that compose
+// visible returns a text without characters that a person cannot see. Characters that compose
 // emoji stay.
 func visible(s string) string {
 	var b strings.Builder

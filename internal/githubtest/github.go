@@ -170,7 +170,7 @@ func (g *GitHub) handle(root, permission, pattern string, reply func(r *http.Req
 	g.HandleFor(permission, storetest.Op(pattern), method+" "+root+"/repos/"+g.Repo()+path, http.HandlerFunc(answer))
 }
 
-// write sends an answer. One that the client knows by its ETag is not sent again.
+// write sends an answer. If the client knows it by its ETag, it is not sent again.
 func write(w http.ResponseWriter, r *http.Request, status int, text []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	if r.Method == http.MethodGet && status == http.StatusOK {

@@ -33,8 +33,8 @@ type thread struct {
 	conversions []closing // conversions to a draft
 	reviewers   []string
 
-	// Of a pull request.
-	head        string // commit; of one that is not open the last
+	// The fields of a pull request.
+	head        string // head commit; the last one if the pull request is not open
 	mergedBy    string
 	reviews     []*review
 	discussions []*discussion

@@ -152,7 +152,7 @@ func (g *GitHub) pull(number int) *thread {
 }
 
 // syncPulls has the open pull requests follow their branches, as they do at GitHub when
-// somebody pushes. One whose branch is gone is closed. g.mu must be held.
+// somebody pushes. A pull request without a branch is closed. g.mu must be held.
 func (g *GitHub) syncPulls() {
 	for _, t := range g.threads {
 		if t.pull == nil || t.State != "open" {

@@ -132,7 +132,7 @@ func (s *Server) disturbed(w http.ResponseWriter, r *http.Request) bool {
 	return disturb != nil && disturb(w, r)
 }
 
-// Batch answers a list of objects. Who may ask is for the caller to decide.
+// Batch answers a list of objects. The caller decides who may ask.
 func (s *Server) Batch(w http.ResponseWriter, r *http.Request) {
 	if s.disturbed(w, r) {
 		return

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// maxSummary is the longest summary of a step that GitHub shows, in bytes. Of a
-// longer one it shows nothing.
+// maxSummary is the longest summary of a step that GitHub shows, in bytes. It shows nothing of
+// a longer one.
 const maxSummary = 1 << 20
 
 // Summary appends Markdown to the summary of the step. Text that is too long is

@@ -369,9 +369,9 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepositor
 }
 
 // deniedPaths returns the paths that the agent may not read: the Codex home, the credential
-// paths, the paths of codex.deny, and every file of this program that is not the
-// session's own, which are the other workspaces, the homes and temporary folders of
-// other sessions, the event logs, and the stores with the work of other agents.
+// paths, the paths of codex.deny, and every file of this program that is not the session's own.
+// These are the other workspaces, the homes and temporary folders of other sessions, the event
+// logs, and the stores with the work of other agents.
 func (a *attempt) deniedPaths(home string) []string {
 	paths := slices.Concat(a.Denied.Paths, a.Codex.Deny, a.dirs.sockets.Denied, []string{a.Workspaces.Path()})
 	if home != "" {

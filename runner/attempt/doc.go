@@ -28,12 +28,12 @@
 // # The folders of a session
 //
 // The files of a session that belong to no workspace are in Job.SessionDir: a temporary folder
-// that the agent may write and, when the session logs in with a key, a Codex home of which only
-// the rollout of the thread outlives the session (session_dirs.go, rollout.go), and a folder
+// that the agent may write; a Codex home, if the session logs in with a key, of which only
+// the rollout of the thread outlives the session (session_dirs.go, rollout.go); and a folder
 // with the program that stands before bubblewrap and with the /tmp of commands
 // ([codex.Bubblewrap]). [Forget] removes all of them together with the workspace, and
-// [ForgetUnused] the folders of issues that the state does not know any more. What no agent may
-// read, above all the places where people keep credentials, is one list,
+// [ForgetUnused] the folders of issues that the state does not know any more. The paths that no
+// agent may read, above all the places where people keep credentials, are one list,
 // [room.CredentialPaths]. [Preflight] tries everything except a turn; in a tick the first
 // session runs that check on its way, and the others wait for it ([PreflightOnce]).
 //

@@ -37,9 +37,9 @@ type filler struct {
 	tree       git.WorkTree    // the files that it made there
 }
 
-// fill gives the workspace a new .git and brings its files to the commit where the work
-// begins. Of a kept workspace only ignored files stay, and the commits of work that was
-// not taken. The session has no thread.
+// fill gives the workspace a new .git and brings its files to the commit where the work begins.
+// A kept workspace keeps only ignored files, and the commits of work that was not taken. The
+// session has no thread.
 func (f *filler) fill(ctx context.Context, awaitPreflight func(context.Context) error) error {
 	ws := f.here.Workspace
 	err := f.session.CanExec(ctx)
@@ -175,7 +175,7 @@ func (f *filler) replaceGit(ctx context.Context, at place, c git.Checkout, tree 
 	})
 }
 
-// findSubmodules sets the submodules of the workspace. One that cannot be had for a reason
+// findSubmodules sets the submodules of the workspace. A submodule that is missing for a reason
 // that only the branch has is left empty with a warning.
 func (f *filler) findSubmodules(ctx context.Context) error {
 	r := f.repository

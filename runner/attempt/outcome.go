@@ -83,8 +83,8 @@ func status(ctx context.Context, class schedule.Class, err error) schedule.Attem
 	return schedule.StatusFailed
 }
 
-// classOfInfo holds the class of each codexErrorInfo. One that is not in it, such as
-// one that a later Codex invents, is classified by its HTTP status or as Failed.
+// classOfInfo holds the class of each codexErrorInfo. An unknown one, such as one that a later
+// Codex invents, is classified by its HTTP status or as Failed.
 var classOfInfo = map[string]schedule.Class{
 	"unauthorized":          schedule.Systemic,
 	"usageLimitExceeded":    schedule.Systemic,

@@ -107,7 +107,7 @@ func (c check) fill(ctx context.Context, at place, work *git.Incoming) error {
 	return c.fillScratch(ctx, at, checkout, work)
 }
 
-// prepare runs the hooks that run in the sandbox. One that fails on the work is a
+// prepare runs the hooks that run in the sandbox. The failure of a hook on the work is a
 // [*verifyError].
 func (c check) prepare(ctx context.Context, at place) error {
 	if c.repository.TrustedHooks {

@@ -22,7 +22,7 @@ const (
 
 // Rule protects the paths that a pattern matches.
 type Rule struct {
-	// Pattern is a glob over the whole path, with "**" for any number of folders. One
+	// Pattern is a glob over the whole path, with "**" for any number of folders. A pattern
 	// without a slash matches in every folder. Case does not count.
 	Pattern    string
 	Protection Protection

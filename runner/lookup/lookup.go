@@ -123,8 +123,8 @@ func Unknown(missing, name, kind string, known []Issue) error {
 	return fmt.Errorf("%s %q%s; %s: %s", missing, name, hint, kind, listed)
 }
 
-// nearest returns the identifier that is most similar to a name, whatever its case. One
-// with other digits is another issue and no misspelling.
+// nearest returns the identifier that is most similar to a name, whatever its case. An
+// identifier with other digits is another issue and no misspelling.
 func nearest(name string, identifiers []string) string {
 	digits := func(text string) string {
 		return strings.Map(func(r rune) rune {

@@ -98,7 +98,7 @@ func (p *Publisher) proposePullRequest(ctx context.Context, w Work, r *Result, p
 	return nil
 }
 
-// isKnown reports whether an earlier run has finished with a pull request. One that was
+// isKnown reports whether an earlier run has finished with a pull request. A run that was
 // killed may have opened it, and not set its labels and people.
 func isKnown(w Work, pull *client.PullRequest) bool { return pull.GetNumber() == w.Last.Number }
 

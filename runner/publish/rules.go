@@ -82,8 +82,8 @@ func (p *Publisher) refusedBy(rule client.BranchRule, branch git.Branch, exists 
 	return ""
 }
 
-// obeys reports whether a text obeys the pattern of a rule. One that is not understood is
-// obeyed.
+// obeys reports whether a text obeys the pattern of a rule. Every text obeys a pattern that is
+// not understood.
 func obeys(rule client.BranchRule, text string) bool {
 	r := rule.Parameters
 	var matches bool

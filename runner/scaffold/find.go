@@ -50,8 +50,8 @@ const (
 	checksPulls  = `(?m)^(on:.*\bpull_request\b|\s+-?\s*pull_request\b)`
 )
 
-// checkWorkflows returns the names of the workflows of Actions in a checkout that check
-// pull requests. One without a plain name is left out.
+// checkWorkflows returns the names of the workflows of Actions in a checkout that check pull
+// requests. A workflow without a plain name is left out.
 func checkWorkflows(folder string) []string {
 	paths, _ := fs.Glob(os.DirFS(folder), ".github/workflows/*.y*ml") // fails only for a wrong pattern
 	var names []string

@@ -215,8 +215,8 @@ func (s *State) HasPendingCommand(id tracker.ID) bool {
 	return s.Conversations[id].PendingCommand.Command != ""
 }
 
-// Finished forgets an issue whose [Finish] was performed. One that was not performed
-// is decided again in the next tick.
+// Finished forgets an issue whose [Finish] was performed. A Finish that was not performed is
+// decided again in the next tick.
 func (s *State) Finished(id tracker.ID) {
 	delete(s.Finishing, id)
 	s.Deliver(id, Delivery{})

@@ -97,7 +97,7 @@
 //   - A claim whose session has not ended in the result fails like a claim of a dead run: both
 //     go through the same function, as do all claims whose session was never started.
 //   - A pause ends if a session works that began after it. The sessions of a shard count as
-//     begun when the shard was planned. Of several pauses the latest end counts.
+//     begun when the shard was planned. The latest end of several pauses counts.
 //   - A fault is systemic if it hits two issues of a tick and no session had a turn. A run
 //     finds that out at each end of a session, collect when it has all results ([Fault]).
 //

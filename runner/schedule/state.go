@@ -29,11 +29,11 @@ type State struct {
 	// an entry as long as it has a claim or a delivery.
 	Conversations map[tracker.ID]Conversation
 
-	// Completed lists the issues of which a session ended normally in this run
-	// (SPEC §4.1.8), with its work delivered if the policy delivers work, and out of
-	// the active states if it does not, the latest last, at most maxCompleted. It is for people: no
-	// plan depends on it, since an issue that is active again is worked on
-	// again. It is not stored: the next run has History and the claims.
+	// Completed lists the issues of which a session ended normally in this run (SPEC §4.1.8),
+	// the latest last, at most maxCompleted. If the policy delivers work, the work is
+	// delivered; if it does not, the issue has left the active states. It is for people: no
+	// plan depends on it, since an issue that is active again is worked on again. It is not
+	// stored: the next run has History and the claims.
 	Completed []tracker.ID
 	// Finishing holds the issues that this tick has decided to finish; not stored.
 	Finishing map[tracker.ID]bool
@@ -206,11 +206,11 @@ const (
 	maxSkew = 10 * time.Minute
 )
 
-// BoundTimes replaces the times of a loaded state that no run can have written by
-// now, and returns a description of each. They come from a forged state or a
-// wrong clock, so the replacements have little effect: a wait ends after the
-// longest backoff (the issue is retried soon, neither at once nor never), a lease
-// lasts as long as a new one, past events happened now at the latest, and
+// BoundTimes replaces the times of a loaded state that no run can have written by now, and
+// returns a description of each. They come from a forged state or a wrong clock, so the
+// replacements have little effect. A wait ends after the longest backoff: the issue is retried
+// soon, neither at once nor never. A lease lasts as long as a new one, past events happened now
+// at the latest, and spending of future days is dropped.
 // spending of future days is dropped.
 func (s *State) BoundTimes(p Policy, now time.Time) []string {
 	var wrong []string

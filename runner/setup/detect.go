@@ -17,8 +17,8 @@ type Kind struct {
 	With     string   // file that must be beside it; empty for none
 	Separate bool     // it is a project of its own below another project of the same ecosystem
 	Members  bool     // it prepares all projects of its ecosystem below it, even separate ones
-	// Script is the commands. One with {file} is repeated for each of Files, and {requirements} are
-	// the options of pip for the lists of a folder.
+	// Script is the commands. A command with {file} is repeated for each of Files, and
+	// {requirements} are the options of pip for the lists of a folder.
 	Script []string
 	// Update is the command that brings a lock file up to date with its manifest, and changes
 	// nothing else in it; empty where Script does that, or where there is no lock file.
@@ -27,8 +27,8 @@ type Kind struct {
 	Install string   // command that installs it on a runner of GitHub, which does not have it
 }
 
-// Kinds returns the table. Of the kinds of one ecosystem, a folder is of the first that fits.
-// The scripts install into the folders below Makes, and into the caches of the room's home.
+// Kinds returns the table. A folder belongs to the first kind of an ecosystem that fits. The
+// scripts install into the folders below Makes, and into the caches of the room's home.
 func Kinds() []Kind {
 	node, venv := []string{"node_modules"}, []string{".venv"}
 	const makeVenv, pip = "python3 -m venv .venv", ".venv/bin/pip install "

@@ -24,7 +24,7 @@ var (
 const (
 	extension = ".pack"
 	magic     = "symphony setup "
-	// maxPacks bounds the packs in a folder. One is in use for each base branch and recipe.
+	// maxPacks bounds the packs in a folder. Each base branch and recipe uses one.
 	maxPacks = 3
 	// draftTime is the age from which on a draft is of a program that was killed.
 	draftTime = 24 * time.Hour

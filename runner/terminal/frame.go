@@ -315,7 +315,7 @@ func (p *painter) log(n int) []string {
 	return lines
 }
 
-// sessionRows returns the table of n sessions. Those that are being stopped or are silent
+// sessionRows returns the table of n sessions. Sessions that are being stopped or are silent
 // are chosen before others, but keep their place in the table.
 func (p *painter) sessionRows(n int) []string {
 	rank := func(s *progress.Session) int {

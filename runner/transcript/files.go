@@ -37,8 +37,8 @@ type File struct {
 	Size   int64
 }
 
-// parseName returns the log with a name. Of a folder that somebody else wrote also the
-// key is checked: people read it on a terminal.
+// parseName returns the log with a name. It also checks the key, because somebody else may have
+// written the folder: people read the key on a terminal.
 func parseName(key, name string) (File, bool) {
 	if strings.Trim(key, keyLetters) != "" {
 		return File{}, false

@@ -305,8 +305,8 @@ func (r *Reader) outcomeEntry(o Outcome) Entry {
 	return e
 }
 
-// onEvent takes an event of the session. Those that the protocol tells as well are not
-// shown again.
+// onEvent takes an event of the session. Events that the protocol tells as well are not shown
+// again.
 func (r *Reader) onEvent(e codex.Event) []Entry {
 	switch e.Kind {
 	case codex.SessionStarted, codex.Notification, codex.OtherMessage:

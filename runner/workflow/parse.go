@@ -86,9 +86,9 @@ func (d *decoder) applyDerivedDefaults() {
 	}
 }
 
-// Those who write the file may also write shell commands into it, so these limits
-// only catch a file that is not a workflow. The front matter has its own, because
-// yaml.v3 compares the keys of a map in pairs.
+// People who write the file may also write shell commands into it, so these limits only catch a
+// file that is not a workflow. The front matter has its own, because yaml.v3 compares the keys
+// of a map in pairs.
 const (
 	maxFile  = 1 << 20  // bytes of the file
 	maxFront = 64 << 10 // bytes of the front matter

@@ -93,8 +93,8 @@ func (p projectNode) stateNames() (names []string, complete bool, err error) {
 	return names, complete, err
 }
 
-// checkStates compares the states of the workflow with those that exist, and returns an
-// error for each that is missing. Of the terminal states one is enough.
+// checkStates compares the states of the workflow with the existing ones, and returns an error
+// for each that is missing. One of the terminal states is enough.
 func (c Config) checkStates(exist []string) error {
 	var problems []error
 	missing := func(state string) bool {

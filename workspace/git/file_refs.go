@@ -72,8 +72,8 @@ func (h *Host) FileRefs(remote Remote) (*FileRefs, error) {
 	return nil, fmt.Errorf("make a temporary repository in %s: %w: %w", h.dir, ErrStore, err)
 }
 
-// removeOldFileRefs removes the folders that killed runs have left. One that cannot be removed
-// does no harm.
+// removeOldFileRefs removes the folders that killed runs have left. A folder that cannot be
+// removed does no harm.
 func (h *Host) removeOldFileRefs(now time.Time) {
 	left, _ := filepath.Glob(filepath.Join(escapeGlob(h.dir), fileRefsFolder+"*"))
 	for _, folder := range left {

@@ -31,7 +31,7 @@ const (
 	maxPointer = 160
 )
 
-// ParsePointer returns the pointer that a file holds. ok is false for any other text. One
+// ParsePointer returns the pointer that a file holds. ok is false for any other text. A pointer
 // with extensions is not supported: a program of the user makes the content of its file.
 func ParsePointer(text []byte) (p Pointer, ok bool) {
 	if len(text) < minPointer || len(text) > maxPointer {

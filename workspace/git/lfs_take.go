@@ -217,8 +217,8 @@ func (in *Incoming) IsNew(id ObjectID) bool {
 }
 
 // UploadObjects brings the objects of Git LFS that were taken with the work to the remote, for
-// a branch. Those that the remote has are not sent. Do it before a push: everybody must be able
-// to check out each branch of the remote. It fails with the errors of a push.
+// a branch. Objects that the remote has are not sent. Do it before a push: everybody must be
+// able to check out each branch of the remote. It fails with the errors of a push.
 func (t *takenObjects) UploadObjects(ctx context.Context, to Branch) error {
 	objects := slices.SortedStableFunc(maps.Values(t.taken), func(a, b Pointer) int { return strings.Compare(a.OID, b.OID) })
 	for part := range slices.Chunk(objects, batchObjects) {
@@ -286,8 +286,8 @@ func (a lfsAction) with(name, value string) lfsAction {
 	return lfsAction{a.Href, header}
 }
 
-// keepLocal copies objects into a repository of the user on this machine. One that is there
-// stays as it is.
+// keepLocal copies objects into a repository of the user on this machine. An object that is
+// there stays as it is.
 func (t *takenObjects) keepLocal(ctx context.Context, folder string, objects []Pointer) error {
 	to, err := t.store.localObjects(ctx, folder)
 	if err != nil {

@@ -97,8 +97,8 @@ type statusNode struct {
 	Creator     *actorNode
 }
 
-// FailedChecks reads the checks of a commit. Of several check runs of one name in one workflow,
-// or of one App, the latest counts that was not cancelled. The runs of the workflow in the file
+// FailedChecks reads the checks of a commit. If a workflow, or an App, has several check runs
+// of one name, the latest that was not cancelled counts. The runs of the workflow in the file
 // own, such as symphony.yml, are left out; an empty one leaves none out. That workflow may be
 // started by an event of the pull request, which makes its jobs checks of the head.
 func (c *Client) FailedChecks(ctx context.Context, commit, own string) (Checks, error) {

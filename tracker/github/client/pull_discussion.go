@@ -295,8 +295,8 @@ func (c *Client) ResolveThread(ctx context.Context, thread string) error {
 	return err
 }
 
-// ReactTo adds a reaction, such as THUMBS_UP, to a comment or a review. One that is there
-// already stays.
+// ReactTo adds a reaction, such as THUMBS_UP, to a comment or a review. A reaction that is
+// there already stays.
 func (c *Client) ReactTo(ctx context.Context, node, content string) error {
 	type ReactionContent string
 	type AddReactionInput struct {
