@@ -29,11 +29,11 @@ type State struct {
 	// an entry as long as it has a claim or a delivery.
 	Conversations map[tracker.ID]Conversation
 
-	// Completed lists the issues of which a session ended normally in this run (SPEC §4.1.8),
-	// the latest last, at most maxCompleted. If the policy delivers work, the work is
-	// delivered; if it does not, the issue has left the active states. It is for people: no
-	// plan depends on it, since an issue that is active again is worked on again. It is not
-	// stored: the next run has History and the claims.
+	// Completed lists the issues whose session ended normally in this run (SPEC §4.1.8): with
+	// the work delivered if the policy delivers work, else out of the active states. The latest
+	// is last, at most maxCompleted. It is for people: no plan depends on it, since an issue
+	// that is active again is worked on again. It is not stored: the next run has History and
+	// the claims.
 	Completed []tracker.ID
 	// Finishing holds the issues that this tick has decided to finish; not stored.
 	Finishing map[tracker.ID]bool
