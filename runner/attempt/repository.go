@@ -40,8 +40,8 @@ type Repository struct {
 	LFS        *LFS // nil leaves files in Git LFS pointers
 
 	// Hooks run in the sandbox: after_create and before_run when the files are there, after_run
-	// each time before the work is taken, which includes the files of the hook. They see only
-	// those of their variables that the agent sees as well. BeforeRemove is not used.
+	// each time before the work is taken, which includes the files of the hook. A variable
+	// that they name is theirs only if the agent sees it as well. BeforeRemove is not used.
 	Hooks workspace.Hooks
 	// TrustedHooks says that the hooks of Job.Workspaces run instead, outside the sandbox, as
 	// they do without a repository: when no process of the agent is alive. after_run runs when
