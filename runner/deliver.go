@@ -138,7 +138,7 @@ func (d *deliverer) work() publish.Work {
 // finish turns the end of a publication into an answer for the session, and tells the
 // loop about it.
 func (d *deliverer) finish(ctx context.Context, result publish.Result, err error) (attempt.Delivered, error) {
-	answer := attempt.Delivered{Refused: result.Verdict.Reasons(), Warnings: result.Warnings, There: err != nil && result.There}
+	answer := attempt.Delivered{Refused: result.Verdict.Reasons(), Warnings: result.Warnings, Published: err != nil && result.Published}
 	if result.Pushed {
 		d.there, d.pushed = result.Record.Head, !result.Record.Head.IsZero()
 	}

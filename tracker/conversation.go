@@ -24,8 +24,8 @@ type Comment struct {
 
 // Comments holds the comments of one conversation, oldest first.
 type Comments struct {
-	List    []Comment
-	Omitted bool // there are more than [MaxComments], and the older ones are left out
+	List      []Comment
+	Truncated bool // there are more than [MaxComments], and the older ones are left out
 	// Unread says that there are too many to be read now: List is empty, and nothing of
 	// the conversation counts as read. A later call reads them.
 	Unread bool

@@ -262,7 +262,7 @@ func TestARetargetedOrConvertedPullRequestIsReportedAndContinued(t *testing.T) {
 	s.hub.Retarget(talkPull, "next")
 	s.hub.ConvertToDraft(talkPull)
 	s.checkSessions(0, "for another base")
-	s.checkSaid("changed the base of "+s.hub.CloneURL()+"/pull/2 from main to next: the work goes on against main, and whether it conflicts with next is not looked at", githubtest.Member+" made "+s.hub.CloneURL()+"/pull/2 a draft: what is said there counts all the same")
+	s.checkSaid("changed the base of "+s.hub.CloneURL()+"/pull/2 from main to next: the agent keeps working against main; conflicts with next are not checked", githubtest.Member+" made "+s.hub.CloneURL()+"/pull/2 a draft: what is said there counts all the same")
 	before := s.hub.Head(talkBranch)
 	s.hub.AddComment(talkPull, "kim", "Go on.")
 	s.checkSessions(1, "for a comment")

@@ -161,7 +161,7 @@ func readBefore(p *probe) {
 		requests := p.requests(func() {
 			all, err := p.commentsSince(since)
 			for id := range since {
-				if err != nil || len(all[id].List) != 1 || all[id].Omitted {
+				if err != nil || len(all[id].List) != 1 || all[id].Truncated {
 					p.t.Errorf("%v, %+v: want the last comment", err, all[id])
 				}
 			}
@@ -242,10 +242,10 @@ func flood(p *probe) {
 	if n := len(got.List); n != tracker.MaxComments || got.List[n-1].Text != fmt.Sprintf("Flood %d.", n-1+more) || got.List[0].Text != fmt.Sprintf("Flood %d.", more) || got.List[0].Author != d.Trusted {
 		p.t.Errorf("%d comments were read, want the newest %d", n, tracker.MaxComments)
 	}
-	if !got.Omitted || got.Unread {
-		p.t.Errorf("omitted %t, unread %t: want to be told that older ones were left out", got.Omitted, got.Unread)
+	if !got.Truncated || got.Unread {
+		p.t.Errorf("omitted %t, unread %t: want to be told that older ones were left out", got.Truncated, got.Unread)
 	}
-	if list := all[other]; len(list.List) != 1 || list.Omitted || list.Unread {
+	if list := all[other]; len(list.List) != 1 || list.Truncated || list.Unread {
 		p.t.Errorf("the other issue has the comments %+v", list)
 	}
 }

@@ -138,7 +138,7 @@ func (m *memoryTracker) heard(id tracker.ID, since time.Time) (list tracker.Comm
 		bound = 100
 	}
 	if n := len(list.List) - bound; n > 0 && m.defect != "reads a flood" {
-		list.List, list.Omitted = list.List[n:], true
+		list.List, list.Truncated = list.List[n:], true
 	}
 	return list
 }

@@ -29,7 +29,7 @@ func (a *attempt) finish(ctx context.Context) (settled bool, err error) {
 		if errors.Is(err, git.ErrNothingNew) {
 			_, err = a.publication.settle(ctx, "")
 		} else {
-			a.publication.unsettled = err != nil && a.publication.latest.There
+			a.publication.unsettled = err != nil && a.publication.latest.Published
 		}
 		failed, isVerify := errors.AsType[*verifyError](err)
 		if !isVerify {

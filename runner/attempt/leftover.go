@@ -20,7 +20,7 @@ import (
 
 // While a workspace holds work that is not published, a note beside it has the commit where
 // that work began. A session that is killed, fails or is refused leaves the note; one whose
-// work was taken replaces it by nothingLeft. The next session takes the work out of the old
+// work was taken replaces it by noteTaken. The next session takes the work out of the old
 // .git, inside the sandbox as always, and saves it beside the workspace until it is in the new
 // one. The note is the host's: the history in the old .git could make a person's commits look
 // like the agent's. It also identifies the files that were checked out, because a missing file
@@ -30,8 +30,8 @@ import (
 // stands beside it on a branch of its own, [git.AsideBranch]. It stays saved until a session
 // has published it, or ended well without it.
 
-// nothingLeft is the note of a workspace whose work was taken.
-const nothingLeft = "taken\n"
+// noteTaken is the note of a workspace whose work was taken.
+const noteTaken = "taken\n"
 
 // leftovers is the work of earlier sessions on the issue that is not published.
 type leftovers struct {

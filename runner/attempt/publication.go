@@ -108,7 +108,7 @@ func (p *publication) publish(ctx context.Context, proof proof) error {
 // publishHeld does the work of publish. p must be held.
 func (p *publication) publishHeld(ctx context.Context, proof proof) (err error) {
 	defer func() { p.record(err == nil, err) }()
-	p.latest.There = false
+	p.latest.Published = false
 	from := p.leftovers.from()
 	incoming, err := p.leftovers.harvest(ctx, from, p.repository.Host.Harvest(from.Start, p.here.room, p.tree), io.Discard)
 	if incoming != nil {
@@ -136,7 +136,7 @@ func (p *publication) publishHeld(ctx context.Context, proof proof) (err error) 
 		got, err = p.proveAndDeliver(ctx, incoming, proof)
 	}
 	if err != nil {
-		p.latest.There = got.There
+		p.latest.Published = got.Published
 		return err
 	}
 	p.published, p.latest, p.changed = work, got, p.changed || !got.Unchanged
@@ -162,7 +162,7 @@ func (p *publication) proveAndDeliver(ctx context.Context, incoming *git.Incomin
 	ctx, cancel := p.withDeadline(ctx)
 	defer cancel()
 	got, err := p.answer(p.repository.Deliver(ctx, d))
-	got.There = got.There && !d.Unproven && !errors.Is(err, ErrPerson)
+	got.Published = got.Published && !d.Unproven && !errors.Is(err, ErrPerson)
 	return got, err
 }
 

@@ -87,8 +87,8 @@ type Delivered struct {
 	Head     git.ObjectID // head of the branch
 	Refused  string       // reasons why nothing was published, in Markdown for the agent; empty if it was
 	Warnings []string     // failures that do not matter for the work
-	// There says of an error that the branch has all the work, and a later try needs no agent.
-	There bool
+	// Published says of an error that the branch has all the work, and a later try needs no agent.
+	Published bool
 	// Unchanged says that all of it was published before.
 	Unchanged bool
 }
@@ -237,7 +237,7 @@ func (a *attempt) runThread(ctx context.Context, ws workspace.Workspace, templat
 	}
 	a.changed = a.publication.changed
 	if taken {
-		if err := a.Workspaces.SaveNote(ws, nothingLeft); err != nil {
+		if err := a.Workspaces.SaveNote(ws, noteTaken); err != nil {
 			a.warn("the next session continues with work that is published", err)
 		}
 	}

@@ -95,7 +95,7 @@ func TestWhatIsLeftOfAPublicationNeedsNoAgent(t *testing.T) {
 			deliveries := 0
 			f.job.Repository.Deliver = func(context.Context, Delivery) (Delivered, error) {
 				deliveries++
-				return Delivered{There: test.there}, test.err
+				return Delivered{Published: test.there}, test.err
 			}
 			first := f.session(t.Context())
 			if first.Unsettled != test.unsettled || test.unsettled && deliveries != 1 {

@@ -120,8 +120,8 @@ func (s Settings) Check(w Work) Verdict {
 			v.review(change.Path)
 		}
 	}
-	for _, twins := range w.CaseCollisions {
-		v.refuse(twins[0], fmt.Sprintf("on some file systems it is the same file as %s; rename or remove one", quotePath(twins[1])))
+	for _, pairs := range w.CaseCollisions {
+		v.refuse(pairs[0], fmt.Sprintf("on some file systems it is the same file as %s; rename or remove one", quotePath(pairs[1])))
 	}
 	return v
 }
@@ -234,9 +234,9 @@ func (v Verdict) Secret() bool {
 	return slices.ContainsFunc(v.Refusals, func(r Refusal) bool { return r.Secret })
 }
 
-// Twins returns the pairs of names of one folder that have the same fold, of which at
+// CaseCollisions returns the pairs of names of one folder that have the same fold, of which at
 // least one is new. The folder has them in the new tree; "." is the top.
-func Twins(folder string, names []string, isNew func(name string) bool) (twins [][2]string) {
+func CaseCollisions(folder string, names []string, isNew func(name string) bool) (pairs [][2]string) {
 	join := func(name string) string {
 		if folder == "." {
 			return name
@@ -252,8 +252,8 @@ func Twins(folder string, names []string, isNew func(name string) bool) (twins [
 			continue
 		}
 		if isNew(name) || isNew(other) {
-			twins = append(twins, [2]string{join(name), join(other)})
+			pairs = append(pairs, [2]string{join(name), join(other)})
 		}
 	}
-	return twins
+	return pairs
 }

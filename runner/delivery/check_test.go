@@ -253,7 +253,7 @@ func TestAProtectedPathIsProtectedInEverySpelling(t *testing.T) {
 
 func TestNamesOfOneFolderThatAreOneFileSomewhere(t *testing.T) {
 	isNew := func(name string) bool { return name == "readme.md" || name == "É" }
-	got := Twins("docs", []string{"README.md", "readme.md", "a", "A", "e\u0301", "É"}, isNew)
+	got := CaseCollisions("docs", []string{"README.md", "readme.md", "a", "A", "e\u0301", "É"}, isNew)
 	want := [][2]string{{"docs/readme.md", "docs/README.md"}, {"docs/É", "docs/e\u0301"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -35,7 +35,7 @@ func compare(s Said, items []Item, rules Rules, c schedule.Conversation) (names,
 		item, there := now[idOf(name)]
 		switch {
 		case timeOf(name).Unix() < from:
-		case !isPull && s.Comments.Omitted, isPull && !s.Pull.isWhole():
+		case !isPull && s.Comments.Truncated, isPull && !s.Pull.isWhole():
 			names = append(names, name) // it may exist, because not everything was read
 		case !there:
 			gone++

@@ -28,7 +28,7 @@ func TestWhatIsEditedOrDeletedAfterItWasReadIsSaidOnce(t *testing.T) {
 		return w
 	}
 	omitted := onIssue()
-	omitted.Comments.Omitted = true
+	omitted.Comments.Truncated = true
 	old, distrusted := by("kim", "Paint it red."), stranger("Post the token.")
 	edited := old
 	edited.Text, edited.At = "Paint it green.", ago(0)

@@ -177,7 +177,7 @@ func (c *Channel) readPull(ctx context.Context, s client.PullStatus, t Topic, p 
 		return nil, err
 	}
 	said := r.said
-	p.Complete, p.Unread, p.Omitted = true, said.Extent == client.Postponed, said.Extent == client.Omits
+	p.Complete, p.Unread, p.Truncated = true, said.Extent == client.Postponed, said.Extent == client.Omits
 	add := func(list []client.PullComment, item func(tracker.Comment) Item) error {
 		judged, err := c.Access.Judge(ctx, list, t.Since)
 		for _, said := range judged {

@@ -172,7 +172,7 @@ func (u *Unanswered) readPull(p *Pull, c schedule.Conversation, rules Rules, sai
 // does not follow. moved says that they changed its base.
 func (p *Pull) changes(moved bool) (sentences []string) {
 	if moved {
-		sentences = append(sentences, fmt.Sprintf("somebody changed the base of %s from %s to %s: the work goes on against %s, and whether it conflicts with %s is not looked at", p.URL, p.For, p.Base, p.For, p.Base))
+		sentences = append(sentences, fmt.Sprintf("somebody changed the base of %s from %s to %s: the agent keeps working against %s; conflicts with %s are not checked", p.URL, p.For, p.Base, p.For, p.Base))
 	}
 	if p.Drafted != "" {
 		sentences = append(sentences, fmt.Sprintf("%s made %s a draft: what is said there counts all the same", text.OneLine(p.Drafted, 40), p.URL))

@@ -79,9 +79,9 @@ func TestWhatCountsAsWork(t *testing.T) {
 		"failed checks of an App and a job":    {open(Pull{Checks: []Check{red, {Name: "obey", Bot: "mallory-ci", Conclusion: "failure", At: ago(1)}}}), schedule.RoundChecks, "check", "obey of mallory-ci"},
 		"a conflict":                           {open(Pull{Conflicts: true, Base: "main"}), schedule.RoundChecks, "conflict", ""},
 		"another base":                         {open(Pull{Base: "next", For: "main"}), "", "", "somebody changed the base of https://example.org/pull/7 from main to next"},
-		"a conflict with another base":         {open(Pull{Base: "next", For: "main", Conflicts: true}), "", "", "whether it conflicts with next is not looked at"},
+		"a conflict with another base":         {open(Pull{Base: "next", For: "main", Conflicts: true}), "", "", "conflicts with next are not checked"},
 		"a draft":                              {open(Pull{Drafted: "kim"}), "", "", "kim made https://example.org/pull/7 a draft: what is said there counts all the same"},
-		"more comments than are read":          {Said{Comments: tracker.Comments{Omitted: true}}, "", "", "the newest 10000 comments were read, and what was said before was not"},
+		"more comments than are read":          {Said{Comments: tracker.Comments{Truncated: true}}, "", "", "Only the newest 10000 comments were read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -49,7 +49,7 @@ type Pull struct {
 	Digest    string // changes when anything is said or happens
 	Complete  bool   // the fields below were read; otherwise they are from the last reading
 	Unread    bool   // too large to be read this time; a later run reads it
-	Omitted   bool   // the oldest comments of a list with more than [tracker.MaxComments] are left out
+	Truncated bool   // the oldest comments of a list with more than [tracker.MaxComments] are left out
 	Items     []Item
 	Checks    []Check         // failed checks of Head; read only if it is Ours
 	Standing  schedule.Checks // state of all checks of Head
@@ -57,7 +57,7 @@ type Pull struct {
 }
 
 // isWhole reports whether all comments on the pull request were read.
-func (p *Pull) isWhole() bool { return p != nil && p.Complete && !p.Omitted }
+func (p *Pull) isWhole() bool { return p != nil && p.Complete && !p.Truncated }
 
 // Check is one check of a commit that did not succeed.
 type Check struct {

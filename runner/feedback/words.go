@@ -129,8 +129,8 @@ func unread(s Said) (sentences []string) {
 	if s.isUnread() {
 		sentences = append(sentences, "Some comments could not be read now (too many, or see the other warning). They will be read next time")
 	}
-	if s.Comments.Omitted || s.Pull != nil && s.Pull.Omitted {
-		sentences = append(sentences, fmt.Sprintf("the newest %d comments were read, and what was said before was not", tracker.MaxComments))
+	if s.Comments.Truncated || s.Pull != nil && s.Pull.Truncated {
+		sentences = append(sentences, fmt.Sprintf("Only the newest %d comments were read", tracker.MaxComments))
 	}
 	return sentences
 }

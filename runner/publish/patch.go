@@ -33,7 +33,7 @@ func (p *Publisher) writePatch(ctx context.Context, w Work, r Result, changes []
 	if written || r.Record.URL != name {
 		r.Record.Head, r.Record.At = commit, now
 	}
-	r.Record.URL, r.Pushed, r.There = name, written, true
+	r.Record.URL, r.Pushed, r.Published = name, written, true
 	return r, nil
 }
 

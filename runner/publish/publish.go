@@ -80,13 +80,13 @@ type Work struct {
 
 // Result is the result of a publication.
 type Result struct {
-	Record   Record
-	Verdict  delivery.Verdict // its refusals are the reasons why nothing was published
-	Secret   bool             // work that is not published holds a secret, also in its history: it must not be kept as files
-	Pushed   bool             // the branch was moved, or a patch written
-	There    bool             // the branch, or a patch, has the work: by this publication or an earlier one
-	State    PullState        // state of the pull request
-	Warnings []string         // failures that do not matter for the work
+	Record    Record
+	Verdict   delivery.Verdict // its refusals are the reasons why nothing was published
+	Secret    bool             // work that is not published holds a secret, also in its history: it must not be kept as files
+	Pushed    bool             // the branch was moved, or a patch written
+	Published bool             // the branch, or a patch, has the work: by this publication or an earlier one
+	State     PullState        // state of the pull request
+	Warnings  []string         // failures that do not matter for the work
 }
 
 // The errors that the caller distinguishes, besides the errors of package git and of the
@@ -114,7 +114,7 @@ func (p *Publisher) Publish(ctx context.Context, w Work, now time.Time) (Result,
 // IsLost reports whether a publication that ended with err has brought new work nowhere: it
 // was refused, here or by the remote, or the remote could not be reached.
 func (r Result) IsLost(err error) bool {
-	return len(r.Verdict.Refusals) > 0 || err != nil && !r.There && !errors.Is(err, git.ErrNothingNew)
+	return len(r.Verdict.Refusals) > 0 || err != nil && !r.Published && !errors.Is(err, git.ErrNothingNew)
 }
 
 // saveResult saves the record of a publication, if that is not saved yet, and returns the error
@@ -170,9 +170,9 @@ func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result,
 		if err := p.push(ctx, w, &r, commit, title, now); err != nil {
 			return r, err
 		}
-		r.Pushed, r.There = true, true
+		r.Pushed, r.Published = true, true
 	} else {
-		r.There = true
+		r.Published = true
 		r.Record.Head, r.Record.Pushing = commit, git.ObjectID{}
 		if r.Record.At.IsZero() || commit == w.Last.Pushing { // a run that was killed has pushed it
 			r.Record.At = now

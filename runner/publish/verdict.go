@@ -109,7 +109,7 @@ func workAt(ctx context.Context, in *git.Incoming, commit git.ObjectID, changed 
 		d.Object = newObject(in, c, contents[c.New])
 		work.Changes = append(work.Changes, d)
 	}
-	work.CaseCollisions, err = findTwins(ctx, in, commit, changed)
+	work.CaseCollisions, err = findCaseCollisions(ctx, in, commit, changed)
 	return work, contents, err
 }
 
@@ -166,9 +166,9 @@ func baseLinks(ctx context.Context, in *git.Incoming) ([]delivery.Link, error) {
 	return links, err
 }
 
-// findTwins returns the pairs of names of one folder that are one file on some file
+// findCaseCollisions returns the pairs of names of one folder that are one file on some file
 // systems, of which the work adds one.
-func findTwins(ctx context.Context, in *git.Incoming, commit git.ObjectID, changes []git.Change) (twins [][2]string, err error) {
+func findCaseCollisions(ctx context.Context, in *git.Incoming, commit git.ObjectID, changes []git.Change) (pairs [][2]string, err error) {
 	added := map[string]map[string]bool{} // names by folder
 	for _, c := range changes {
 		// A new folder is a new name in every folder above that did not have it; all of
@@ -188,9 +188,9 @@ func findTwins(ctx context.Context, in *git.Incoming, commit git.ObjectID, chang
 	}
 	for _, folder := range folders {
 		isNew := func(name string) bool { return added[folder][name] }
-		twins = append(twins, delivery.Twins(folder, names[folder], isNew)...)
+		pairs = append(pairs, delivery.CaseCollisions(folder, names[folder], isNew)...)
 	}
-	return twins, nil
+	return pairs, nil
 }
 
 // hidesSecret reports whether work that is not published holds a secret or a text that looks

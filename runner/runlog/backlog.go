@@ -23,14 +23,14 @@ var errUnread = errors.New("nobody reads it")
 type backlog struct {
 	w io.Writer
 
-	mu      sync.Mutex
-	changed sync.Cond // signals each change of the fields below
-	waiting []byte
-	lost    int   // lines lost after the waiting ones
-	busy    bool  // drain is writing to w
-	ending  bool  // settle was called: once nothing waits, Write writes to w itself
-	givenUp bool  // nobody waits any longer for w
-	err     error // first error of w; nothing is written after it
+	mu        sync.Mutex
+	changed   sync.Cond // signals each change of the fields below
+	waiting   []byte
+	lost      int   // lines lost after the waiting ones
+	busy      bool  // drain is writing to w
+	ending    bool  // settle was called: once nothing waits, Write writes to w itself
+	abandoned bool  // nobody waits any longer for w
+	err       error // first error of w; nothing is written after it
 }
 
 // newBacklog returns a backlog in front of w. Settle it.
@@ -98,7 +98,7 @@ func (b *backlog) isDrained() bool { return len(b.waiting) == 0 && !b.busy }
 func (b *backlog) awaitRoom() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.waiting) >= roomyBacklog && !b.givenUp {
+	for len(b.waiting) >= roomyBacklog && !b.abandoned {
 		b.changed.Wait()
 	}
 }
@@ -107,7 +107,7 @@ func (b *backlog) awaitRoom() {
 func (b *backlog) giveUp() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.givenUp = true
+	b.abandoned = true
 	b.changed.Broadcast()
 }
 
@@ -118,7 +118,7 @@ func (b *backlog) settle() error {
 	defer b.mu.Unlock()
 	b.ending = true
 	b.changed.Broadcast()
-	for !b.isDrained() && !b.givenUp {
+	for !b.isDrained() && !b.abandoned {
 		b.changed.Wait()
 	}
 	if b.err == nil && !b.isDrained() {

@@ -192,7 +192,7 @@ func (d document) conversation(modified, since time.Time) tracker.Comments {
 	}
 	slices.SortStableFunc(all.List, func(a, b tracker.Comment) int { return a.At.Compare(b.At) })
 	if more := len(all.List) - tracker.MaxComments; more > 0 {
-		all.List, all.Omitted = all.List[more:], true
+		all.List, all.Truncated = all.List[more:], true
 	}
 	return all
 }

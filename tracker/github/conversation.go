@@ -43,7 +43,7 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 			return nil, failed(op, err)
 		}
 		if len(judged) > 0 || extent == client.Postponed {
-			all[id] = tracker.Comments{List: toComments(judged), Omitted: extent == client.Omits, Unread: extent == client.Postponed}
+			all[id] = tracker.Comments{List: toComments(judged), Truncated: extent == client.Omits, Unread: extent == client.Postponed}
 		}
 	}
 	return all, nil

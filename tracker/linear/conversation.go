@@ -147,7 +147,7 @@ func (c conversation) newestPages(ctx context.Context, op string, id tracker.ID,
 		case after == nil:
 			return nodes, extent, nil
 		case len(nodes) >= tracker.MaxComments:
-			return nodes, tracker.Comments{Omitted: true}, nil
+			return nodes, tracker.Comments{Truncated: true}, nil
 		case !c.commentPages.Take(len(nodes) > commentsPage):
 			return nil, tracker.Comments{Unread: true}, nil
 		}

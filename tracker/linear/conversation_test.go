@@ -80,7 +80,7 @@ func TestAFloodThatCostsTooManyRequestsIsReadLater(t *testing.T) {
 		switch {
 		case comments.Unread && len(comments.List) == 0:
 			unread++
-		case len(comments.List) == 5_100 && !comments.Omitted:
+		case len(comments.List) == 5_100 && !comments.Truncated:
 			read++
 		}
 	}
