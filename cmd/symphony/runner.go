@@ -136,7 +136,7 @@ func denied(place statePlace, workflowPath string) room.Denied {
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return d // openState fails too
+		return d // without a working directory the state cannot be opened either
 	}
 	d.Paths = append(d.Paths, ownPaths(place.process, workflowPath, filepath.Dir(path), filepath.Base(path))...)
 	return d

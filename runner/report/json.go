@@ -191,7 +191,7 @@ func pastTickOf(t schedule.TickRecord) pastTickJSON {
 }
 
 // encode returns a document as JSON in which no text reads as a command to the log
-// of a workflow run; see [escapeCommand]. A number sign occurs in strings only.
+// of a workflow run: `##[` begins one. A number sign occurs in strings only.
 func encode(doc any) ([]byte, error) {
 	text, err := json.Marshal(doc)
 	return bytes.ReplaceAll(text, []byte("##["), []byte(`#\u0023[`)), err

@@ -244,7 +244,7 @@ func writeObject(folder string, p Pointer, r io.Reader) error {
 // draftPrefix begins the names of objects that are being written.
 const draftPrefix = "tmp-"
 
-// diskError is a failure to write.
+// diskWriter keeps the error of the latest write apart from errors of its source.
 type diskWriter struct {
 	io.Writer
 	err error
