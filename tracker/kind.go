@@ -27,6 +27,12 @@ type Config interface {
 	// Scope returns the place that issues are read from, as people name it: a repository, a
 	// project or a folder.
 	Scope() string
+	// IDScope returns a name for the place in which the ids of issues are unique, seen from the
+	// folder of the workspaces; empty if they are unique everywhere. Workspaces keep the name.
+	IDScope(workspaces string) string
+	// Folder returns the absolute path of the folder in which issues and their comments are
+	// files; empty for a tracker that keeps none. No delivery changes these files.
+	Folder() string
 	// States returns the states that issues can have with the decoded settings.
 	States() States
 	// Identifier returns the identifier that a person means by a name: by the identifier in

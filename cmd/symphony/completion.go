@@ -194,7 +194,7 @@ func (c completer) issues(ctx context.Context, wanted int) []cobra.Completion {
 			found.add(claim.Identifier, claim.Title)
 		}
 	}
-	if wanted == startedOrToDo && wf.Settings.Tracker.Kind == "file" {
+	if wanted == startedOrToDo && issueFolder(wf) != "" {
 		if adapter, err := c.opener().tracker(wf, quiet(), true); err == nil {
 			issues, _ := adapter.IssuesByState(ctx, wf.Settings.Policy.ActiveStates) // none without an answer
 			for _, issue := range issues {

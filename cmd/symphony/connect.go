@@ -5,9 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/internal/transport"
@@ -24,8 +22,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// trackers returns the kinds of tracker that this build has. This is the only place
-// that names adapters.
+// trackers returns the kinds of tracker that this build has.
 func trackers() []tracker.Kind {
 	return []tracker.Kind{file.Kind(), github.Kind(), linear.Kind()}
 }
@@ -108,7 +105,9 @@ func missingInHooks(env workspace.Env, s workflow.Settings) []string {
 // the agent's sandbox.
 func workspaceConfig(wf workflow.Workflow) workspace.Config {
 	folders := wf.Settings.Workspace
-	folders.Project = projectOf(wf)
+	if cfg := wf.Settings.Tracker.Config; cfg != nil {
+		folders.Project = cfg.IDScope(folders.Root)
+	}
 	if wf.Settings.Repository != nil {
 		folders.Hooks.GuardGit = true
 		if h := &folders.Hooks; wf.Settings.SandboxHooks {
@@ -116,23 +115,6 @@ func workspaceConfig(wf workflow.Workflow) workspace.Config {
 		}
 	}
 	return folders
-}
-
-// projectOf returns a name for the source of the issues of a workflow, unless their ids are
-// unique everywhere; see [workspace.Config]. The name of a folder depends on where the
-// workspaces are, so that a project can be moved with them.
-func projectOf(wf workflow.Workflow) string {
-	switch cfg := wf.Settings.Tracker.Config.(type) {
-	case *github.Config:
-		return "the project of the GitHub repository " + strings.ToLower(cfg.Repo)
-	case *file.Config:
-		folder, err := filepath.Rel(wf.Settings.Workspace.Root, cfg.Path)
-		if err != nil {
-			folder = cfg.Path
-		}
-		return "the project whose issues are in " + folder + ", seen from workspace.root"
-	}
-	return ""
 }
 
 // channel returns the channel to the people of a workflow's issues and pull requests;
@@ -161,8 +143,18 @@ func commentsOf(wf workflow.Workflow) schedule.Comments {
 		return schedule.Comments{}
 	case *github.Config:
 		c.Issues = schedule.OnGitHub
-	case *file.Config:
+	}
+	if issueFolder(wf) != "" {
 		c.Issues = schedule.InTheFile
 	}
 	return c
+}
+
+// issueFolder returns the folder in which the issues of a workflow are files; empty for a
+// tracker that keeps none, and for a workflow that names no tracker.
+func issueFolder(wf workflow.Workflow) string {
+	if cfg := wf.Settings.Tracker.Config; cfg != nil {
+		return cfg.Folder()
+	}
+	return ""
 }

@@ -31,7 +31,7 @@ func (s *shop) openDeliveries(count int) (pulls []int) {
 	now := time.Now().UTC()
 	var wf workflow.Workflow
 	wf.Settings.Tracker.Config = &github.Config{Repo: "acme/shop"}
-	root, err := workspace.Open(workspace.Config{Root: filepath.Join(s.dir, "workspaces"), Project: projectOf(wf)},
+	root, err := workspace.Open(workspace.Config{Root: filepath.Join(s.dir, "workspaces"), Project: wf.Settings.Tracker.Config.IDScope(filepath.Join(s.dir, "workspaces"))},
 		workspace.Env{Parent: os.Environ()}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		s.t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/publish"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/file"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -78,8 +77,8 @@ func (o opener) repositoryIn(ctx context.Context, data string, wf workflow.Workf
 func (o opener) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publisher, error) {
 	s, d := wf.Settings, wf.Settings.Delivery
 	d.Policy.Workflow = o.pathsInCheckout(wf.Path)
-	if cfg, isFile := s.Tracker.Config.(*file.Config); isFile {
-		d.Policy.Issues = o.pathsInCheckout(cfg.Path)
+	if folder := issueFolder(wf); folder != "" {
+		d.Policy.Issues = o.pathsInCheckout(folder)
 	}
 	p := &publish.Publisher{
 		Policy: d.Policy, Secrets: o.redactor, Author: o.author(), KeepHistory: d.KeepHistory, Verified: d.Verified,

@@ -24,7 +24,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/validation"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
-	"github.com/symphony-runner/symphony/tracker/file"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -209,8 +208,8 @@ func (v *validateCommand) checkTracker(ctx context.Context, found *validation.Re
 	for _, text := range adapter.Warnings {
 		found.Warn("tracker", text)
 	}
-	if cfg, isFile := wf.Settings.Tracker.Config.(*file.Config); isFile {
-		found.Issues = shownPath(cfg.Path)
+	if folder := issueFolder(wf); folder != "" {
+		found.Issues = shownPath(folder)
 	}
 	var problems []error
 	if adapter.Check != nil {

@@ -34,6 +34,19 @@ func (c *Config) Settings() []tracker.Setting {
 // Scope returns the folder.
 func (c *Config) Scope() string { return c.Path }
 
+// IDScope returns a name for the folder. It depends on where the workspaces are, so that a
+// project can be moved with them.
+func (c *Config) IDScope(workspaces string) string {
+	folder, err := filepath.Rel(workspaces, c.Path)
+	if err != nil {
+		folder = c.Path
+	}
+	return "the project whose issues are in " + folder + ", seen from workspace.root"
+}
+
+// Folder returns the folder.
+func (c *Config) Folder() string { return c.Path }
+
 // States returns the default states: people write any state into a file.
 func (c *Config) States() tracker.States { return tracker.DefaultStates() }
 

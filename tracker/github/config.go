@@ -205,6 +205,14 @@ func (c *Config) Scope() string {
 	return fmt.Sprintf("%s on project %s/%d", c.Repo, cmp.Or(c.Project.Owner, owner), c.Project.Number)
 }
 
+// IDScope returns a name for the repository.
+func (c *Config) IDScope(string) string {
+	return "the project of the GitHub repository " + strings.ToLower(c.Repo)
+}
+
+// Folder returns nothing: no issue is a file.
+func (c *Config) Folder() string { return "" }
+
 // States returns the states that issues can have. With labels or a board, people define them:
 // the first read compares the workflow's states with the existing ones.
 func (c *Config) States() tracker.States {

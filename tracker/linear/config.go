@@ -73,6 +73,12 @@ func decodeText(to *string, checks ...func(string) bool) func(any) bool {
 // Scope returns the project.
 func (c *Config) Scope() string { return "project " + c.ProjectSlug }
 
+// IDScope returns nothing: ids are unique everywhere.
+func (c *Config) IDScope(string) string { return "" }
+
+// Folder returns nothing: no issue is a file.
+func (c *Config) Folder() string { return "" }
+
 // States returns the default states: the teams of a workspace define their own.
 func (c *Config) States() tracker.States { return tracker.DefaultStates() }
 
