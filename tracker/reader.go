@@ -29,7 +29,7 @@ type Reader interface {
 // Adapter is a connected tracker: its reader and writer, and the tools of the agent.
 type Adapter struct {
 	Reader
-	Writer Writer // makes the changes of the program itself
+	Writer Writer // makes the changes of the program itself; never nil
 	// Conversation reads the comments on issues; nil where the adapter cannot.
 	Conversation Conversation
 	Tools        []Tool   // run on the host with the adapter's credential
@@ -37,7 +37,7 @@ type Adapter struct {
 	// Find returns the id of the issue that a person means by a name, in whatever state the
 	// issue is, and "" when no visible issue has the name. It understands the names of
 	// [Config.Identifier], ids, and names that only the tracker knows, such as the pull request
-	// of an issue. It fails as [Reader] does.
+	// of an issue. It fails as [Reader] does, and is never nil.
 	Find func(ctx context.Context, name string) (ID, error)
 	// Check checks with the tracker that the names in the settings exist. Its error is
 	// [ErrInvalidConfig] when they do not. It is nil when there is nothing to check. A list of

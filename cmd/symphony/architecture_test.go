@@ -180,7 +180,7 @@ func TestPackagesImportOnlyFromLowerLevels(t *testing.T) {
 	for _, s := range sources(t) {
 		level, known := levels[s.folder]
 		if !known {
-			t.Fatalf("%s: package %s is not in the table of levels", s.name, s.folder)
+			t.Fatalf("%s: package %s is not in the table of levels of architecture_test.go: add it above all that it imports", s.name, s.folder)
 		}
 		seen[s.folder] = true
 		for _, imported := range imports(s.file) {

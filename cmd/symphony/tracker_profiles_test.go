@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,7 +26,11 @@ var profileRows = []string{
 // name, and their names in order.
 func profile(t *testing.T, kind string) (rows map[string]string, names []string) {
 	t.Helper()
-	_, table, _ := strings.Cut(readText(t, filepath.Join(root, "tracker", kind, "README.md")), "## Profile\n\n| | |\n|---|---|\n")
+	text, _ := os.ReadFile(filepath.Join(root, "tracker", kind, "README.md"))
+	_, table, found := strings.Cut(string(text), "## Profile\n\n| | |\n|---|---|\n")
+	if !found {
+		t.Fatalf("tracker/%s/README.md has no table under ## Profile: begin it as tracker/file/README.md does, with the rows %q", kind, profileRows)
+	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows = map[string]string{}
 	for line := range strings.Lines(table) {

@@ -59,6 +59,9 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"ACanceledWriteDoesNotWaitForTheTracker", writesCanceledWaiting},
 		{"ACommentWhoseAnswerIsLostIsPostedOnce", lostAnswer},
 	}
+	if adapter := open(t).Adapter; adapter.Find == nil || adapter.Writer == nil {
+		t.Fatal("Find or Writer of the adapter is nil: the program finds issues by name, comments, moves and labels with them; only Conversation, Tools, Warnings and Check may be missing")
+	}
 	for _, check := range append(checks, writes...) {
 		t.Run(check.name, func(t *testing.T) {
 			p := &probe{Harness: open(t), t: t}
