@@ -82,7 +82,7 @@ func TestWhatAReportNeedsIsInTheResult(t *testing.T) {
 	differences(reflect.ValueOf(tick.Rows[0]), reflect.ValueOf(got.Tick.Rows[0]), "Row", lost)
 	for name := range lost {
 		if stays[name] == "" {
-			t.Errorf("%s does not travel: give it a name in JSON, or say in stays why not", name)
+			t.Errorf("%s does not travel: give it a name in JSON (a field of Tick: in tickFile), or say in stays why not", name)
 		}
 	}
 	for name := range stays {
@@ -118,6 +118,9 @@ func fill(t *testing.T, v reflect.Value, name string) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); f.IsExported() {
+				if strings.HasPrefix(name, "Row") && !f.Anonymous && f.Tag.Get("json") == "" {
+					t.Errorf("%s.%s has no name in JSON: give it a tag that names it, or \"-\" and the reason in stays", name, f.Name)
+				}
 				fill(t, v.Field(i), name+"."+f.Name)
 			}
 		}

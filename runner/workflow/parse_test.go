@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/delivery"
@@ -222,9 +223,15 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 	if diff := cmp.Diff(want, wf, compareBranches); diff != "" {
 		t.Error(diff)
 	}
+	front, _, _ := strings.Cut(string(content), "\n---\n")
+	var written map[string]map[string]any
+	if err := yaml.Unmarshal([]byte(front), &written); err != nil {
+		t.Fatal(err)
+	}
 	for _, key := range workflow.Keys(trackers()) {
-		if _, name, _ := strings.Cut(key.Name, "."); !strings.Contains(string(content), "\n  "+name+":") {
-			t.Errorf("testdata/every-key.md has no %s", key.Name)
+		section, name, _ := strings.Cut(key.Name, ".")
+		if _, isWritten := written[section][name]; !isWritten {
+			t.Errorf("testdata/every-key.md has no %s: write it with a value that is not its default, and that value into this test", key.Name)
 		}
 	}
 }
