@@ -186,3 +186,22 @@ func TestALineOfValidateCanBeReadOnANarrowTerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestTheReadmeNamesEveryCheckOfValidate compares the checks in the source, in their order,
+// with the table for users.
+func TestTheReadmeNamesEveryCheckOfValidate(t *testing.T) {
+	t.Parallel()
+	names := func(form, text string) (list []string) {
+		for _, match := range regexp.MustCompile(form).FindAllStringSubmatch(text, -1) {
+			list = append(list, match[1])
+		}
+		return slices.Compact(list)
+	}
+	_, checks, _ := strings.Cut(readText(t, "validate.go"), "// check runs a check")
+	_, table, _ := strings.Cut(readText(t, "README.md"), "## What validate checks")
+	table, _, _ = strings.Cut(table, "\n\nA line begins")
+	want := names(`\t(?:check|found\.Run)\("(\w+)"`, checks)
+	if diff := cmp.Diff(want, names(`\n\| (\w+) \|`, table)[1:]); diff != "" || len(want) < 8 {
+		t.Errorf("checks in the table of README.md (-want +got):\n%s", diff)
+	}
+}
