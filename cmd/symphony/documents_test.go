@@ -214,10 +214,10 @@ func TestTheDocumentsSayWhatTheProgramSays(t *testing.T) {
 			before, rest, ok1 := strings.Cut(text, begin)
 			got, after, ok2 := strings.Cut(rest, end)
 			if !ok1 || !ok2 {
-				t.Errorf("%s has no part %q", document, name)
+				t.Errorf("%s has no part %q: write the lines <!-- begin: %s --> and <!-- end: %s -->, and run this test with UPDATE_README=1", document, name, name, name)
 				continue
 			}
-			if diff := cmp.Diff(want, got); diff != "" && !update {
+			if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")); diff != "" && !update {
 				t.Errorf("part %q of %s (-program +document), UPDATE_README=1 writes it:\n%s", name, document, diff)
 			}
 			text = before + begin + want + end + after

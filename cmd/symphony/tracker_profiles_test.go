@@ -113,7 +113,7 @@ func TestTheProfilesNameTheirToolsWithSchemaAndResult(t *testing.T) {
 			}
 		}
 		for _, want := range []string{"The result is", "OK is false"} {
-			if !strings.Contains(row, want) {
+			if len(adapter.Tools) > 0 && !strings.Contains(row, want) {
 				t.Errorf("the profile of %s does not say %q:%s", kind, want, row)
 			}
 		}
