@@ -3,6 +3,7 @@ package trackertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -113,8 +114,8 @@ func unknownNames(p *probe) {
 	w := p.Adapter.Writer
 	p.checkUnchanged(id, func() {
 		for _, name := range []string{"", " \n", "two\nlines", strings.Repeat("x", 101)} {
-			p.checkWrite("Move", w.Move(p.t.Context(), id, name), tracker.ErrInvalidConfig)
-			p.checkWrite("Label", w.Label(p.t.Context(), id, name, true), tracker.ErrInvalidConfig)
+			p.checkWrite(fmt.Sprintf("Move to %.8q", name), w.Move(p.t.Context(), id, name), tracker.ErrInvalidConfig)
+			p.checkWrite(fmt.Sprintf("Label %.8q", name), w.Label(p.t.Context(), id, name, true), tracker.ErrInvalidConfig)
 		}
 		if p.FreeNames {
 			return
