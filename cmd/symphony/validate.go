@@ -94,7 +94,7 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	if wf.Settings.Repository != nil {
 		check("repository", []string{"repository", "delivery"}, v.checkRepository)
 	}
-	if s := wf.Settings; len(s.Network.Hosts)+len(s.HookNetwork.Hosts) > 0 {
+	if s := wf.Settings; len(s.Network.Hosts)+len(s.HookNetwork.Hosts)+len(s.SetupNetwork.Hosts) > 0 {
 		check("network", nil, v.checkNetwork(in))
 	}
 	if in.Readable() {

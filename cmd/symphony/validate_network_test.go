@@ -18,33 +18,41 @@ func TestValidateNamesHostsThatTheSandboxRefuses(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("elsewhere each list is refused")
 	}
-	p := newProject(t, scripted(t, t.TempDir()), nil)
-	p.replace("kind: file", "kind: file\ncodex: {network: [own.example, public.example, unknown.example]}\nrepository: {url: "+p.dir+"}\ndelivery: {kind: none}\nhooks:\n  network: [mirror.example]")
-	var out strings.Builder
-	a := &app{
-		process: process{stdout: &out, stderr: io.Discard, environ: p.env, lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
-			address, known := map[string]string{"own.example": "127.0.0.1", "public.example": "8.8.8.8", "mirror.example": "10.1.2.3"}[host]
-			if !known {
-				return nil, errors.New("no such host")
-			}
-			return []netip.Addr{netip.MustParseAddr(address)}, nil
+	for _, row := range []struct {
+		keys string
+		want []string
+	}{
+		{"codex: {network: [own.example, public.example, unknown.example]}\nhooks:\n  network: [mirror.example]", []string{
+			"codex.network: own.example is 127.0.0.1, this machine or a service of its own",
+			"hooks.network: mirror.example is 10.1.2.3, an address that is not public, which the sandbox refuses: remove it",
 		}},
-		logFormat: "text",
-	}
-	a.detectActions()
-	a.redactor = a.environmentSecrets()
-	if err := (&validateCommand{a}).validate(t.Context(), filepath.Join(p.dir, "WORKFLOW.md"), checkTimeout); err == nil || !strings.Contains(err.Error(), "network") {
-		t.Errorf("%v", err)
-	}
-	for _, want := range []string{
-		"codex.network: own.example is 127.0.0.1, this machine or a service of its own",
-		"hooks.network: mirror.example is 10.1.2.3, an address that is not public, which the sandbox refuses: remove it",
+		{"setup: {run: make deps, network: [own.example]}", []string{"setup.network: own.example is 127.0.0.1"}},
 	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in:\n%s", want, &out)
+		p := newProject(t, scripted(t, t.TempDir()), nil)
+		p.replace("kind: file", "kind: file\nrepository: {url: "+p.dir+"}\ndelivery: {kind: none}\n"+row.keys)
+		var out strings.Builder
+		a := &app{
+			process: process{stdout: &out, stderr: io.Discard, environ: p.env, lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
+				address, known := map[string]string{"own.example": "127.0.0.1", "public.example": "8.8.8.8", "mirror.example": "10.1.2.3"}[host]
+				if !known {
+					return nil, errors.New("no such host")
+				}
+				return []netip.Addr{netip.MustParseAddr(address)}, nil
+			}},
+			logFormat: "text",
 		}
-	}
-	if strings.Contains(out.String(), "public.example") || strings.Contains(out.String(), "unknown.example") {
-		t.Errorf("%s", &out)
+		a.detectActions()
+		a.redactor = a.environmentSecrets()
+		if err := (&validateCommand{a}).validate(t.Context(), filepath.Join(p.dir, "WORKFLOW.md"), checkTimeout); err == nil || !strings.Contains(err.Error(), "network") {
+			t.Errorf("%s: %v", row.keys, err)
+		}
+		for _, want := range row.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: no %q in:\n%s", row.keys, want, &out)
+			}
+		}
+		if strings.Contains(out.String(), "public.example") || strings.Contains(out.String(), "unknown.example") {
+			t.Errorf("%s: %s", row.keys, &out)
+		}
 	}
 }
