@@ -10,53 +10,61 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/internal/codextest"
 )
 
-func TestRealCodexPassesBothOutputs(t *testing.T) {
-	t.Parallel()
-	eachProfile(t, func(c *testbed, s testSession) {
-		var out, errs bytes.Buffer
-		got, err := s.Exec(t.Context(), codex.Exec{
-			Argv: []string{"sh", "-c", "cat; seq 100000; seq 100000 >&2; exit 7"}, Stdout: &out, Stderr: &errs, Timeout: time.Minute,
-		})
-		if err != nil || got.ExitCode != 7 || out.String() != errs.String() || !strings.HasSuffix(out.String(), "\n100000\n") {
-			c.t.Errorf("%+v, %v: %d and %d bytes", got, err, out.Len(), errs.Len())
+// passesBothOutputs has a program that ends when its output was read: see [codex.Exec.Stdout].
+func passesBothOutputs(c *testbed, s testSession) {
+	var mu sync.Mutex
+	var out, errs bytes.Buffer
+	const size = 588_895 // of the numbers
+	keep := func(into *bytes.Buffer) writerFunc {
+		return func(b []byte) (int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			into.Write(b)
+			if out.Len() == size && errs.Len() == size {
+				c.write("workspaces/own/both", "")
+			}
+			return len(b), nil
 		}
+	}
+	got, err := s.Exec(c.t.Context(), codex.Exec{
+		Argv:   []string{"sh", "-c", "cat; seq 100000; seq 100000 >&2; until [ -e both ]; do sleep 0.1; done; exit 7"},
+		Stdout: keep(&out), Stderr: keep(&errs), Timeout: time.Minute,
 	})
+	if err != nil || got.ExitCode != 7 || out.String() != errs.String() || !strings.HasSuffix(out.String(), "\n100000\n") {
+		c.t.Errorf("%+v, %v: %d and %d bytes", got, err, out.Len(), errs.Len())
+	}
 }
 
-// TestRealCodexGivesAProgramATerminal types at a shell as a person does. Its commands are in the
+// givesATerminal types at a shell as a person does. Its commands are in the
 // sandbox of all others.
-func TestRealCodexGivesAProgramATerminal(t *testing.T) {
-	t.Parallel()
-	eachProfile(t, func(c *testbed, s testSession) {
-		keys, typed := io.Pipe()
-		screen := &screen{changed: make(chan struct{}, 1)}
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			types := func(text, answer string) {
-				if _, err := io.WriteString(typed, text); err != nil || !screen.shows(c.t, answer) {
-					c.t.Errorf("%q: %v, and the screen shows %q", text, err, screen.text())
-				}
+func givesATerminal(c *testbed, s testSession) {
+	keys, typed := io.Pipe()
+	screen := &screen{changed: make(chan struct{}, 1)}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		types := func(text, answer string) {
+			if _, err := io.WriteString(typed, text); err != nil || !screen.shows(c.t, answer) {
+				c.t.Errorf("%q: %v, and the screen shows %q", text, err, screen.text())
 			}
-			types("tty && stty size\r", "30 100")
-			types("cut -d: -f1 -s /proc/net/dev | tr -d ' ' | paste -sd+ | sed 's/^/in:/'\r", "in:lo")
-			types("touch /etc/of-the-agent; echo st''atus $?\r", "status 1")
-			if _, err := io.WriteString(typed, "exit 5\r"); err != nil {
-				c.t.Error(err)
-			}
-		})
-		got, err := s.Exec(t.Context(), codex.Exec{
-			Argv: []string{"bash", "--norc", "--noprofile", "-i"}, Stdout: screen, Timeout: time.Minute,
-			Terminal: &codex.Terminal{Size: codex.Size{Columns: 100, Rows: 30}, Keys: keys},
-		})
-		keys.CloseWithError(errors.New("the program has ended"))
-		wg.Wait()
-		if err != nil || got.ExitCode != 5 || strings.Contains(screen.text(), "not a tty") {
-			c.t.Errorf("%+v, %v:\n%s", got, err, screen.text())
+		}
+		types("tty && stty size\r", "30 100")
+		types("cut -d: -f1 -s /proc/net/dev | tr -d ' ' | paste -sd+ | sed 's/^/in:/'\r", "in:lo")
+		types("touch /etc/of-the-agent; echo st''atus $?\r", "status 1")
+		if _, err := io.WriteString(typed, "exit 5\r"); err != nil {
+			c.t.Error(err)
 		}
 	})
+	got, err := s.Exec(c.t.Context(), codex.Exec{
+		Argv: []string{"bash", "--norc", "--noprofile", "-i"}, Stdout: screen, Timeout: time.Minute,
+		Terminal: &codex.Terminal{Size: codex.Size{Columns: 100, Rows: 30}, Keys: keys},
+	})
+	keys.CloseWithError(errors.New("the program has ended"))
+	wg.Wait()
+	if err != nil || got.ExitCode != 5 || strings.Contains(screen.text(), "not a tty") {
+		c.t.Errorf("%+v, %v:\n%s", got, err, screen.text())
+	}
 }
 
 // screen is what a program has written to its terminal.
@@ -97,16 +105,11 @@ func (s *screen) shows(t testing.TB, text string) bool {
 	return true
 }
 
-func TestAProgramEndsWithTheKeysOfItsTerminal(t *testing.T) {
-	t.Parallel()
-	codextest.Path(t)
-	c := newTestbed(t, plainModel)
-	s := c.connect(true)
-	_, err := s.Exec(t.Context(), codex.Exec{
+func endsWithItsKeys(c *testbed, s testSession) {
+	_, err := s.Exec(c.t.Context(), codex.Exec{
 		Argv: []string{"sleep", uniqueTime()}, Terminal: &codex.Terminal{Size: codex.Size{Columns: 80, Rows: 24}, Keys: strings.NewReader("a")},
 	})
 	if !errors.Is(err, codex.ErrExecKilled) || !errors.Is(err, io.EOF) {
-		t.Error(err)
+		c.t.Error(err)
 	}
-	c.close(s)
 }

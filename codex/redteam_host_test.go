@@ -1,8 +1,6 @@
 package codex_test
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -36,57 +34,51 @@ func TestHelperSendsADatagram(t *testing.T) {
 	}
 }
 
-// TestRaidSendsToASocketOfTheMachine tries a datagram socket. Without a loopback, neither a
-// namespace nor a filter of Codex prevents this if the agent can read the path of the socket.
-// Therefore /run is denied, where the machine has its sockets.
-func TestRaidSendsToASocketOfTheMachine(t *testing.T) {
+// sendsToASocket returns a raid that sends to a datagram socket in a folder.
+func (c *testbed) sendsToASocket(name, folder string) raid {
+	path := c.path(folder + "/s")
+	c.write(folder+"/note", "")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { socket.Close() })
+	return raid{
+		name: name, command: fmt.Sprintf("%s='%s' '%s' -test.run '^TestHelperSendsADatagram$' -test.v", sendTo, path, os.Args[0]),
+		success: func(output string) bool {
+			if !strings.Contains(output, "TestHelperSendsADatagram") {
+				c.t.Fatalf("the program did not run, so this shows nothing:\n%s", output)
+			}
+			raw, err := socket.SyscallConn()
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			received := 0
+			err = raw.Control(func(fd uintptr) { // what was sent is there by now
+				received, _, _ = syscall.Recvfrom(int(fd), make([]byte, 10), syscall.MSG_DONTWAIT)
+			})
+			return err == nil && received > 0
+		},
+	}
+}
+
+// TestRaidSendsToASocketWithoutALoopback has an agent without a loopback: neither a namespace nor
+// a filter of Codex prevents this if the agent can read the path of the socket. Therefore /run is
+// denied, where the machine has its sockets.
+func TestRaidSendsToASocketWithoutALoopback(t *testing.T) {
 	t.Parallel()
 	codextest.Path(t)
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	try := func(t *testing.T, model, folder string, closed bool, cfg codex.Config) bool {
-		c := newTestbed(t, model)
-		c.closed = closed
-		c.write(folder+"/note", "")
-		c.build()
-		name := c.path(folder + "/s")
-		socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-		if err != nil {
-			t.Skipf("no socket can be made at %s: %v", name, err)
-		}
-		defer socket.Close()
-		output := c.run(cfg, fmt.Sprintf("%s='%s' '%s' -test.run '^TestHelperSendsADatagram$' -test.v", sendTo, name, program))
-		if !strings.Contains(output, "TestHelperSendsADatagram") {
-			t.Fatalf("the program did not run, so this shows nothing:\n%s", output)
-		}
-		raw, err := socket.SyscallConn()
-		if err != nil {
-			t.Fatal(err)
-		}
-		received := 0
-		err = raw.Control(func(fd uintptr) { // what was sent is there by now
-			received, _, _ = syscall.Recvfrom(int(fd), make([]byte, 10), syscall.MSG_DONTWAIT)
-		})
-		return err == nil && received > 0
-	}
-	t.Run("guard off", func(t *testing.T) {
-		if !try(t, plainModel, "logs", false, unguarded()) {
-			t.Error("it is not received without the guard, so this shows nothing")
-		}
-	})
-	t.Run("in a folder that can be read", func(t *testing.T) {
-		if !try(t, plainModel, "open", true, codex.Config{}) {
-			t.Error("it is not received: the table can claim more")
-		}
-	})
 	eachModel(t, func(t *testing.T, model string) {
-		if try(t, model, "logs", true, codex.Config{}) {
+		c := newTestbed(t, model)
+		c.closed = true
+		denied, open := c.sendsToASocket("", "logs"), c.sendsToASocket("", "open")
+		s := c.open(codex.Config{}, "")
+		defer c.close(s)
+		if denied.success(c.turn(s, denied.command)) {
 			t.Error("a socket in a denied folder receives it")
 		}
-		if try(t, model, "open", false, codex.Config{}) {
-			t.Error("a socket receives it from an agent with a loopback")
+		if !open.success(c.turn(s, open.command)) {
+			t.Error("in a folder that can be read it is not received: the table can claim more")
 		}
 	})
 }
@@ -141,39 +133,5 @@ func TestRaidHasCodexReadThroughALink(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestRaidHasCodexShowAnImage asks Codex for an image in a denied folder.
-func TestRaidHasCodexShowAnImage(t *testing.T) {
-	t.Parallel()
-	codextest.Path(t)
-	const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-	image, err := base64.StdEncoding.DecodeString(pixel)
-	if err != nil {
-		t.Fatal(err)
-	}
-	try := func(t *testing.T, cfg codex.Config) bool {
-		c := newTestbed(t, plainModel)
-		c.write("logs/shot.png", string(image))
-		s := c.open(cfg, "")
-		defer c.close(s)
-		arguments, err := json.Marshal(map[string]string{"path": c.path("logs/shot.png")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.model.Add(codextest.Lane{Replies: []codextest.Reply{{Items: []codextest.Item{codextest.Call{Name: "view_image", Arguments: string(arguments)}}}}})
-		if _, err := s.Turn(t.Context(), "go"); err != nil {
-			t.Fatal(err)
-		}
-		return c.told("data:image/png;base64")
-	}
-	t.Run("guard off", func(t *testing.T) {
-		if !try(t, unguarded()) {
-			t.Error("it is not shown without the guard, so this shows nothing")
-		}
-	})
-	if try(t, codex.Config{}) {
-		t.Error("the model is shown an image of a denied folder")
 	}
 }

@@ -1,6 +1,7 @@
 package codex_test
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"log/slog"
 	"maps"
@@ -38,6 +39,7 @@ func unguarded() codex.Config {
 type testbed struct {
 	t         testing.TB
 	dir       string
+	id        string // that no other testbed has
 	name      string // of the model
 	model     *codextest.Model
 	env       workspace.Env
@@ -65,7 +67,7 @@ type testbed struct {
 
 func newTestbed(t testing.TB, model string) *testbed {
 	t.Helper()
-	c := &testbed{t: t, dir: t.TempDir(), name: model}
+	c := &testbed{t: t, dir: t.TempDir(), id: rand.Text(), name: model}
 	for _, folder := range []string{"user/.ssh", "temp/home", "homes/other"} {
 		if err := os.MkdirAll(c.path(folder), 0o700); err != nil {
 			t.Fatal(err)
@@ -175,7 +177,7 @@ func (c *testbed) connect(asArguments bool) testSession {
 func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process, codex.Options) {
 	c.t.Helper()
 	c.build()
-	c.model = codextest.NewModel() // a model of its own for each session, which says one thing
+	c.model = codextest.NewModel()
 	c.t.Cleanup(c.model.Close)
 	features := map[string]bool{"network_proxy": !c.closed && !asArguments}
 	maps.Copy(features, c.features)
@@ -275,7 +277,12 @@ func (c *testbed) say(command string, more map[string]any) {
 	if c.name == codeModel {
 		item = codextest.Custom{Name: "exec", Input: "text(JSON.stringify(await tools.exec_command(" + string(text) + ")));"}
 	}
-	c.model.Add(codextest.Lane{Replies: []codextest.Reply{{Items: []codextest.Item{item}}}})
+	c.reply(item)
+}
+
+// reply makes the model reply with an item in the next turn, and end it then.
+func (c *testbed) reply(item codextest.Item) {
+	c.model.Extend(codextest.Reply{Items: []codextest.Item{item}}, codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}})
 }
 
 // run runs a command in a session of its own, and returns what it printed.
@@ -290,63 +297,33 @@ func (c *testbed) run(cfg codex.Config, command string) string {
 // command did not run to its end, because such an attempt proves nothing.
 func (c *testbed) turn(s testSession, command string) string {
 	c.t.Helper()
-	c.say("{ "+command+"\n} 2>&1; echo; echo the command ran", nil)
-	c.mu.Lock()
-	c.outputs = nil
-	c.mu.Unlock()
-	if _, err := s.Turn(c.t.Context(), "go"); err != nil {
-		c.t.Fatalf("the turn: %v", err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	output := strings.Join(c.outputs, "\n")
+	output := c.tryTurn(s, command, nil)
 	if !strings.Contains(output, "the command ran") {
 		c.t.Fatalf("the command did not run to its end:\n%s", output)
 	}
 	return output
 }
 
-// escapeAttempt is an attempt to leave the sandbox: preparations, the command, and a
-// check of whether it succeeded.
-type escapeAttempt struct {
-	prepare func(*testbed)
-	command func(*testbed) string
-	success func(c *testbed, output string) bool
-	off     func(*testbed) codex.Config // settings without the guard; nil means unguarded
+// tryTurn runs a command, with further arguments, in a turn and returns what it printed.
+func (c *testbed) tryTurn(s testSession, command string, more map[string]any) string {
+	c.t.Helper()
+	c.say("{ "+command+"\n} 2>&1; echo; echo the command ran", more)
+	c.mu.Lock()
+	c.outputs, c.events, c.approved = nil, nil, 0
+	c.mu.Unlock()
+	if _, err := s.Turn(c.t.Context(), "go"); err != nil {
+		c.t.Fatalf("the turn: %v", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.Join(c.outputs, "\n")
 }
 
-// mustBeStopped shows that the attempt succeeds with the guard off, and does not with
-// it, whatever kind of model tries.
-func (r escapeAttempt) mustBeStopped(t *testing.T) {
-	t.Parallel()
-	codextest.Path(t)
-	try := func(t *testing.T, model string, guarded bool) (bool, string) {
-		t.Helper()
-		c := newTestbed(t, model)
-		if r.prepare != nil {
-			r.prepare(c)
-		}
-		cfg := codex.Config{}
-		if !guarded {
-			cfg = unguarded()
-			if r.off != nil {
-				cfg = r.off(c)
-			}
-		}
-		c.build()
-		output := c.run(cfg, r.command(c))
-		return r.success(c, output), output
-	}
-	t.Run("guard off", func(t *testing.T) {
-		if succeeded, output := try(t, plainModel, false); !succeeded {
-			t.Errorf("the attempt does not succeed without the guard, so it shows nothing:\n%s", output)
-		}
-	})
-	eachModel(t, func(t *testing.T, model string) {
-		if succeeded, output := try(t, model, true); succeeded {
-			t.Errorf("the attempt succeeds:\n%s", output)
-		}
-	})
+// seen returns the events of the latest turn, and how many requests were approved in it.
+func (c *testbed) seen() ([]codex.Event, int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.events), c.approved
 }
 
 // eachModel runs a test once for each kind of model.

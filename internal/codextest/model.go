@@ -70,6 +70,17 @@ func (m *Model) Add(lanes ...Lane) {
 	m.lanes = append(m.lanes, lanes...)
 }
 
+// Extend adds replies to the last lane, or to a first one.
+func (m *Model) Extend(replies ...Reply) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.lanes) == 0 {
+		m.lanes = []Lane{{}}
+	}
+	last := &m.lanes[len(m.lanes)-1]
+	last.Replies = append(last.Replies, replies...)
+}
+
 // Requests returns the requests so far, in order of arrival.
 func (m *Model) Requests() []Request {
 	m.mu.Lock()
