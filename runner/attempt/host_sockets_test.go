@@ -82,10 +82,7 @@ func TestRaidSearchesForSocketsOfTheMachine(t *testing.T) {
 	try := func(t *testing.T, guarded bool) string {
 		command := connectTo + "='" + strings.Join(names, ",") + `' ./raider -test.run '^TestHelperConnects$' -test.v
 if ! type python3 >/dev/null 2>&1 || python3 -c 'import multiprocessing; multiprocessing.Manager().dict()'; then echo Python has its sockets; fi; echo the command ran`
-		f, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{
-			calls(t, "exec_command", map[string]string{"cmd": command}),
-			{Items: []codextest.Item{codextest.Message{Text: "Done."}}},
-		}})
+		f, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{runs(t, command), done}})
 		f.job.UnixSockets = true
 		f.hooks.AfterCreate = "cp " + quote(program) + " raider"
 		if !guarded {

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/internal/codextest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -118,16 +117,7 @@ func (h *testHost) requests() []string {
 func TestHooksReachTheirHostsAndTheAgentDoesNot(t *testing.T) {
 	t.Parallel()
 	host := newTestHost(t)
-	of, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{
-		calls(t, "exec_command", map[string]string{"cmd": ". ./ask; echo done > a.txt; ask GET turn && echo reached > b.txt"}),
-		{Items: []codextest.Item{codextest.Message{Text: "Done."}}},
-	}})
-	f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }}
-	f.dir = realPath(t, f.dir)
-	writeFile(t, f.path("seed/ask"), host.ask)
-	account := f.job.Account
-	f.inRepository()
-	f.job.Account = account
+	f := newCodexRepository(t, map[string]string{"ask": host.ask}, runs(t, ". ./ask; echo done > a.txt; ask GET turn && echo reached > b.txt"), done)
 	f.job.HookNetwork = codex.Network{Hosts: []string{host.name}, Private: true}
 	f.job.Repository.Hooks.AfterCreate = ". ./ask; ask GET hook && ! ask POST hook"
 	f.job.Repository.Verify = ". ./ask; ! ask GET verify && test -e a.txt && test ! -e b.txt"

@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/codextest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -38,6 +40,50 @@ func newRepositoryFixture(t testing.TB, script string) *repositoryFixture {
 	f.inRepository()
 	f.job.Codex.Command = "echo $$ > " + quote(f.path("agent.pid")) + "\nexport GORACE=atexit_sleep_ms=0; exec " + quote(os.Args[0]) + ` agent "$CODEX_HOME"`
 	return f
+}
+
+// newCodexRepository returns a fixture with the real Codex, whose model gives these replies, and
+// with these files in the repository.
+func newCodexRepository(t testing.TB, files map[string]string, replies ...codextest.Reply) *repositoryFixture {
+	t.Helper()
+	of, _ := newCodexFixture(t, codextest.Lane{Replies: replies})
+	f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }}
+	f.dir = realPath(t, f.dir)
+	for name, text := range files {
+		writeFile(t, f.path("seed", filepath.FromSlash(name)), text)
+	}
+	account := f.job.Account
+	f.inRepository()
+	f.job.Account = account
+	return f
+}
+
+// inUsersHome has Codex work in the home of the user, with a model.
+func (f *fixture) inUsersHome(m *codextest.Model) {
+	f.t.Helper()
+	f.job.Account = Account{}
+	if err := (codextest.Home{URL: m.URL()}).Write(f.path("home/.codex")); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// done is the reply of a model that ends its turn.
+var done = codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}}
+
+// runs returns a reply that runs a command.
+func runs(t testing.TB, command string) codextest.Reply {
+	t.Helper()
+	return calls(t, "exec_command", map[string]any{"cmd": command, "yield_time_ms": 30000})
+}
+
+// calls returns a reply that calls a tool.
+func calls[V any](t testing.TB, tool string, arguments map[string]V) codextest.Reply {
+	t.Helper()
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return codextest.Reply{Items: []codextest.Item{codextest.Call{Name: tool, Arguments: string(text)}}}
 }
 
 func realPath(t testing.TB, path string) string {

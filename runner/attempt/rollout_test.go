@@ -9,8 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
 func TestOnlyARolloutThatWouldBeKeptIsOpened(t *testing.T) {
@@ -89,30 +87,3 @@ func TestAPlacedRolloutIsAllThatAHomeHolds(t *testing.T) {
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-// What another machine gets of a home is the rollout alone, under a name of ours.
-func TestCodexResumesAThreadFromItsRolloutAlone(t *testing.T) {
-	t.Parallel()
-	f, m := newCodexFixture(t)
-	first := f.run(t.Context())
-	if first.Class != schedule.Done || first.Thread == "" {
-		t.Fatalf("%+v\n%s", first, f.readLog())
-	}
-	rollout, err := OpenRollout(f.job.SessionDir, f.job.Issue.Identifier, first.Thread)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rollout.Close()
-	f.job.SessionDir = f.path("another-machine")
-	if err := PlaceRollout(f.job.SessionDir, f.job.Issue.Identifier, first.Thread, rollout); err != nil {
-		t.Fatal(err)
-	}
-	f.job.Thread, f.job.Attempt = first.Thread, 1
-	f.logs = f.path("second-logs")
-	if second := f.run(t.Context()); second.Thread != first.Thread || second.Class != schedule.Done {
-		t.Errorf("%+v\n%s", second, f.readLog())
-	}
-	if last := m.Requests()[len(m.Requests())-1]; !strings.Contains(string(last.Body), "the command ran") {
-		t.Error("the model is not told of the first session")
-	}
-}

@@ -49,49 +49,12 @@ func tryOrdinary() string {
 }
 
 // TestTheRoomIsFitForWork tries what is ordinary where the agent's commands, hooks and the
-// check of the work run, with the real Codex.
+// check of the work run, with the real Codex. A hook, an agent, the check and the agent of the next
+// session look at /tmp and leave a file there.
 func TestTheRoomIsFitForWork(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux gives each command a loopback of its own")
-	}
-	of, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{
-		calls(t, "exec_command", map[string]string{"cmd": "bash try; touch ~/of-the-agent; echo done > a.txt; echo the command ran"}),
-		{Items: []codextest.Item{codextest.Message{Text: "Done."}}},
-	}})
-	f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }}
-	f.dir = realPath(t, f.dir)
-	writeFile(t, f.path("seed/try"), "PERSON='"+f.path("home")+"'\n"+tryOrdinary())
-	account := f.job.Account
-	f.inRepository()
-	f.job.Account = account
-	writeFile(t, f.path("home/.gitconfig"), "[user]\n\tnickname = kim\n")
-	f.tools = f.path("tools")
-	writeFile(t, f.path("tools/the-tool-of-the-job"), "#!/bin/sh\n")
-	f.check(os.Chmod(f.path("tools/the-tool-of-the-job"), 0o700))
-	const script = `failed=$(bash try); echo "$failed"; test -z "$failed" && test ! -e ~/of-the-agent`
-	f.job.Repository.Hooks.AfterCreate, f.job.Repository.Verify = script, script
-	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
-		t.Fatalf("%+v", got)
-	}
-	if log := f.readLog(); strings.Contains(log, "does not work: '") || !strings.Contains(log, "the command ran") {
-		for line := range strings.Lines(log) {
-			if strings.Contains(line, "does not work") {
-				t.Errorf("%.2000s", line)
-			}
-		}
-	}
-	if left, _ := filepath.Glob(filepath.Join(f.job.SessionDir, "tmp", "*")); len(left) > 0 {
-		t.Errorf("the session left %q", left)
-	}
-}
-
-// TestTmpIsTheSessionsOwn has a hook, an agent, a check of the work and the agent of the next
-// session look at /tmp and leave a file there, with the real Codex.
-func TestTmpIsTheSessionsOwn(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux has a /tmp for each session")
+		t.Skip("only Linux gives each command a loopback, and each session a /tmp, of its own")
 	}
 	id := rand.Text()
 	writeFile(t, "/tmp/host-"+id, "")
@@ -101,25 +64,32 @@ func TestTmpIsTheSessionsOwn(t *testing.T) {
 	}
 	var replies []codextest.Reply
 	for _, agent := range []string{"first", "second"} {
-		replies = append(replies,
-			calls(t, "exec_command", map[string]string{"cmd": "( " + look(agent) + "; echo done > " + agent + ".txt; cat /tmp/" + agent + "-" + id + " ) 2>&1 | tee " + agent + ".log"}),
-			codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}})
+		replies = append(replies, runs(t, "bash try; touch ~/of-the-agent; ( "+look(agent)+"; echo done > "+agent+".txt; cat /tmp/"+agent+"-"+id+" ) 2>&1 | tee "+agent+".log; echo the command ran"), done)
 	}
-	of, _ := newCodexFixture(t, codextest.Lane{Replies: replies})
-	f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }}
-	f.dir = realPath(t, f.dir)
-	account := f.job.Account
-	f.inRepository()
-	f.job.Account = account
-	f.job.Repository.Hooks.BeforeRun = look("hook") + "; true"
-	f.job.Repository.Verify = "(" + look("check") + ") > seen; cat seen; grep -q 'check sees hook-" + id + "$' seen"
+	f := newCodexRepository(t, nil, replies...)
+	writeFile(t, f.path("seed/try"), "PERSON='"+f.path("home")+"'\n"+tryOrdinary())
+	f.git("seed", "add", "-A")
+	f.git("seed", "commit", "-q", "-m", "try")
+	f.git("seed", "push", "-q", f.origin, "main")
+	writeFile(t, f.path("home/.gitconfig"), "[user]\n\tnickname = kim\n")
+	f.tools = f.path("tools")
+	writeFile(t, f.path("tools/the-tool-of-the-job"), "#!/bin/sh\n")
+	f.check(os.Chmod(f.path("tools/the-tool-of-the-job"), 0o700))
+	const script = `failed=$(bash try); echo "$failed"; test -z "$failed" && test ! -e ~/of-the-agent`
+	f.job.Repository.Hooks.AfterCreate, f.job.Repository.Hooks.BeforeRun = script, look("hook")+"; true"
+	f.job.Repository.Verify = script + " && (" + look("check") + ") > seen; cat seen; grep -q 'check sees hook-" + id + "$' seen"
 	for range 2 {
-		if got := f.session(t.Context()); got.Class != schedule.Done || len(got.Warnings) > 0 {
+		if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
 			t.Fatalf("%+v", got)
 		}
 	}
 	log := f.readLog()
-	for _, want := range []string{"first sees hook-" + id + "\\n", "second sees hook-" + id + "\\n", `CapEff:\t0000000000000000\nCapAmb:\t0000000000000000\n`} {
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "does not work: '") {
+			t.Errorf("%.2000s", line)
+		}
+	}
+	for _, want := range []string{"the command ran", "first sees hook-" + id + "\\n", "second sees hook-" + id + "\\n", `CapEff:\t0000000000000000\nCapAmb:\t0000000000000000\n`} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log does not say %q", want)
 		}
@@ -128,6 +98,9 @@ func TestTmpIsTheSessionsOwn(t *testing.T) {
 		t.Errorf("the /tmp of the machine has %q", left)
 	}
 	if left := filesBelow(t, f.path("sessions/bin")); len(left) > 0 {
+		t.Errorf("the sessions left %q", left)
+	}
+	if left, _ := filepath.Glob(filepath.Join(f.job.SessionDir, "tmp", "*")); len(left) > 0 {
 		t.Errorf("the sessions left %q", left)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/internal/codextest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -64,16 +63,7 @@ func TestTheServicesOfTheRoomPageWork(t *testing.T) {
 
 // tryService runs an example of a service, with ask in place of npm.
 func tryService(t *testing.T, text, ask string) {
-	of, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{
-		calls(t, "exec_command", map[string]string{"cmd": "bash try && echo done > a.txt && echo the command $((40 + 2))"}),
-		{Items: []codextest.Item{codextest.Message{Text: "Done."}}},
-	}})
-	f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }}
-	f.dir = realPath(t, f.dir)
-	writeFile(t, f.path("seed/try"), text)
-	account := f.job.Account
-	f.inRepository()
-	f.job.Account = account
+	f := newCodexRepository(t, map[string]string{"try": text}, runs(t, "bash try && echo done > a.txt && echo the command $((40 + 2))"), done)
 	f.tools = f.path("tools")
 	writeFile(t, f.path("tools/npm"), "#!/bin/sh\nasked=$("+ask+" | tr -d '\\n')\necho it says $asked\ncase $asked in *7) ;; *) exit 1 ;; esac\n")
 	f.check(os.Chmod(f.path("tools/npm"), 0o700))

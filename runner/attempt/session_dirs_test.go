@@ -177,6 +177,7 @@ func newCodexFixture(t testing.TB, lanes ...codextest.Lane) (*fixture, *codextes
 	return f, m
 }
 
+// TestTheKeyReachesTheModelAndNothingElse resumes the thread of its first session on another machine.
 func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
 	t.Parallel()
 	f, m := newCodexFixture(t)
@@ -204,9 +205,22 @@ func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
 		t.Errorf("the home: %v, %v", info.Mode(), err)
 	}
 
-	f.job.Thread = first.Thread
+	// What another machine gets of a home is the rollout alone, under a name of ours.
+	rollout, err := OpenRollout(f.job.SessionDir, f.job.Issue.Identifier, first.Thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rollout.Close()
+	f.job.SessionDir = f.path("another-machine")
+	if err := PlaceRollout(f.job.SessionDir, f.job.Issue.Identifier, first.Thread, rollout); err != nil {
+		t.Fatal(err)
+	}
+	f.job.Thread, f.job.Attempt = first.Thread, 1
 	if second := f.run(t.Context()); second.Class != schedule.Done || second.Thread != first.Thread {
 		t.Errorf("not resumed: %+v", second)
+	}
+	if last := m.Requests()[len(m.Requests())-1]; !strings.Contains(string(last.Body), "the command ran") {
+		t.Error("the model is not told of the first session")
 	}
 	look()
 	if len(found) > 0 || strings.Contains(f.log.bytes.String(), f.job.Account.Key) {
@@ -222,41 +236,9 @@ func TestTheKeyReachesTheModelAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestPreflightChecksThatCodexRunsProgramsOfTheHost(t *testing.T) {
-	t.Parallel()
-	for name, withKey := range map[string]bool{"in a home of its own": true, "in the user's home": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f, m := newCodexFixture(t)
-			if !withKey {
-				f.job.Account = Account{}
-				if err := (codextest.Home{URL: m.URL()}).Write(f.path("home/.codex")); err != nil {
-					t.Fatal(err)
-				}
-			}
-			f.job.Denied.Paths = []string{f.path("home/.codex"), f.path("home/it's later")}
-			f.job.Repository = &Repository{Deliver: func(context.Context, Delivery) (Delivered, error) { return Delivered{}, nil }}
-			f.job.Issue.ID, f.job.Issue.Identifier = "preflight", "preflight"
-			f.openWorkspaces()
-			if _, err := Preflight(t.Context(), f.job); err != nil {
-				t.Error(err)
-			}
-			if text := f.readText(f.path("home/.codex/config.toml")); strings.Contains(text, "permissions") {
-				t.Errorf("the user's own home was changed:\n%s", text)
-			}
-			if !withKey {
-				f.job.Codex.Command += "; true"
-				if _, err := Preflight(t.Context(), f.job); !errors.Is(err, codex.ErrNoExec) {
-					t.Errorf("%v, want %v", err, codex.ErrNoExec)
-				}
-			}
-		})
-	}
-}
-
-// TestAnOldBubblewrapOnThePathKeepsNoSessionFromWorking lets the real Codex find a bubblewrap
-// that cannot start the sandbox of the turns, which the preflight without our help shows.
-func TestAnOldBubblewrapOnThePathKeepsNoSessionFromWorking(t *testing.T) {
+// TestCodexRunsProgramsOfTheHostAlsoWithAnOldBubblewrap lets the real Codex find a bubblewrap that
+// cannot start the sandbox of the turns, which the preflight without our help shows.
+func TestCodexRunsProgramsOfTheHostAlsoWithAnOldBubblewrap(t *testing.T) {
 	t.Parallel()
 	for name, withKey := range map[string]bool{"in a home of its own": true, "in the user's home": false} {
 		t.Run(name, func(t *testing.T) {
@@ -266,12 +248,9 @@ func TestAnOldBubblewrapOnThePathKeepsNoSessionFromWorking(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !withKey {
-				f.job.Account = Account{}
-				if err := (codextest.Home{URL: m.URL()}).Write(f.path("home/.codex")); err != nil {
-					t.Fatal(err)
-				}
+				f.inUsersHome(m)
 			}
-			f.job.Denied.Paths = []string{f.path("home/.codex")}
+			f.job.Denied.Paths = []string{f.path("home/.codex"), f.path("home/it's later")}
 			f.openWorkspaces()
 			f.job.Preflight = NewPreflightOnce()
 			if got := f.run(t.Context()); got.Class != schedule.Done || got.Turns != 1 {
@@ -280,14 +259,24 @@ func TestAnOldBubblewrapOnThePathKeepsNoSessionFromWorking(t *testing.T) {
 			if log := f.readLog(); !strings.Contains(log, "the command ran") {
 				t.Errorf("the agent's command did not run:\n%s", log)
 			}
+			f.job.Repository = &Repository{Deliver: func(context.Context, Delivery) (Delivered, error) { return Delivered{}, nil }}
 			f.job.Issue.ID, f.job.Issue.Identifier, f.job.EventLog = "preflight", "preflight", nil
 			if _, err := Preflight(t.Context(), f.job); err != nil {
 				t.Error(err)
 			}
-			f.job.Codex.Command = "PATH=${PATH#" + quote(f.path("private/bin/preflight")) + ":} " + f.job.Codex.Command[len("exec "):]
+			if text := f.readText(f.path("home/.codex/config.toml")); strings.Contains(text, "permissions") {
+				t.Errorf("the user's own home was changed:\n%s", text)
+			}
+			command := f.job.Codex.Command
+			f.job.Codex.Command = "PATH=${PATH#" + quote(f.path("private/bin/preflight")) + ":} " + command[len("exec "):]
 			_, err := Preflight(t.Context(), f.job)
 			if !errors.Is(err, codex.ErrNoSandbox) || !strings.Contains(err.Error(), "the bubblewrap on the PATH is too old") {
 				t.Errorf("without our help: %v, want %v", err, codex.ErrNoSandbox)
+			}
+			if f.job.Codex.Command = command + "; true"; !withKey {
+				if _, err := Preflight(t.Context(), f.job); !errors.Is(err, codex.ErrNoExec) {
+					t.Errorf("%v, want %v", err, codex.ErrNoExec)
+				}
 			}
 		})
 	}
@@ -318,28 +307,23 @@ func TestPreflightPassesWithAKeyAndFailsWithoutALogin(t *testing.T) {
 	}
 }
 
-func TestTheSkillsThatThePromptNamesAreLookedForOnce(t *testing.T) {
+func TestTheSkillsThatThePromptNamesAreLookedFor(t *testing.T) {
 	t.Parallel()
 	f, m := newCodexFixture(t)
 	f.hooks.AfterCreate = `mkdir -p .agents/skills/deploy && printf -- '---\nname: deploy\ndescription: Deploys.\n---\nDo it.\n' > .agents/skills/deploy/SKILL.md`
 	f.job.Prompt, f.job.Preflight = "Use $deploy, and then $no-such-skill.", NewPreflightOnce()
-	warnings := func() (all []string) {
-		for _, u := range f.updates {
-			all = append(all, u.Warnings...)
-		}
-		return all
-	}
 	if got := f.run(t.Context()); got.Class != schedule.Done {
 		t.Fatalf("%+v", got)
 	}
-	if got := warnings(); len(got) != 1 || !strings.Contains(got[0], "$no-such-skill:") || !strings.Contains(got[0], "it has deploy,") {
+	var got []string
+	for _, u := range f.updates {
+		got = append(got, u.Warnings...)
+	}
+	if len(got) != 1 || !strings.Contains(got[0], "$no-such-skill:") || !strings.Contains(got[0], "it has deploy,") {
 		t.Errorf("warned of %q", got)
 	}
 	if prompt := string(m.Requests()[0].Body); !strings.Contains(prompt, "Do it.") {
 		t.Error("the skill that is there is not told to the model")
-	}
-	if f.run(t.Context()); len(warnings()) != 0 {
-		t.Errorf("a second session of the tick warned again: %q", warnings())
 	}
 	var told []string
 	f.job.Warn = func(text string) { told = append(told, text) }

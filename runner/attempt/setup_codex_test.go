@@ -6,16 +6,15 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/internal/codextest"
-	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/setup"
 )
@@ -26,7 +25,7 @@ func newSetupFixture(t *testing.T, script string, commands ...string) *repositor
 	t.Helper()
 	var replies []codextest.Reply
 	for _, command := range commands {
-		replies = append(replies, calls(t, "exec_command", map[string]string{"cmd": command}), codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}})
+		replies = append(replies, runs(t, command), done)
 	}
 	return newSetupFixtureWith(t, nil, script, replies...)
 }
@@ -35,16 +34,14 @@ func newSetupFixture(t *testing.T, script string, commands ...string) *repositor
 // further files.
 func newSetupFixtureWith(t *testing.T, files map[string]string, script string, replies ...codextest.Reply) *repositoryFixture {
 	t.Helper()
-	of, _ := newCodexFixture(t, codextest.Lane{Replies: append(replies, codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}})})
-	f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }}
-	f.dir = realPath(t, f.dir)
-	writeFile(t, f.path("seed/package-lock.json"), "{}\n")
-	for name, text := range files {
-		writeFile(t, f.path("seed", name), text)
+	files = maps.Clone(files)
+	if files == nil {
+		files = map[string]string{}
 	}
-	account := f.job.Account
-	f.inRepository()
-	f.job.Account = account
+	if files["package-lock.json"] == "" {
+		files["package-lock.json"] = "{}\n"
+	}
+	f := newCodexRepository(t, files, append(replies, done)...)
 	f.job.Repository.Setup = &Setup{Config: setup.Config{Run: script, Timeout: forever}, Preparations: NewPreparations(f.path("packs"))}
 	return f
 }
@@ -95,7 +92,7 @@ func TestTheHostsOfSetupAreThoseOfItsScriptAlone(t *testing.T) {
 mkdir -p cache && cp package-lock.json cache/lock`
 			const command = `. ./ask; ask GET turn; test -z "$REGISTRY" && ! ls "$PACKS" && ! touch "$PACKS/x" && ! cat /proc/*/environ 2>/dev/null | grep -a REGISTRY && echo '{"a":1}' > package-lock.json; echo changed $?`
 			f := newSetupFixtureWith(t, map[string]string{"ask": host.ask}, script,
-				calls(t, "exec_command", map[string]string{"cmd": "PACKS=" + "$(dirname \"$PWD\")/../packs; " + command}), calls(t, "setup", map[string]string{}))
+				runs(t, "PACKS="+"$(dirname \"$PWD\")/../packs; "+command), calls(t, "setup", map[string]string{}))
 			f.environment = append(f.environment, "REGISTRY=npm_0123456789abcdef")
 			f.job.Lookup = func(name string) (string, bool) {
 				return map[string]string{"HOME": f.path("home"), "REGISTRY": "npm_0123456789abcdef"}[name], name == "HOME" || name == "REGISTRY"
@@ -140,35 +137,6 @@ mkfifo cache/pipe && ln -s /etc cache/etc && printf '[core]\n\thooksPath = hooks
 	}
 	if left, err := exec.Command("pgrep", "-f", "left-behin[d]").Output(); err == nil {
 		t.Errorf("it lives: %s", left)
-	}
-}
-
-// TestAnAgentWorksByTheTestsOfItsProject has a project with a dependency and a server. The agent
-// sees its test fail, repairs the code and sees it pass, and so does the check of the work.
-func TestAnAgentWorksByTheTestsOfItsProject(t *testing.T) {
-	t.Parallel()
-	npm, err := exec.LookPath("npm")
-	if err != nil || runtime.GOOS != "linux" {
-		t.Skip("no npm, or no loopback of a command's own")
-	}
-	f := newSetupFixtureWith(t, map[string]string{
-		"package.json":          `{"dependencies": {"greeting": "file:greeting-1.0.0.tgz"}, "scripts": {"test": "node --test"}}`,
-		"greeting/package.json": `{"name": "greeting", "version": "1.0.0"}`, "greeting/index.js": "module.exports = w => w + '!'\n",
-		"app.js": "module.exports = require('http').createServer((q, a) => a.end(require('greeting')('helo')))\n",
-		"app.test.js": `require('node:test')('it greets', async () => {
-	const s = require('./app'); await new Promise(r => s.listen(0, '127.0.0.1', r))
-	const text = await (await fetch('http://127.0.0.1:' + s.address().port)).text(); s.close()
-	require('assert').equal(text, 'hello!')
-})
-`,
-	}, "npm pack --silent ./greeting && npm install --offline --no-package-lock",
-		calls(t, "exec_command", map[string]any{"cmd": "npm test; echo at first $?", "yield_time_ms": 30000}),
-		calls(t, "exec_command", map[string]any{"cmd": "sed -i s/helo/hello/ app.js && npm test; echo repaired $?", "yield_time_ms": 30000}))
-	f.tools, f.job.Repository.Setup.Keep = filepath.Dir(npm), []string{"node_modules"}
-	f.job.Repository.Verify = "npm test"
-	got := f.session(t.Context())
-	if log := f.readLog(); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 || !strings.Contains(log, "at first 1") || !strings.Contains(log, "repaired 0") {
-		t.Fatalf("%+v\n%.4000s", got, log)
 	}
 }
 
@@ -219,9 +187,9 @@ func TestAnIssueAddsALibrary(t *testing.T) {
 				"app.test.js":       "require('node:test')('it says something', () => require('assert').equal(require('./app')(), 'bye'))\n",
 				"app.js":            "module.exports = () => 'hello'\n",
 			}, mirror+suggested.Script,
-				calls(t, "exec_command", map[string]any{"cmd": `echo '{"name": "p", "dependencies": {"farewell": "1.0.0"}}' > package.json && echo "module.exports = require('farewell')" > app.js; node --test; echo at first $?`, "yield_time_ms": 30000}),
+				runs(t, `echo '{"name": "p", "dependencies": {"farewell": "1.0.0"}}' > package.json && echo "module.exports = require('farewell')" > app.js; node --test; echo at first $?`),
 				calls(t, "setup", map[string]string{}),
-				calls(t, "exec_command", map[string]any{"cmd": "node --test; echo with it $?", "yield_time_ms": 30000}))
+				runs(t, "node --test; echo with it $?"))
 			f.tools = filepath.Dir(npm)
 			s := f.job.Repository.Setup
 			s.Update, s.Keep = mirror+suggested.Update, suggested.Makes
@@ -247,44 +215,4 @@ func TestAnIssueAddsALibrary(t *testing.T) {
 			f.assertPublished("1", "app.js", "app.test.js", "package-lock.json", "package.json")
 		})
 	}
-}
-
-// TestARedCheckIsReproducedAndRepaired has a second session get a check of GitHub that failed on
-// the work of the first. The agent sees the same test fail in its room, repairs the work, and the
-// check of the work passes.
-func TestARedCheckIsReproducedAndRepaired(t *testing.T) {
-	t.Parallel()
-	npm, err := exec.LookPath("npm")
-	if err != nil || runtime.GOOS != "linux" {
-		t.Skip("no npm, or no loopback of a command's own")
-	}
-	done := codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}}
-	f := newSetupFixtureWith(t, map[string]string{
-		"package.json": `{"scripts": {"test": "node --test"}}`,
-		"app.test.js": `require('node:test')('it serves', async () => {
-	const s = require('./app'); await new Promise(r => s.listen(0, '127.0.0.1', r))
-	const text = await (await fetch('http://127.0.0.1:' + s.address().port)).text(); s.close()
-	require('assert').equal(text, 'hello')
-})
-`,
-	}, "mkdir -p cache",
-		calls(t, "exec_command", map[string]any{"cmd": `echo "module.exports = require('http').createServer((q, a) => a.end('helo'))" > app.js; echo written $?`}), done,
-		calls(t, "exec_command", map[string]any{"cmd": "npm test; echo reproduced $?", "yield_time_ms": 30000}),
-		calls(t, "exec_command", map[string]any{"cmd": "sed -i s/helo/hello/ app.js && npm test; echo repaired $?", "yield_time_ms": 30000}))
-	f.tools = filepath.Dir(npm)
-	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
-		t.Fatalf("the first session: %+v", got)
-	}
-	f.job.Feedback = []prompt.Feedback{{Kind: prompt.FeedbackCheck, Author: "unit", Text: "AssertionError: 'helo' == 'hello'"}}
-	f.job.Repository.Verify = "npm test"
-	got, log := f.session(t.Context()), f.readLog()
-	if got.Class != schedule.Done || !got.Delivered || f.deliveries[len(f.deliveries)-1].Unproven {
-		t.Fatalf("%+v, deliveries %+v\n%.4000s", got, f.deliveries, log)
-	}
-	for _, want := range []string{"AssertionError: 'helo' == 'hello'", "reproduced 1", "repaired 0"} {
-		if !strings.Contains(log, want) {
-			t.Errorf("the log lacks %q\n%.4000s", want, log)
-		}
-	}
-	f.assertPublished("2", "app.js", "app.test.js", "package-lock.json", "package.json")
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/symphony-runner/symphony/internal/codextest"
+	"github.com/symphony-runner/symphony/internal/lfstest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -96,25 +96,20 @@ func TestASessionGoesOnWithoutASubmoduleThatOnlyItsBranchLacks(t *testing.T) {
 	f.assertChanges("A a.txt\nM deps/lib") // the last by the person who pushed it
 }
 
-// The real Codex works in a workspace with submodules, twice, and cannot leave anything in
-// one that the next session meets.
-func TestCodexWorksWithSubmodules(t *testing.T) {
+// The real Codex works in a workspace with submodules and with files in Git LFS, of which its own
+// git makes the pointers, twice, and cannot leave anything in a submodule that the next session
+// meets.
+func TestCodexWorksWithSubmodulesAndGitLFS(t *testing.T) {
 	t.Parallel()
 	const begin = `test "$(cat deps/lib/page)" = first && test -z "$(git status --porcelain --ignore-submodules=none)" && git submodule status | grep -q '^ ' && `
-	done := codextest.Reply{Items: []codextest.Item{codextest.Message{Text: "Done."}}}
-	of, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{
-		calls(t, "exec_command", map[string]string{"cmd": begin + "echo one > a.txt && echo new > deps/lib/page && echo the command ran"}),
+	f := newCodexRepository(t, nil,
+		runs(t, begin+`test "$(cat model.bin)" = old && printf new > model.bin && git commit -qam new && git show HEAD:model.bin | grep -q oid && printf newer > more.bin && `+
+			`git checkout -q HEAD~ && git checkout -q - && test "$(cat model.bin)" = new && echo new > deps/lib/page && echo the command ran`),
 		calls(t, "deliver", map[string]string{"title": "Add a", "body": "It is there."}),
-		calls(t, "exec_command", map[string]string{"cmd": "rm -f deps/lib/.git; git init -q deps/lib; git -C deps/lib config core.fsmonitor 'touch ran; true'; mkfifo deps/lib/pipe; echo hostile $?"}),
-		done,
-		calls(t, "exec_command", map[string]string{"cmd": begin + "test ! -e deps/lib/pipe && echo two > b.txt && echo the second worked"}),
-		done,
-	}})
-	f := &repositoryFixture{fixture: of, deliver: func(Delivery) error { return nil }}
-	f.dir = realPath(t, f.dir)
-	account := f.job.Account
-	f.inRepository()
-	f.job.Account = account
+		runs(t, "rm -f deps/lib/.git; git init -q deps/lib; git -C deps/lib config core.fsmonitor 'touch ran; true'; mkfifo deps/lib/pipe; echo hostile $?"), done,
+		runs(t, begin+"test ! -e deps/lib/pipe && echo two > b.txt && echo the second worked"), done,
+	)
+	f.inLFS()
 	f.addSubmodule()
 	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) != 1 || got.Warnings[0] != insideIsLeftOut {
 		t.Fatalf("%+v", got)
@@ -122,12 +117,16 @@ func TestCodexWorksWithSubmodules(t *testing.T) {
 	if log := f.readLog(); !strings.Contains(log, "the command ran") || !strings.Contains(log, insideIsLeftOut) || !strings.Contains(log, "hostile 0") {
 		t.Error("the commands did not run, or the agent was not told what is left out")
 	}
-	f.assertChanges("A a.txt")
+	f.assertChanges("M model.bin\nA more.bin")
+	f.assertModel("new")
+	if got := f.git(f.origin, "show", f.branch.String()+":more.bin"); got+"\n" != lfstest.Pointer("newer") {
+		t.Errorf("more.bin is %q", got)
+	}
 	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
 		t.Errorf("%+v", got)
 	}
 	if !strings.Contains(f.readLog(), "the second worked") {
 		t.Error("the second session did not work")
 	}
-	f.assertChanges("A a.txt\nA b.txt")
+	f.assertChanges("A b.txt\nM model.bin\nA more.bin")
 }

@@ -35,22 +35,6 @@ done
 ls -A ~; cat cache/made ~/.cache/made; (exec 3<>/dev/tcp/192.0.2.1/80) 2>&1 | sed 's/.*: //'
 `
 
-// newVisitFixture returns a fixture whose agent has run a command in the workspace, in a room
-// with prepared files.
-func newVisitFixture(t *testing.T, command string) *repositoryFixture {
-	t.Helper()
-	f := newSetupFixture(t, "mkdir -p cache ~/.cache && echo made >cache/made && echo of the home >~/.cache/made", command)
-	writeFile(t, f.path("home/.ssh/key"), "key\n")
-	writeFile(t, f.path("home/secret"), "secret\n")
-	f.job.Denied = room.Denied{Paths: []string{f.path("home/.ssh")}}
-	f.job.Codex.Deny = []string{f.path("home/secret")}
-	f.job.Codex.Env, f.environment = []string{"OF_THE_AGENT"}, []string{"OF_THE_AGENT=yes", "OF_NOBODY=yes"}
-	if got := f.session(t.Context()); got.Class != schedule.Done {
-		t.Fatalf("%+v\n%s", got, f.readLog())
-	}
-	return f
-}
-
 // visit makes a visit, and returns the exit status and both outputs.
 func (f *repositoryFixture) visit(v Visitor) (code int, stdout, stderr string, err error) {
 	f.t.Helper()
@@ -69,10 +53,24 @@ var ofTheTurn = regexp.MustCompile(`(?m)^(CODEX_(HOME|PERMISSION_PROFILE|SESSION
 // ofCodex matches the folders that Codex puts on PATH.
 var ofCodex = regexp.MustCompile(`[^:=\n]*/codex[^:\n]*:`)
 
-// TestAVisitorIsInTheRoomOfTheAgent lets the agent and a person look around.
-func TestAVisitorIsInTheRoomOfTheAgent(t *testing.T) {
+// TestAPersonVisitsTheRoomOfTheAgent lets the agent and a person look around, in a room with
+// prepared files. A visit has the exit status of its command, and keeps the thread of the issue.
+func TestAPersonVisitsTheRoomOfTheAgent(t *testing.T) {
 	t.Parallel()
-	f := newVisitFixture(t, "{ "+look+"} >cache/seen 2>&1")
+	f := newSetupFixture(t, "mkdir -p cache ~/.cache && echo made >cache/made && echo of the home >~/.cache/made", "{ "+look+"} >cache/seen 2>&1")
+	writeFile(t, f.path("home/.ssh/key"), "key\n")
+	writeFile(t, f.path("home/secret"), "secret\n")
+	f.job.Denied = room.Denied{Paths: []string{f.path("home/.ssh")}}
+	f.job.Codex.Deny = []string{f.path("home/secret")}
+	f.job.Codex.Env, f.environment = []string{"OF_THE_AGENT"}, []string{"OF_THE_AGENT=yes", "OF_NOBODY=yes"}
+	if got := f.session(t.Context()); got.Class != schedule.Done {
+		t.Fatalf("%+v\n%s", got, f.readLog())
+	}
+	home := filepath.Join(f.job.SessionDir, "home")
+	before := filesBelow(t, home)
+	if len(before) != 1 {
+		t.Fatalf("the home has %q", before)
+	}
 	seen := f.readText(f.inWorkspace("cache/seen"))
 	for _, want := range []string{"OF_THE_AGENT=yes\n", "HOME=" + f.job.SessionDir, "../../home/.ssh/key read: 1\n", "../../home/secret read: 1\n", "/x written: 0\n", "made\nof the home\n"} {
 		if !strings.Contains(seen, want) {
@@ -87,12 +85,7 @@ func TestAVisitorIsInTheRoomOfTheAgent(t *testing.T) {
 	if diff := cmp.Diff(plain(seen), plain(out)); diff != "" {
 		t.Errorf("(-agent +person):\n%s", diff)
 	}
-}
-
-func TestAVisitEndsWithTheExitStatusOfItsCommand(t *testing.T) {
-	t.Parallel()
-	f := newVisitFixture(t, "true")
-	for script, want := range map[string]int{"exit 7": 7, "kill -9 $$": 137, "kill -TERM $$": 143, "sleep 1000 & exit 0": 0, "no-such-program": 127} {
+	for script, want := range map[string]int{"exit 7": 7, "kill -9 $$": 137, "sleep 1000 & exit 0": 0} {
 		code, out, errs, err := f.visit(Visitor{Command: []string{"bash", "-c", "echo out; echo err >&2; " + script}})
 		if code != want || err != nil || out != "out\n" || !strings.HasPrefix(errs, "err\n") {
 			t.Errorf("%s: %d, %v: %q %q", script, code, err, out, errs)
@@ -102,6 +95,10 @@ func TestAVisitEndsWithTheExitStatusOfItsCommand(t *testing.T) {
 	cancel(schedule.ErrInterrupted)
 	if _, err := Visit(ctx, f.job, Visitor{Command: []string{"true"}}); !errors.Is(err, schedule.ErrInterrupted) {
 		t.Error(err)
+	}
+	f.typesAtAShell()
+	if diff := cmp.Diff(before, filesBelow(t, home)); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
 	}
 }
 
@@ -132,29 +129,11 @@ func TestAVisitIsRefusedWhereNoAgentIsTheSame(t *testing.T) {
 	}
 }
 
-// TestAVisitKeepsTheThreadOfTheIssue resumes the thread of the first session after a visit.
-func TestAVisitKeepsTheThreadOfTheIssue(t *testing.T) {
-	t.Parallel()
-	f := newVisitFixture(t, "true")
-	home := filepath.Join(f.job.SessionDir, "home")
-	before := filesBelow(t, home)
-	if len(before) != 1 {
-		t.Fatalf("the home has %q", before)
-	}
-	if code, _, _, err := f.visit(Visitor{Command: []string{"true"}}); code != 0 || err != nil {
-		t.Fatal(code, err)
-	}
-	if diff := cmp.Diff(before, filesBelow(t, home)); diff != "" {
-		t.Errorf("(-before +after):\n%s", diff)
-	}
-}
-
-// TestAVisitorsShellHasATerminal types at a shell: Ctrl-C ends a command.
-func TestAVisitorsShellHasATerminal(t *testing.T) {
-	t.Parallel()
-	f := newVisitFixture(t, "true")
+// typesAtAShell has a person type at a shell that has a terminal: Ctrl-C ends a command.
+func (f *repositoryFixture) typesAtAShell() {
 	if runtime.GOOS == "linux" && exec.Command("script", "--version").Run() != nil {
-		t.Skip("there is no command script here")
+		f.t.Log("there is no command script here")
+		return
 	}
 	keys, typed := io.Pipe()
 	shown, screen := io.Pipe()
@@ -173,12 +152,12 @@ func TestAVisitorsShellHasATerminal(t *testing.T) {
 			{"exit 5\r", "exit"},
 		} {
 			if _, err := io.WriteString(typed, step.typed); err != nil {
-				t.Error(err)
+				f.t.Error(err)
 			}
 			for text = ""; !strings.Contains(text, step.answer); {
 				n, err := shown.Read(piece)
 				if text += string(piece[:n]); err != nil {
-					t.Errorf("%q: %v, and the screen shows %q", step.typed, err, text)
+					f.t.Errorf("%q: %v, and the screen shows %q", step.typed, err, text)
 					typed.Close()
 					return
 				}
@@ -195,6 +174,6 @@ func TestAVisitorsShellHasATerminal(t *testing.T) {
 	typed.Close()
 	wg.Wait()
 	if code != 5 || err != nil {
-		t.Errorf("%d, %v", code, err)
+		f.t.Errorf("%d, %v", code, err)
 	}
 }
