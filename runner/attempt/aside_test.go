@@ -64,10 +64,6 @@ func TestWorkBesideThatOfAPersonStaysUntilItIsMerged(t *testing.T) {
 	t.Parallel()
 	const hang = "- [ ] Say `ready`\n- [ ] Hang\n"
 	for name, end := range map[string]func(f *repositoryFixture){
-		"a session that is interrupted": func(f *repositoryFixture) {
-			f.setScript(hang)
-			f.sessionUntil("ready", schedule.Interrupted)
-		},
 		"one that changes something and is interrupted": func(f *repositoryFixture) {
 			f.setScript("- [ ] Run `touch c.txt`\n" + hang)
 			f.sessionUntil("ready", schedule.Interrupted)
@@ -84,7 +80,6 @@ func TestWorkBesideThatOfAPersonStaysUntilItIsMerged(t *testing.T) {
 				f.t.Errorf("%+v", got)
 			}
 		},
-		"one that is stopped in its checkout": func(f *repositoryFixture) { f.stopInCheckout() },
 		"many of them": func(f *repositoryFixture) {
 			f.stopInCheckout()
 			for range 2 {

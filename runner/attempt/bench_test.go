@@ -45,13 +45,7 @@ func BenchmarkWorkspaceOf20000Files(b *testing.B) {
 	for name, make := range map[string]func(b *testing.B) *repositoryFixture{
 		"scripted agent": func(b *testing.B) *repositoryFixture { return newRepositoryFixture(b, "") },
 		"codex": func(b *testing.B) *repositoryFixture {
-			of, _ := newCodexFixture(b)
-			f := &repositoryFixture{fixture: of}
-			f.dir = realPath(b, f.dir)
-			account := f.job.Account
-			f.inRepository()
-			f.job.Account = account
-			return f
+			return newCodexRepository(b, nil)
 		},
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -40,16 +40,10 @@ func (f *fixture) assertFailed(got schedule.Outcome, class schedule.Class, trace
 func TestAFailedTurnSaysWhatItMeansForTheIssue(t *testing.T) {
 	t.Parallel()
 	for failure, want := range map[string]schedule.Class{
-		"usageLimitExceeded":                schedule.Systemic,
-		"unauthorized":                      schedule.Systemic,
-		"httpConnectionFailed 401":          schedule.Systemic,
-		"rateLimitExceeded":                 schedule.Transient,
-		"httpConnectionFailed 503":          schedule.Transient,
-		"responseTooManyFailedAttempts 429": schedule.Transient,
-		"contextWindowExceeded":             schedule.ThreadLost,
-		"httpConnectionFailed 400":          schedule.IssueFailed,
-		"other":                             schedule.IssueFailed,
-		"inventedTomorrow":                  schedule.IssueFailed,
+		"unauthorized":             schedule.Systemic,
+		"httpConnectionFailed 503": schedule.Transient,
+		"contextWindowExceeded":    schedule.ThreadLost,
+		"inventedTomorrow":         schedule.IssueFailed,
 	} {
 		t.Run(failure, func(t *testing.T) {
 			t.Parallel()
@@ -252,18 +246,10 @@ func TestAnAgentThatCannotBeTalkedTo(t *testing.T) {
 			"echo my last words >&2; exit 7",
 			schedule.IssueFailed, []string{"port_exit", "exit status 7", "my last words"},
 		},
-		"ends well at once":     {"exit 0", schedule.IssueFailed, []string{"port_exit"}},
-		"is killed":             {"kill -KILL $$", schedule.IssueFailed, []string{"port_exit", "killed"}},
-		"speaks another tongue": {`read -r line; echo '{"id":1,"result":{}}'; read -r line; read -r line; echo '{"id":2,"result":{}}'; read -r line; echo '{"id":3,"result":{}}'; cat > /dev/null`, schedule.IssueFailed, []string{"response_error"}},
 		"refuses": {
 			`read -r line; echo '{"id":1,"error":{"code":-32600,"message":"not today"}}'; cat > /dev/null`,
 			schedule.IssueFailed, []string{"response_error", "not today"},
 		},
-		"knows no request of ours": { // whether every issue fails so is for Job.Test to say
-			`read -r line; echo '{"id":1,"error":{"code":-32601,"message":"method not found"}}'; cat > /dev/null`,
-			schedule.IssueFailed, []string{"response_error", "-32601"},
-		},
-		"is another program": {"cat", schedule.IssueFailed, []string{"response_error", "-32601"}},
 		"is overloaded": {
 			`n=0; while read -r line; do case $line in *'"id":'*) n=$((n+1)); echo "{\"id\":$n,\"error\":{\"code\":-32001,\"message\":\"busy\"}}";; esac; done`,
 			schedule.Transient, []string{"response_error", "-32001", "busy"},
@@ -301,13 +287,6 @@ func TestAnAgentThatExitsInATurnFailsTheAttemptWithItsLastWords(t *testing.T) {
 	}
 }
 
-func TestALineBeyondTheLimitFailsTheAttempt(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, "- [ ] Send a line of `16777217` bytes\n- [ ] Hang\n")
-	f.grace = impatient // nobody reads the rest of the output of the agent
-	f.assertFailed(f.run(t.Context()), schedule.IssueFailed, fullRun, "response_error", "16 MiB")
-}
-
 func TestLinesThatMakeNoSenseDoNotEndASession(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "- [ ] Send `no JSON at all` verbatim\n- [ ] Send `[1, 2]` verbatim\n- [ ] Send `{}` verbatim\n"+
@@ -337,21 +316,12 @@ func TestATurnThatTakesTooLongFailsTheAttempt(t *testing.T) {
 
 func TestAWorkspaceThatIsSwappedForALinkStartsNothing(t *testing.T) {
 	t.Parallel()
-	for name, swap := range map[string]string{
-		"a link":         "ln -s elsewhere " + issueName,
-		"a file":         "touch " + issueName,
-		"nothing at all": "true",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t, "")
-			f.hooks.BeforeRun += "\ncd ..; mv " + issueName + " elsewhere; " + swap
-			got := f.run(t.Context())
-			f.assertFailed(got, schedule.IssueFailed, []string{"after_create", "before_run"}, "invalid_workspace_cwd")
-			if f.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`, "invalid_workspace_cwd") != 1 {
-				t.Error("after_run was not refused")
-			}
-		})
+	f := newFixture(t, "")
+	f.hooks.BeforeRun += "\ncd ..; mv " + issueName + " elsewhere; ln -s elsewhere " + issueName
+	got := f.run(t.Context())
+	f.assertFailed(got, schedule.IssueFailed, []string{"after_create", "before_run"}, "invalid_workspace_cwd")
+	if f.logged(slog.LevelWarn, "hook failed", `"hook":"after_run"`, "invalid_workspace_cwd") != 1 {
+		t.Error("after_run was not refused")
 	}
 }
 

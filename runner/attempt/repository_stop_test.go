@@ -18,18 +18,21 @@ import (
 // left, and the next session works.
 func TestASessionInARepositoryIsStoppedAnywhere(t *testing.T) {
 	t.Parallel()
-	for name, set := range map[string]func(r *Repository, wait string){
-		"in after_create": func(r *Repository, wait string) { r.Hooks.AfterCreate = wait },
-		"in before_run":   func(r *Repository, wait string) { r.Hooks.BeforeRun = wait },
-		"in after_run":    func(r *Repository, wait string) { r.Hooks.AfterRun = wait },
-		"in the check":    func(r *Repository, wait string) { r.Verify = wait },
+	for name, test := range map[string]struct {
+		set    func(r *Repository, wait string)
+		causes []schedule.Reason
+	}{
+		"in after_create": {func(r *Repository, wait string) { r.Hooks.AfterCreate = wait }, []schedule.Reason{schedule.DeadlineReached}},
+		"in before_run":   {func(r *Repository, wait string) { r.Hooks.BeforeRun = wait }, []schedule.Reason{schedule.ClaimLost}},
+		"in after_run":    {func(r *Repository, wait string) { r.Hooks.AfterRun = wait }, []schedule.Reason{schedule.DeadlineReached, schedule.ClaimLost}},
+		"in the check":    {func(r *Repository, wait string) { r.Verify = wait }, []schedule.Reason{schedule.Interrupted, schedule.DeadlineReached}},
 	} {
-		for _, cause := range []schedule.Reason{schedule.Interrupted, schedule.DeadlineReached, schedule.ClaimLost} {
+		for _, cause := range test.causes {
 			t.Run(name+" because of "+string(cause), func(t *testing.T) {
 				t.Parallel()
 				f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
 				running := f.fifo("running")
-				set(f.job.Repository, "echo $$ > "+quote(f.path("hook.pid"))+"; echo > "+quote(running)+"; sleep 3600")
+				test.set(f.job.Repository, "echo $$ > "+quote(f.path("hook.pid"))+"; echo > "+quote(running)+"; sleep 3600")
 				f.grace = impatient
 				ctx, cancel := context.WithCancelCause(t.Context())
 				go func() {
@@ -49,7 +52,7 @@ func TestASessionInARepositoryIsStoppedAnywhere(t *testing.T) {
 				if saved {
 					f.git(f.origin, "update-ref", "-d", "refs/heads/"+f.branch.String())
 				}
-				set(f.job.Repository, "")
+				test.set(f.job.Repository, "")
 				if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
 					t.Errorf("the next session: %+v", got)
 				}

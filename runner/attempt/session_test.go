@@ -189,12 +189,8 @@ func TestASessionIsIdleWhenNeitherTheWorkspaceNorTheIssueChanges(t *testing.T) {
 		step string
 		idle bool
 	}{
-		"it only talks":         {"Say `hello`", true},
-		"it looks around":       {"Run `ls -la > /dev/null`", true},
 		"it undoes what it did": {"Run `touch new.txt; rm new.txt`", true},
 		"it makes a file":       {"Create `new.txt` containing `new`", false},
-		"it changes a file":     {"Append `more` to `old.txt`", false},
-		"it removes a file":     {"Run `rm old.txt`", false},
 		"it moves the issue":    {"Move this issue to `Review`", false},
 		"somebody moves the issue and the clock": {
 			"Run `touch -r ISSUE ../../before`\n- [ ] Move this issue to `Review`\n- [ ] Run `touch -r ../../before ISSUE`", false,
@@ -203,7 +199,6 @@ func TestASessionIsIdleWhenNeitherTheWorkspaceNorTheIssueChanges(t *testing.T) {
 		"it says that Todo is Todo":   {"Move this issue to `Todo`", true},
 		"it does something and fails": {"Run `touch new.txt; exit 1`", false},
 		"it does nothing and fails":   {"Fail with `other`", true},
-		"its tool call is refused":    {"Call `issue_update` with `{\"colour\": \"red\"}`", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/setup"
@@ -66,29 +63,6 @@ func TestAPackThatIsRemovedWhileASessionRunsIsNotMissed(t *testing.T) {
 	}
 }
 
-// TestTwoRunsPrepareAtOnce has the same folder of packs for two runs, which know nothing of each other.
-func TestTwoRunsPrepareAtOnce(t *testing.T) {
-	t.Parallel()
-	const agent = "- [ ] Run `cat cache/x > a.txt`\n"
-	one, two := newPreparedFixture(t, agent, "mkdir cache && echo one > cache/x"), newPreparedFixture(t, agent, "mkdir cache && echo one > cache/x")
-	two.job.Repository.Setup.Preparations = NewPreparations(one.path("packs"))
-	var runs sync.WaitGroup
-	for _, f := range []*repositoryFixture{one, two} {
-		runs.Go(func() {
-			if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
-				t.Errorf("%+v", got)
-			}
-		})
-	}
-	runs.Wait()
-	for _, pack := range one.packs() {
-		key := setup.Key(strings.TrimSuffix(filepath.Base(pack), ".pack"))
-		if _, err := one.job.Repository.Setup.Preparations.Folder.Find(key); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // TestLockFilesThatGitIgnoresDoNotCount has the script make its own: the preparation depends on what
 // git has, and the file is in each workspace.
 func TestLockFilesThatGitIgnoresDoNotCount(t *testing.T) {
@@ -118,26 +92,5 @@ func TestAnotherToolchainPreparesAgain(t *testing.T) {
 		if got := f.session(t.Context()); got.Class != schedule.Done || len(f.packs()) != i+1 {
 			t.Errorf("%+v %q", got, f.packs())
 		}
-	}
-}
-
-// TestWhatARegistryAnswersIsRead has a script that fails as clients do when a registry is down, is
-// slow, redirects to a host that is not allowed, or answers HTML. A person reads the words of the client.
-func TestWhatARegistryAnswersIsRead(t *testing.T) {
-	t.Parallel()
-	for _, said := range []string{
-		"npm error code ECONNREFUSED", "npm error network request to https://registry.example/x failed, reason: Socket timeout",
-		"npm error 403 Forbidden - GET https://elsewhere.example/x", "npm error Unexpected token '<', \"<html>...\" is not valid JSON",
-	} {
-		f := newPreparedFixture(t, "- [ ] Say `hello`\n", "echo "+quote(said)+" >&2; exit 1")
-		got := f.session(t.Context())
-		if got.Class != schedule.Systemic || got.Fault != "" || !strings.Contains(got.Why, strings.Fields(said)[3]) || !strings.Contains(got.Why, "symphony setup --again") {
-			t.Errorf("%s: %+v", said, got)
-		}
-	}
-	f := newPreparedFixture(t, "- [ ] Say `hello`\n", "echo fetching; exec sleep 1000")
-	f.job.Repository.Setup.Timeout = time.Second / 2
-	if got := f.session(t.Context()); got.Class != schedule.Systemic || got.Fault != "" || !strings.Contains(got.Why, "setup.timeout_ms") {
-		t.Errorf("a slow one: %+v", got)
 	}
 }

@@ -1,7 +1,6 @@
 package attempt
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -85,36 +84,25 @@ func TestATrustedHookThatFails(t *testing.T) {
 }
 
 // What a hostile agent leaves as .git stops the hook that would use it, and nothing else:
-// the next session has a new one.
+// the next session has a new one. Package workspace has the forms of such a .git.
 func TestATrustedHookDoesNotRunOnWhatAHostileAgentLeft(t *testing.T) {
 	t.Parallel()
-	for name, leave := range map[string]string{
-		"a bare repository":  "mv .git/HEAD .git/x; cp -r .git/refs .git/objects .; echo ref: refs/heads/main > HEAD; printf '[core]\\n\\tbare=true\\n\\tfsmonitor=touch %s\\n' OUTSIDE/ran > config",
-		"a symbolic branch":  "git symbolic-ref refs/heads/symphony/ABC-1 refs/heads/main",
-		"a link":             "ln -s OUTSIDE/file .git/FETCH_HEAD",
-		"a pipe":             "rm .git/HEAD; mkfifo .git/HEAD",
-		"another repository": "mv .git OUTSIDE/git; echo gitdir: OUTSIDE/git > .git",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newTrustedFixture(t, "")
-			writeFile(t, f.path("outside", "file"), "mine")
-			f.setScript("- [ ] Run `" + strings.ReplaceAll(leave, "OUTSIDE", f.path("outside")) + "`\n")
-			got := f.session(t.Context())
-			if len(got.Warnings) == 0 || !strings.Contains(got.Warnings[0], "hook after_run: not started: ") || !strings.Contains(got.Warnings[0], "git must not run there") {
-				t.Errorf("%+v", got)
-			}
-			f.logs = f.path("second-logs")
-			f.setScript("- [ ] Create `a.txt` containing `one`\n")
-			if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
-				t.Errorf("%+v", got)
-			}
-			if diff := cmp.Diff([]string{"agent", "after_create", "before_run", "agent", "agent", "before_run", "agent", "after_run"}, f.traces()); diff != "" {
-				t.Error(diff)
-			}
-			if _, err := os.Lstat(f.path("outside", "ran")); !errors.Is(err, os.ErrNotExist) || f.readText(f.path("outside", "file")) != "mine" {
-				t.Errorf("outside: %v", err)
-			}
-		})
+	f := newTrustedFixture(t, "")
+	writeFile(t, f.path("outside", "file"), "mine")
+	f.setScript("- [ ] Run `mv .git " + f.path("outside", "git") + "; echo gitdir: " + f.path("outside", "git") + " > .git`\n")
+	got := f.session(t.Context())
+	if len(got.Warnings) == 0 || !strings.Contains(got.Warnings[0], "hook after_run: not started: ") || !strings.Contains(got.Warnings[0], "git must not run there") {
+		t.Errorf("%+v", got)
+	}
+	f.logs = f.path("second-logs")
+	f.setScript("- [ ] Create `a.txt` containing `one`\n")
+	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
+		t.Errorf("%+v", got)
+	}
+	if diff := cmp.Diff([]string{"agent", "after_create", "before_run", "agent", "agent", "before_run", "agent", "after_run"}, f.traces()); diff != "" {
+		t.Error(diff)
+	}
+	if f.readText(f.path("outside", "file")) != "mine" {
+		t.Error("outside has changed")
 	}
 }

@@ -45,7 +45,6 @@ func TestTheFirstPromptIsTrueAboutWhatTheWorkspaceHas(t *testing.T) {
 		kept    bool
 	}{
 		"published work":             {"touch a.txt", nil, nil, true},
-		"no work":                    {"true", nil, nil, true},
 		"work that stayed":           {"touch a.txt", unpublished, nil, true},
 		"work that is lost":          {"touch a.txt; rm -rf .git/objects", unpublished, nil, false},
 		"another folder":             {"touch a.txt", nil, func(f *repositoryFixture) { f.check(os.RemoveAll(f.inWorkspace(""))) }, false},
@@ -64,7 +63,11 @@ func TestTheFirstPromptIsTrueAboutWhatTheWorkspaceHas(t *testing.T) {
 				test.between(f)
 			}
 			has := map[bool]string{true: "The workspace was kept", false: "The workspace is new"}
-			for _, thread := range []string{first.Thread, ""} {
+			threads := []string{first.Thread}
+			if name == "work that is lost" { // of a new thread nothing is lost
+				threads = append(threads, "")
+			}
+			for _, thread := range threads {
 				f.job.Thread, f.logs = thread, f.path("later"+thread+"-logs")
 				f.job.Prompt = "kept: {{ run.workspace_kept }}, resumed: {{ run.resumed }}"
 				f.session(t.Context())

@@ -75,43 +75,6 @@ func shortened(text string) string {
 	return text
 }
 
-func TestAMergedUpdateKeepsTheFieldsThatTheNewerOneLacks(t *testing.T) {
-	t.Parallel()
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	full := Update{
-		Update: schedule.Update{
-			Turn: schedule.TurnBegan, Alive: true,
-			Usage: schedule.Usage{Input: 10, Output: 5}, Turns: 2, Thread: "thread", RateLimits: json.RawMessage(`{"a":1}`),
-		},
-		At: at, Session: "thread-2", PID: 7, Status: schedule.StatusStreamingTurn, Event: "notification", Summary: "full", Doing: "full",
-	}
-	later := at.Add(time.Second)
-	for name, test := range map[string]struct{ new, want Update }{
-		"a summary is replaced and the rest stays": {
-			Update{At: later, Event: "malformed", Summary: "noise"},
-			Update{Update: full.Update, At: later, Session: "thread-2", PID: 7, Status: schedule.StatusStreamingTurn, Event: "malformed", Summary: "noise", Doing: "full"},
-		},
-		"nothing but a time": {
-			Update{At: later},
-			Update{Update: full.Update, At: later, Session: "thread-2", PID: 7, Status: schedule.StatusStreamingTurn, Event: "notification", Summary: "full", Doing: "full"},
-		},
-		"everything is replaced": {
-			Update{schedule.Update{Turn: schedule.TurnEnded, Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", 8, "Finishing", "turn_failed", "over", "closing", nil},
-			Update{schedule.Update{Turn: schedule.TurnEnded, Alive: true, Usage: schedule.Usage{Input: 20, Output: 6}, Turns: 3, Thread: "other", RateLimits: json.RawMessage(`{"b":2}`)}, later, "other-3", 8, "Finishing", "turn_failed", "over", "closing", nil},
-		},
-		"tokens of one kind": {
-			Update{Update: schedule.Update{Usage: schedule.Usage{Output: 9}}, At: later, Event: "e", Summary: "s"},
-			Update{schedule.Update{Turn: schedule.TurnBegan, Alive: true, Usage: schedule.Usage{Input: 10, Output: 9}, Turns: 2, Thread: "thread", RateLimits: full.RateLimits}, later, "thread-2", 7, "StreamingTurn", "e", "s", "full", nil},
-		},
-	} {
-		for way, got := range map[string]Update{"": test.new.Merge(full), ", the wrong way round": full.Merge(test.new)} {
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("%s%s: %s", name, way, diff)
-			}
-		}
-	}
-}
-
 func drawUpdate(t *rapid.T) Update {
 	u := Update{
 		Update: schedule.Update{
@@ -169,6 +132,9 @@ func TestMergingUpdatesLosesNothing(t *testing.T) {
 		}
 		merged := updates[0]
 		for _, u := range updates[1:] {
+			if diff := cmp.Diff(u.Merge(merged), merged.Merge(u)); diff != "" {
+				t.Fatalf("the wrong way round: %s", diff)
+			}
 			merged = u.Merge(merged)
 		}
 		if merged.Summary == "" { // no update has a summary, so any event will do
