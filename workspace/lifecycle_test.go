@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -54,17 +53,6 @@ func TestACancelledAfterCreateLeavesNoWorkspace(t *testing.T) {
 		t.Error(err)
 	}
 	gone(t, pid)
-	if exists(r.workspace(issue).Path) {
-		t.Error("the half-made workspace is there")
-	}
-}
-
-func TestATimedOutAfterCreateLeavesNoWorkspace(t *testing.T) {
-	t.Parallel()
-	r := open(t, Hooks{AfterCreate: "touch a; sleep 60", Timeout: 100 * time.Millisecond})
-	if _, err := r.Prepare(t.Context(), issue); !errors.Is(err, ErrHookTimeout) {
-		t.Error(err)
-	}
 	if exists(r.workspace(issue).Path) {
 		t.Error("the half-made workspace is there")
 	}

@@ -95,24 +95,6 @@ func TestTheBranchHoldsTheStateAndAPageAndStandsAlone(t *testing.T) {
 	}
 }
 
-func TestTheSecondOfTwoFirstRunsContinues(t *testing.T) {
-	t.Parallel()
-	h := newHub(t)
-	first, second := h.open(t), h.open(t)
-	_, rev1 := mustLoad(t, first)
-	_, rev2 := mustLoad(t, second)
-	mustSave(t, first, sample(), rev1)
-	if _, err := second.Save(t.Context(), sampleWithClaims(1), rev2); !errors.Is(err, ErrConflict) {
-		t.Fatalf("got %v, want a conflict", err)
-	}
-	s, rev := mustLoad(t, second)
-	s.Days = nil
-	mustSave(t, second, s, rev)
-	if got := h.Git("rev-list", "--count", branchName); got != "2" {
-		t.Errorf("%s commits", got)
-	}
-}
-
 func TestAStateBranchHoldsNothingElse(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]map[string]string{

@@ -72,17 +72,6 @@ func TestOnlyTheOwnerCanReadTheFile(t *testing.T) {
 	}
 }
 
-func TestASaveLeavesNothingBesideTheFile(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "state.json")
-	f := mustOpen(t, path)
-	_, rev := mustLoad(t, f)
-	mustSave(t, f, sample(), rev)
-	if diff := cmp.Diff([]string{"state.json", "state.json.lock", "state.json.write.lock"}, listDir(t, filepath.Dir(path))); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestTheTemporaryFileOfAKilledRunIsRemoved(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.json")

@@ -57,31 +57,6 @@ func TestARefusalNamesTheSettingToChange(t *testing.T) {
 	}
 }
 
-func TestAFaultOfTheServerIsTriedTwiceAgain(t *testing.T) {
-	t.Parallel()
-	for failures, works := range map[int]bool{1: true, 2: true, 3: false} {
-		f := newFake(t)
-		f.put(nil)
-		r := f.open()
-		left := failures
-		f.setFault(func(w http.ResponseWriter, _ *http.Request) bool {
-			left--
-			if left < 0 {
-				return false
-			}
-			if left == 0 {
-				w.Header().Set("Retry-After", "0")
-			}
-			w.WriteHeader(http.StatusBadGateway)
-			return true
-		})
-		issues, err := r.IssuesByState(t.Context(), []string{"open"})
-		if works != (err == nil) || works != (len(issues) == 1) || err != nil && !errors.Is(err, tracker.ErrStatus) {
-			t.Errorf("%d failures: %d issues, %v", failures, len(issues), err)
-		}
-	}
-}
-
 func TestALongRetryAfterEndsTheReadAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -155,22 +130,6 @@ func TestPagesThatLeadNowhereFail(t *testing.T) {
 		})
 		if err := f.listError(r); !errors.Is(err, tracker.ErrPagination) {
 			t.Errorf("%s: %v, want %v", name, err, tracker.ErrPagination)
-		}
-	}
-}
-
-func TestARedirectIsNotFollowed(t *testing.T) {
-	t.Parallel()
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
-	t.Cleanup(other.Close)
-	f := newFake(t)
-	f.put(nil)
-	r := f.open()
-	for _, status := range []int{301, 302, 307, 308} {
-		f.failWith(status, map[string]string{"Location": other.URL}, "")
-		f.listError(r)
-		if result := r.readTool().Call(t.Context(), ownIssueOfTests, []byte(`{"method": "GET", "path": "/repos/acme/shop/issues"}`)); result.OK {
-			t.Errorf("%d: the tool followed", status)
 		}
 	}
 }

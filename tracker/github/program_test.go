@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symphony-runner/symphony/internal/codextest"
 	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/internal/trackertest"
@@ -28,17 +27,6 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 		p := trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken, g.Env()...)
 		worksOn(t, g, p, p.ScriptedAgent(), "- [ ] Run `"+trackertest.WorkCommand+"`\n- [ ] Call `deliver` with `"+delivered+"`\n")
 	})
-	t.Run("the real Codex", func(t *testing.T) {
-		t.Parallel()
-		codex := codextest.Path(t)
-		g := newServer(t)
-		p := trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken, g.Env()...)
-		worksOn(t, g, p, p.RealCodex(codex, codextest.Lane{PerThread: true, Replies: []codextest.Reply{
-			trackertest.ToolCall("exec_command", `{"cmd": "`+trackertest.WorkCommand+`"}`),
-			trackertest.ToolCall("deliver", delivered),
-			{Items: []codextest.Item{codextest.Message{Text: "The cart is kept."}}},
-		}}), "Carts forget what is in them.")
-	})
 	t.Run("nothing to do among 1,200 issues", func(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
@@ -55,24 +43,6 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 			}
 		}
 	})
-	t.Run("told to wait for a second", func(t *testing.T) {
-		t.Parallel()
-		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
-		f.put(func(i *fakeIssue) { i.state = stateClosed })
-		limits := 1
-		f.setFault(func(w http.ResponseWriter, _ *http.Request) bool {
-			if limits--; limits < 0 {
-				return false
-			}
-			w.Header().Set("Retry-After", "1")
-			w.WriteHeader(http.StatusForbidden)
-			return true
-		})
-		r := f.tick(p, p.ScriptedAgent())
-		if asked := f.asked(); r.Code != 0 || !strings.Contains(r.Stdout, "Nothing to do") || len(asked) < 2 || !strings.HasSuffix(asked[1], " 200") {
-			t.Errorf("exit status %d, asked %q\n%s\n%s", r.Code, asked, r.Stdout, r.Stderr)
-		}
-	})
 	t.Run("told to wait for two minutes", func(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
@@ -85,15 +55,6 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 			if asked := len(f.asked()); asked != 1-run {
 				t.Errorf("run %d asked %d times, want once, and not again in the next run", run+1, asked)
 			}
-		}
-	})
-	t.Run("refused", func(t *testing.T) {
-		t.Parallel()
-		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
-		f.failWith(http.StatusForbidden, nil, `{"message": "`+fakeToken+` is not accessible"}`)
-		r := f.tick(p, p.ScriptedAgent())
-		if r.Code != 1 || !strings.Contains(r.Stderr, "tracker_status") || strings.Contains(r.Stdout, fakeToken) {
-			t.Errorf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
 		}
 	})
 }

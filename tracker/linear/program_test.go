@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/symphony-runner/symphony/internal/codextest"
 	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/internal/trackertest"
@@ -32,19 +31,6 @@ func TestTheProgramWorksOnAnIssueOfLinear(t *testing.T) {
 			"`\n- [ ] Call `deliver` with `" + delivered + "`\n"
 		f.worksOn(t, g, p, p.ScriptedAgent(), issue)
 	})
-	t.Run("the real Codex", func(t *testing.T) {
-		t.Parallel()
-		codex := codextest.Path(t)
-		f, g := newFake(t), newGitHub(t)
-		p := trackertest.NewProgram(t, binary, "LINEAR_API_KEY", apiKey, g.Env()...)
-		issue := f.add(tracker.Issue{Title: "Carts forget", State: "Todo"})
-		f.worksOn(t, g, p, p.RealCodex(codex, codextest.Lane{Replies: []codextest.Reply{
-			trackertest.ToolCall("exec_command", `{"cmd": "`+trackertest.WorkCommand+`"}`),
-			trackertest.ToolCall("linear_graphql", strings.ReplaceAll(comments, "ISSUE", issue["id"].(string))),
-			trackertest.ToolCall("deliver", delivered),
-			{Items: []codextest.Item{codextest.Message{Text: "The cart is kept."}}},
-		}}), issue)
-	})
 	t.Run("nothing to do among 1,200 issues", func(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "LINEAR_API_KEY", apiKey, "GITHUB_TOKEN=ghs_0123456789abcdefghij")
@@ -65,15 +51,6 @@ func TestTheProgramWorksOnAnIssueOfLinear(t *testing.T) {
 			if r.Code != 1 || !strings.Contains(r.Stderr, "tracker_rate_limited") || !strings.Contains(r.Stdout, "not before 20") || f.counted() != 1 {
 				t.Errorf("run %d: exit status %d, %d requests in all, want 1\n%s\n%s", run+1, r.Code, f.counted(), r.Stdout, r.Stderr)
 			}
-		}
-	})
-	t.Run("refused", func(t *testing.T) {
-		t.Parallel()
-		f, p := newFake(t), trackertest.NewProgram(t, binary, "LINEAR_API_KEY", apiKey, "GITHUB_TOKEN=ghs_0123456789abcdefghij")
-		f.broken = answer(401, `{"errors":[{"message":"no such key: `+apiKey+`"}]}`)
-		r := f.tick(t, p, p.ScriptedAgent())
-		if r.Code != 1 || !strings.Contains(r.Stderr, "linear_api_status") {
-			t.Errorf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
 		}
 	})
 }

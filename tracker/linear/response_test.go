@@ -28,39 +28,6 @@ func short(w http.ResponseWriter, _ *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-func TestAPassingFailureIsTriedTwiceMore(t *testing.T) {
-	t.Parallel()
-	for name, fault := range map[string]http.HandlerFunc{
-		"500":   answer(500, `{}`),
-		"503":   answer(503, `<html>`, "Content-Type", "text/html"),
-		"reset": reset,
-		"short": short,
-		"hang":  hang,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			bubble(t, func(t *testing.T, f *fake, c client) {
-				f.add(tracker.Issue{Title: "one", State: "Todo"})
-				f.faults = []http.HandlerFunc{fault, fault}
-				issues, err := c.IssuesByState(t.Context(), []string{"Todo"})
-				if err != nil || len(issues) != 1 {
-					t.Errorf("got %d issues, %v, want the one", len(issues), err)
-				}
-				if f.counted() != 3 {
-					t.Errorf("%d requests, want 3", f.counted())
-				}
-				f.faults = []http.HandlerFunc{fault, fault, fault}
-				if issues, err := c.IssuesByState(t.Context(), []string{"Todo"}); err == nil {
-					t.Errorf("a third failure gave %d issues", len(issues))
-				}
-				if f.counted() != 6 {
-					t.Errorf("%d requests, want 6", f.counted())
-				}
-			})
-		})
-	}
-}
-
 func TestAWaitThatIsTooLongIsReturned(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, f *fake, c client) {
