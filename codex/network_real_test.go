@@ -217,6 +217,8 @@ func TestAProgramReachesTheHostsOfItsNetwork(t *testing.T) {
 	}
 }
 
+// TestATurnReachesTheHostsOfItsNetwork asks for its host, and then for hosts that the network does
+// not name, by an encrypted and by a plain request, which are reported.
 func TestATurnReachesTheHostsOfItsNetwork(t *testing.T) {
 	t.Parallel()
 	codextest.Path(t)
@@ -226,32 +228,19 @@ func TestATurnReachesTheHostsOfItsNetwork(t *testing.T) {
 		c := newTestbed(t, model)
 		c.trust(host)
 		c.network = codex.Network{Hosts: []string{host.host}, Private: true}
-		output := c.run(codex.Config{}, fetch(t, "GET "+url+"/"))
-		if !strings.Contains(output, "GET "+url+"/ 200 hello") {
-			t.Errorf("%s", output)
-		}
-	})
-}
-
-// TestATurnReportsTheHostsThatItIsRefused asks for hosts that the network does not name, by an
-// encrypted and by a plain request.
-func TestATurnReportsTheHostsThatItIsRefused(t *testing.T) {
-	t.Parallel()
-	codextest.Path(t)
-	eachModel(t, func(t *testing.T, model string) {
-		c := newTestbed(t, model)
-		c.network = codex.Network{Hosts: []string{"registry.example"}}
 		s := c.open(codex.Config{}, "")
 		defer c.close(s)
+		if output := c.turn(s, fetch(t, "GET "+url+"/")); !strings.Contains(output, "GET "+url+"/ 200 hello") {
+			t.Errorf("%s", output)
+		}
 		command := fetch(t, "GET https://other.example/", "GET http://second.example/")
 		c.say(command, nil)
 		if _, err := s.Turn(t.Context(), "go"); err != nil {
 			t.Fatal(err)
 		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
 		found := map[string]bool{}
-		for _, e := range c.events {
+		events, _ := c.seen()
+		for _, e := range events {
 			for _, b := range e.Blocked {
 				found[b.Host] = b.Command == command
 			}
