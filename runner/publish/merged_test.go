@@ -60,8 +60,8 @@ func (f *fixture) assertMerges(number int, shown, merged string) {
 
 func TestAfterAMergeANewPullRequestShowsWhatIsNew(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"merge", "squash", "rebase"} {
-		for _, branch := range []string{"stays", "is deleted", "is deleted late", "gets a person's commit"} {
+	for how, branches := range map[string][]string{"merge": {"stays"}, "squash": {"is deleted", "is deleted late", "gets a person's commit"}, "rebase": {"stays", "gets a person's commit"}} {
+		for _, branch := range branches {
 			t.Run(how+" and the branch "+branch, func(t *testing.T) {
 				t.Parallel()
 				f := newFixture(t)

@@ -138,7 +138,7 @@ func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result,
 	}
 	r := Result{Record: w.Last}
 	r.Record.Branch, r.Record.Base = w.Branch, w.Incoming.Base
-	if there := w.RemoteHead; there != w.Last.Head && there != w.Last.Pushing && there != w.Incoming.Start && !there.IsZero() {
+	if there := w.RemoteHead; there != w.Last.Head && there != w.Incoming.Start && !there.IsZero() {
 		return r, fmt.Errorf("publish %s: %w: the branch %s has commits that this session does not have; the next one begins with them", w.Issue, git.ErrMoved, w.Branch)
 	}
 	changes, err := p.check(ctx, w, &r)

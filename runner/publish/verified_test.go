@@ -391,17 +391,21 @@ func TestACancelledRunStillDeletesItsTemporaryReference(t *testing.T) {
 
 func TestAFailureOfGitHubHasTheCategoryOfGit(t *testing.T) {
 	t.Parallel()
-	for kind, fault := range map[error]storetest.Fault{
-		git.ErrUnauthorized: {Status: 401, Says: "Bad credentials"},
-		git.ErrForbidden:    {Status: 403, Says: "Resource not accessible by integration"},
-		git.ErrNotFound:     {Status: 404, Says: "Not Found"},
-		git.ErrUnavailable:  {Lose: true},
+	f := newVerified(t)
+	w := f.session(f.adds("a", "1\n"))
+	for _, test := range []struct {
+		kind  error
+		fault storetest.Fault
+		times int
+	}{
+		{git.ErrUnauthorized, storetest.Fault{Status: 401, Says: "Bad credentials"}, 1},
+		{git.ErrForbidden, storetest.Fault{Status: 403, Says: "Resource not accessible by integration"}, 1},
+		{git.ErrNotFound, storetest.Fault{Status: 404, Says: "Not Found"}, 1},
+		{git.ErrUnavailable, storetest.Fault{Lose: true}, 9},
 	} {
-		f := newVerified(t)
-		w := f.session(f.adds("a", "1\n"))
-		f.github.Fail("GET /pulls", slices.Repeat([]storetest.Fault{fault}, 3)...)
-		if _, err := f.Publish(t.Context(), w, now); !errors.Is(err, kind) || strings.Contains(err.Error(), kind.Error()) {
-			t.Errorf("got %v, want %v", err, kind)
+		f.github.Fail("GET /pulls", slices.Repeat([]storetest.Fault{test.fault}, test.times)...)
+		if _, err := f.Publish(t.Context(), w, now); !errors.Is(err, test.kind) || strings.Contains(err.Error(), test.kind.Error()) {
+			t.Errorf("got %v, want %v", err, test.kind)
 		}
 	}
 	refused := fmt.Errorf("%w: install it", client.ErrApp)
