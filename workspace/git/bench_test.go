@@ -15,9 +15,7 @@ import (
 // large makes an origin with 20,000 files in 200 folders and returns its delivery.
 func large(b *testing.B) *delivery {
 	b.Helper()
-	m := newMachine(b)
-	d := &delivery{machine: m, origin: m.path("origin.git")}
-	var input bytes.Buffer
+	var input strings.Builder
 	for i := range 20_000 {
 		text := strings.Repeat(fmt.Sprintf("line %d of a file that is as long as files are\n", i), 50)
 		fmt.Fprintf(&input, "blob\nmark :%d\ndata %d\n%s\n", i+1, len(text), text)
@@ -26,14 +24,8 @@ func large(b *testing.B) *delivery {
 	for i := range 20_000 {
 		fmt.Fprintf(&input, "M 100644 :%d d%03d/f%05d\n", i+1, i%200, i)
 	}
-	git(b, m.dir, "init", "-q", "--bare", "-b", "main", d.origin)
-	if out, err := plain(b, d.origin, input.String(), "fast-import", "--quiet"); err != nil {
-		b.Fatal(out)
-	}
-	d.store = m.store(b, remoteAt(b, d.origin))
-	f := fetch(b, d.store, ours)
-	d.from = From{f.Head, f.Base}
-	return d
+	m := newMachine(b)
+	return m.deliver(b, m.imported(b, input.String()))
 }
 
 // A workspace may take 1.5 times as long as a clone. Both are made in turn, because the
@@ -109,7 +101,7 @@ func BenchmarkGitLFSOf100Files(b *testing.B) {
 		harvest += time.Since(start)
 		remove(b, folder)
 		remove(b, d.store.lfsFolder())
-		d.store.trees = nil
+		clear(d.store.trees)
 	}
 	for name, t := range map[string]time.Duration{"fetch-ms": download, "populate-ms": host, "workspace-ms": whole, "harvest-ms": harvest} {
 		b.ReportMetric(t.Seconds()*1000/float64(b.N), name)
@@ -155,22 +147,19 @@ func BenchmarkDeliveryOf10Files(b *testing.B) {
 
 // A bomb may cost two seconds. Of memory git has 512 MB, which is a limit of its process.
 func BenchmarkBombs(b *testing.B) {
-	m := newMachine(b)
-	d := &delivery{machine: m, origin: m.origin(b)}
-	d.store = m.store(b, remoteAt(b, d.origin))
-	f := fetch(b, d.store, ours)
-	d.from = From{f.Head, f.Base}
+	d := newDelivery(b)
+	start := d.from.Start
 	bombs := map[string]func() (*packWriter, ObjectID){
-		"deltas of 512 MiB":      func() (*packWriter, ObjectID) { return deltaBomb(f.Head, nil, 512<<20) },
-		"deltas below the limit": func() (*packWriter, ObjectID) { return deltaBomb(f.Head, nil, 32<<20) },
-		"1,000,000,000 paths":    func() (*packWriter, ObjectID) { return treeBomb(f.Head, 10, 9) },
-		"45,000 folders deep":    func() (*packWriter, ObjectID) { return treeBomb(f.Head, 1, 45_000) },
+		"deltas of 512 MiB":      func() (*packWriter, ObjectID) { return deltaBomb(start, nil, 512<<20) },
+		"deltas below the limit": func() (*packWriter, ObjectID) { return deltaBomb(start, nil, 32<<20) },
+		"1,000,000,000 paths":    func() (*packWriter, ObjectID) { return treeBomb(start, 10, 9) },
+		"45,000 folders deep":    func() (*packWriter, ObjectID) { return treeBomb(start, 1, 45_000) },
 		"zeros below the limit": func() (*packWriter, ObjectID) {
 			p := &packWriter{}
 			for i := range 3 {
 				p.blob(strings.Repeat(fmt.Sprint(i), 32<<20))
 			}
-			return p, p.commit(p.tree(entry("100644", "a", p.blob("x"))), f.Head)
+			return p, p.commit(p.tree(entry("100644", "a", p.blob("x"))), start)
 		},
 		"40,000 blobs": func() (*packWriter, ObjectID) {
 			p := &packWriter{}
@@ -178,7 +167,7 @@ func BenchmarkBombs(b *testing.B) {
 			for i := range 40_000 {
 				entries = append(entries, entry("100644", fmt.Sprintf("%05d", i), p.blob(fmt.Sprint(i))))
 			}
-			return p, p.commit(p.tree(entries...), f.Head)
+			return p, p.commit(p.tree(entries...), start)
 		},
 	}
 	for name, build := range bombs {

@@ -94,10 +94,16 @@ func git(t testing.TB, dir string, args ...string) string {
 // origin makes a bare repository with one commit on main, and returns its path.
 func (m *machine) origin(t testing.TB) string {
 	t.Helper()
-	origin := m.path("origin.git")
-	git(t, m.dir, "init", "-q", "--bare", "-b", "main", "--template=", origin)
 	const history = "commit refs/heads/main\ncommitter A <a@b> 1700000000 +0000\ndata 5\nfirst\n" +
 		"M 100644 inline README.md\ndata 6\nhello\nM 100644 inline src/main.go\ndata 13\npackage main\n"
+	return m.imported(t, history)
+}
+
+// imported makes a bare repository with a history, and returns its path.
+func (m *machine) imported(t testing.TB, history string) string {
+	t.Helper()
+	origin := m.path("origin.git")
+	git(t, m.dir, "init", "-q", "--bare", "-b", "main", "--template=", origin)
 	if out, err := plain(t, origin, history, "-c", "fastimport.unpackLimit=0", "fast-import", "--quiet"); err != nil {
 		t.Fatal(out)
 	}

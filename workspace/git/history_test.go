@@ -66,7 +66,7 @@ func packFolderOf(t testing.TB, s *Store) (names []string) {
 // TestALongHistoryComesOnceAndASmallChangeIsSmall counts what crosses the network from the
 // first fetch to a push, and what this process allocates for it.
 func TestALongHistoryComesOnceAndASmallChangeIsSmall(t *testing.T) {
-	t.Run("of 50 MB", func(t *testing.T) { testLongHistory(t, 50) })
+	t.Run("of 20 MB", func(t *testing.T) { testLongHistory(t, 20) })
 	t.Run("of 2 GB", func(t *testing.T) {
 		if os.Getenv("SYMPHONY_TEST_LONG_HISTORY") == "" {
 			t.Skip("set SYMPHONY_TEST_LONG_HISTORY for it: it needs 6 GB of disk and some minutes")
@@ -120,7 +120,7 @@ func testLongHistory(t *testing.T, megabytes int) {
 	commit(t, origin, "main", "new", "new")
 	step("the fetch of a small change", small, small, func() { fetch(t, d.store, ours) })
 	runtime.ReadMemStats(&after)
-	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 16*mega {
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 8*mega {
 		t.Errorf("this process allocates %d bytes", allocated)
 	}
 }

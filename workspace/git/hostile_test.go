@@ -134,17 +134,13 @@ func TestBombsAreRefusedBeforeTheyCost(t *testing.T) {
 	t.Parallel()
 	d := newDelivery(t)
 	base := d.from.Start
-	blobs := &packWriter{}
-	for i := range d.host.limits.objects + 1 {
-		blobs.blob(fmt.Sprint(i))
-	}
 	announced := &packWriter{}
 	announced.object(3, 1<<30, nil, []byte("x"))
 	longer := &packWriter{}
 	longer.object(3, 10, nil, make([]byte, 1<<20))
-	large := &packWriter{}
-	for i := range 5 {
-		large.blob(strings.Repeat(fmt.Sprint(i), 30<<20))
+	blobs := &packWriter{}
+	for i := range 101 {
+		blobs.blob(strings.Repeat(fmt.Sprint(i), 100))
 	}
 	deltas, deltaTip := deltaBomb(base, nil, 64<<20)
 	if err := fetchBundle(t, d.machine, d.origin, writeFile(t, d.path("bundle"), deltas.bundle(deltaTip, base))); err != nil {
@@ -157,16 +153,20 @@ func TestBombsAreRefusedBeforeTheyCost(t *testing.T) {
 		"deltas":              {deltas, "an object has 67108864 bytes"},
 		"an announced blob":   {announced, "an object has 1073741824 bytes"},
 		"more than announced": {longer, "malformed"},
-		"many blobs":          {blobs, "objects, the limit is"},
-		"large blobs":         {large, "bytes together"},
 	} {
 		t.Run(name, func(t *testing.T) { d.refused(t, c.p.harvested(deltaTip), c.reason) })
 	}
-	small := *d.host.engine
-	small.limits.pack = 1000
 	host := d.store.host
-	d.store.host = &small
-	d.refused(t, blobs.harvested(deltaTip), "larger than the limit")
+	for reason, limit := range map[string]func(l *limits){
+		"larger than the limit": func(l *limits) { l.pack = 1000 },
+		"objects, the limit is": func(l *limits) { l.objects = 100 },
+		"bytes together":        func(l *limits) { l.contents = 10_000 },
+	} {
+		small := *d.host.engine
+		limit(&small.limits)
+		d.store.host = &small
+		d.refused(t, blobs.harvested(deltaTip), reason)
+	}
 	d.store.host = host
 }
 

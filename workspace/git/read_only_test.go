@@ -12,9 +12,6 @@ import (
 // the link .agents. The branch newer changes them.
 func newSettings(t *testing.T) *delivery {
 	t.Helper()
-	m := newMachine(t)
-	d := &delivery{machine: m, origin: m.path("origin.git")}
-	git(t, m.dir, "init", "-q", "--bare", "-b", "main", "--template=", d.origin)
 	history := "commit refs/heads/main\nmark :1\ncommitter A <a@b> 1700000000 +0000\ndata 5\nfirst\n" +
 		"M 120000 inline .agents\ndata 3\nlib\n"
 	for _, file := range []string{".codex/old", ".codex/x", "app/a", "lib/c", "root"} {
@@ -25,13 +22,8 @@ func newSettings(t *testing.T) *delivery {
 		history += "M 100644 inline " + file + "\ndata 4\nnew\n\n"
 	}
 	history += "commit refs/heads/plain\ncommitter A <a@b> 1700000000 +0000\ndata 5\nplain\nfrom :1\nD .codex\nD .agents\n"
-	if out, err := plain(t, d.origin, history, "fast-import", "--quiet"); err != nil {
-		t.Fatal(out)
-	}
-	d.store = m.store(t, remoteAt(t, d.origin))
-	f := fetch(t, d.store, ours)
-	d.from = From{f.Head, f.Base}
-	return d
+	m := newMachine(t)
+	return m.deliver(t, m.imported(t, history))
 }
 
 func (d *delivery) settingsCheckout(t *testing.T, paths ...string) Checkout {
@@ -74,12 +66,12 @@ func (d *delivery) fillInSandbox(t *testing.T, c Checkout) (folder string, leftO
 func TestFilesInFoldersThatTheSandboxKeepsReadOnlyStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	const all = ".agents .aws .codex"
+	d := newSettings(t)
 	for name, test := range map[string]struct {
 		paths []string
 		agent string // shell commands; app/a is changed after them
 		want  string
 	}{
-		"nothing else":          {nil, "true", "*app/a"},
 		"a commit":              {nil, "git commit -q --allow-empty -m x; echo more > root; git commit -qam all; git add -A", "*app/a *root"},
 		"a merge":               {nil, "git merge -q -m merge NEWER && test -e app/b", "+.aws/new +.codex/new -.codex/old *.codex/x *app/a +app/b"},
 		"another branch":        {nil, "git checkout -q NEWER && git checkout -q - && test ! -e app/b", "*app/a"},
@@ -90,14 +82,12 @@ func TestFilesInFoldersThatTheSandboxKeepsReadOnlyStayAsTheyAre(t *testing.T) {
 		"a deletion by commit":  {nil, "git rm -rq --cached --sparse .codex .agents; git commit -qm less", "-.agents -.codex/old -.codex/x *app/a"},
 		"a file by commit":      {nil, "git update-index --add --cacheinfo 100644,$(git rev-parse :root),.codex/n; git commit -qm more", "+.codex/n *app/a"},
 		"a file in the index":   {nil, "git update-index --add --cacheinfo 100644,$(git rev-parse :root),.codex/n", "*app/a"},
-		"paths":                 {[]string{"app"}, "test ! -e lib", "*app/a"},
 		"paths and a merge":     {[]string{"app"}, "git merge -q -m merge NEWER && test -e app/b", "+.aws/new +.codex/new -.codex/old *.codex/x *app/a +app/b"},
 		"paths of the sandbox":  {[]string{".codex", "app"}, "test ! -e lib", "*app/a"},
 		"paths in such a place": {[]string{".codex/deep", "app"}, "test ! -e lib", "*app/a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := newSettings(t)
+			defer remove(t, filepath.Join(d.workspaces, "GH-1"))
 			folder, leftOut := d.fillInSandbox(t, d.settingsCheckout(t, test.paths...))
 			want := "app/a lib/c root"
 			if test.paths != nil {
@@ -129,27 +119,28 @@ func TestFilesInFoldersThatTheSandboxKeepsReadOnlyStayAsTheyAre(t *testing.T) {
 // Without a sandbox an agent may change these files, and take its changes back.
 func TestFilesInFoldersThatCanBeWrittenAreWorkAsOthers(t *testing.T) {
 	t.Parallel()
-	for _, paths := range [][]string{nil, {".codex", "app", "lib"}} {
-		for agent, want := range map[string]string{
-			"true":                               "",
-			"echo new > .codex/x; rm .codex/old": "-.codex/old *.codex/x",
-			"rm -r .codex .agents":               "-.agents -.codex/old -.codex/x",
-			"mkdir .aws; echo new > .aws/n; chmod 755 .aws":                                        "+.aws/n",
-			"echo new > .codex/n; git add -A; git commit -qm new; git reset -q --hard origin/main": "",
-			"ln -sfn /nonexistent .agents":                                                         "*.agents",
-			"rm .agents; mkdir .agents; echo new > .agents/n":                                      "-.agents +.agents/n",
-		} {
-			d := newSettings(t)
-			c := d.settingsCheckout(t, paths...)
-			folder := populateFrom(t, d.machine, d.store, "GH-1", c)
-			if got := filesIn(t, folder); got != ".agents .codex/old .codex/x app/a lib/c root" {
-				t.Fatalf("the workspace has %s", got)
-			}
-			runAsAgent(t, folder, "", Command{Args: []string{"sh", "-ec", agent}, Env: sandboxEnv})
-			if got := d.changesOf(t, d.host.Harvest(d.from.Start, t.TempDir(), WorkTree{Paths: paths}), folder); got != want {
-				t.Errorf("paths %q: %s: the work is %q, want %q", paths, agent, got, want)
-			}
+	d := newSettings(t)
+	for _, test := range []struct {
+		paths       []string
+		agent, want string
+	}{
+		{nil, "true", ""},
+		{nil, "echo new > .codex/x; rm .codex/old", "-.codex/old *.codex/x"},
+		{[]string{".codex", "app", "lib"}, "rm -r .codex .agents", "-.agents -.codex/old -.codex/x"},
+		{[]string{".codex", "app", "lib"}, "mkdir .aws; echo new > .aws/n; chmod 755 .aws", "+.aws/n"},
+		{nil, "echo new > .codex/n; git add -A; git commit -qm new; git reset -q --hard origin/main", ""},
+		{nil, "ln -sfn /nonexistent .agents", "*.agents"},
+		{nil, "rm .agents; mkdir .agents; echo new > .agents/n", "-.agents +.agents/n"},
+	} {
+		folder := populateFrom(t, d.machine, d.store, "GH-1", d.settingsCheckout(t, test.paths...))
+		if got := filesIn(t, folder); got != ".agents .codex/old .codex/x app/a lib/c root" {
+			t.Fatalf("the workspace has %s", got)
 		}
+		runAsAgent(t, folder, "", Command{Args: []string{"sh", "-ec", test.agent}, Env: sandboxEnv})
+		if got := d.changesOf(t, d.host.Harvest(d.from.Start, t.TempDir(), WorkTree{Paths: test.paths}), folder); got != test.want {
+			t.Errorf("paths %q: %s: the work is %q, want %q", test.paths, test.agent, got, test.want)
+		}
+		remove(t, folder)
 	}
 }
 

@@ -3,15 +3,16 @@ package git
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,8 +30,13 @@ type delivery struct {
 func newDelivery(t testing.TB) *delivery {
 	t.Helper()
 	m := newMachine(t)
-	d := &delivery{machine: m, origin: m.origin(t)}
-	d.store = m.store(t, remoteAt(t, d.origin))
+	return m.deliver(t, m.origin(t))
+}
+
+// deliver returns the delivery of an origin.
+func (m *machine) deliver(t testing.TB, origin string) *delivery {
+	t.Helper()
+	d := &delivery{machine: m, origin: origin, store: m.store(t, remoteAt(t, origin))}
 	f := fetch(t, d.store, ours)
 	d.from = From{Start: f.Head, Base: f.Base}
 	return d
@@ -192,32 +198,24 @@ func TestNoWorkIsNothingNew(t *testing.T) {
 	}
 }
 
-// noise returns bytes that cannot be compressed.
-func noise(n int) []byte {
-	b := make([]byte, n)
-	for i, x := 0, uint64(88172645463325252); i+8 <= len(b); i += 8 {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		binary.LittleEndian.PutUint64(b[i:], x)
-	}
+// noise holds 40 MiB that cannot be compressed.
+var noise = sync.OnceValue(func() []byte {
+	b := make([]byte, 40<<20)
+	_, _ = rand.NewChaCha8([32]byte{2}).Read(b) // never fails
 	return b
-}
+})
 
 // What git cannot take is left out by itself, with its name.
 func TestWhatGitCannotTakeIsLeftOutByItself(t *testing.T) {
 	t.Parallel()
-	folder := func(t *testing.T) (*delivery, string) {
-		d := newDelivery(t)
-		return d, d.workspace(t, "GH-1")
-	}
+	d := newDelivery(t)
 	const large, repository, unreadable = "larger than 32 MiB", "a repository of its own", "git cannot read or encode it"
 	for name, test := range map[string]struct {
 		make func(t *testing.T, folder string)
 		want Untaken
 	}{
 		"a large file": {func(t *testing.T, folder string) {
-			write(t, filepath.Join(folder, "big file"), string(noise(40<<20)))
+			write(t, filepath.Join(folder, "big file"), string(noise()))
 		}, Untaken{1, []Path{{"big file", large}}}},
 		"an encoding": {func(t *testing.T, folder string) {
 			write(t, filepath.Join(folder, ".gitattributes"), "*.rc working-tree-encoding=UTF-16\n")
@@ -247,7 +245,7 @@ func TestWhatGitCannotTakeIsLeftOutByItself(t *testing.T) {
 				write(t, filepath.Join(folder, fmt.Sprintf("r/%02d.rc", i)), "no UTF-16")
 			}
 			git(t, folder, "init", "-q", "e nested")
-			write(t, filepath.Join(folder, "big"), string(noise(33<<20)))
+			write(t, filepath.Join(folder, "big"), string(noise()[:33<<20]))
 			write(t, filepath.Join(folder, "odd\nname.rc"), "no UTF-16")
 		}, Untaken{28, []Path{
 			{"big", large}, {"e nested/", repository}, {`"odd\nname.rc"`, unreadable},
@@ -258,8 +256,7 @@ func TestWhatGitCannotTakeIsLeftOutByItself(t *testing.T) {
 		}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d, folder := folder(t)
+			folder := d.workspace(t, strings.ReplaceAll(name, " ", "-"))
 			write(t, filepath.Join(folder, "a"), "one")
 			git(t, folder, "add", "-A")
 			git(t, folder, "commit", "-q", "-m", "work")
@@ -483,10 +480,7 @@ func TestTheHarvestIsAPortableScript(t *testing.T) {
 		m := newMachine(t)
 		path, _ := exec.LookPath(shell)
 		m.host.shell = path
-		d := &delivery{machine: m, origin: m.origin(t)}
-		d.store = m.store(t, remoteAt(t, d.origin))
-		f := fetch(t, d.store, ours)
-		d.from = From{f.Head, f.Base}
+		d := m.deliver(t, m.origin(t))
 		folder := d.workspace(t, "GH-1")
 		write(t, filepath.Join(folder, "a"), "one")
 		if got := describe(changes(t, d.receive(t, d.harvest(t, folder)))); got != `"a" 000000>100644 3` {

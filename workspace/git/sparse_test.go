@@ -20,9 +20,6 @@ var parts = []string{"app", "docs/deep", "docs/deep/z"}
 // newSparse returns a delivery whose origin has folders, of which a workspace has some.
 func newSparse(t *testing.T) *delivery {
 	t.Helper()
-	m := newMachine(t)
-	d := &delivery{machine: m, origin: m.path("origin.git")}
-	git(t, m.dir, "init", "-q", "--bare", "-b", "main", "--template=", d.origin)
 	history := "commit refs/heads/main\ncommitter A <a@b> 1700000000 +0000\ndata 5\nfirst\n"
 	for _, file := range []string{
 		".gitignore", "old/a", // which has each of its lines ignored, as old
@@ -30,13 +27,8 @@ func newSparse(t *testing.T) *delivery {
 	} {
 		history += "M 100644 inline " + file + "\ndata 4\nold\n\n"
 	}
-	if out, err := plain(t, d.origin, history, "fast-import", "--quiet"); err != nil {
-		t.Fatal(out)
-	}
-	d.store = m.store(t, remoteAt(t, d.origin))
-	f := fetch(t, d.store, ours)
-	d.from = From{f.Head, f.Base}
-	return d
+	m := newMachine(t)
+	return m.deliver(t, m.imported(t, history))
 }
 
 func (d *delivery) sparseCheckout(t *testing.T) Checkout {

@@ -65,6 +65,8 @@ func TestOneProcessHasAStoreOpen(t *testing.T) {
 // A run may be killed at any instant, and the machine may lose power.
 func TestADamagedStoreIsRepairedOrMadeAgain(t *testing.T) {
 	t.Parallel()
+	m := newMachine(t)
+	remote := remoteAt(t, m.origin(t))
 	for name, damage := range map[string]struct {
 		do   func(t *testing.T, dir, pack string)
 		kept bool // whether the repair keeps what was fetched
@@ -110,8 +112,6 @@ func TestADamagedStoreIsRepairedOrMadeAgain(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t)
-			remote := remoteAt(t, m.origin(t))
 			s := m.store(t, remote)
 			pack := packed(t, s)
 			write(t, filepath.Join(s.dir, incomingName, "x", "objects", "secret"), "")

@@ -179,25 +179,24 @@ func TestTheTokenGoesToTheHostOfTheRepositoryAlone(t *testing.T) {
 
 func TestASubmoduleThatCannotBeFetchedIsOneSentence(t *testing.T) {
 	t.Parallel()
+	n := newNest(t)
 	for name, test := range map[string]struct {
-		link func(n *nest) gitlink
+		link gitlink
 		kind error
 		want string
 	}{
-		"a commit that is nowhere":    {func(n *nest) gitlink { return gitlink{"web", "../web.git", ObjectID{7}} }, ErrNotFound, "it does not have the commit 0700000000000000000000000000000000000000"},
-		"no repository":               {func(n *nest) gitlink { return gitlink{"web", "../nothing.git", ObjectID{7}} }, ErrNotFound, "let repository.token read it"},
-		"a command":                   {func(n *nest) gitlink { return gitlink{"web", "ext::touch%/tmp/x", n.head(t, "web")} }, ErrRemote, "is neither relative nor one of https"},
-		"a folder of this machine":    {func(n *nest) gitlink { return gitlink{"web", "file://" + n.path("web.git"), n.head(t, "web")} }, ErrRemote, "is neither relative nor one of https"},
-		"a path":                      {func(n *nest) gitlink { return gitlink{"web", n.path("web.git"), n.head(t, "web")} }, ErrRemote, "is neither relative nor one of https"},
-		"a service of this machine":   {func(n *nest) gitlink { return gitlink{"web", "http://127.0.0.1:1/x.git", n.head(t, "web")} }, ErrRemote, "is neither relative nor one of https"},
-		"SSH on another host":         {func(n *nest) gitlink { return gitlink{"web", "git@example.com:x/y", n.head(t, "web")} }, ErrRemote, "its address in .gitmodules"},
-		"a password":                  {func(n *nest) gitlink { return gitlink{"web", "https://me:hunter2@example.com/x", n.head(t, "web")} }, ErrRemote, "contains a user or a password"},
-		"an address above the server": {func(n *nest) gitlink { return gitlink{"web", "../../../x.git", n.head(t, "web")} }, ErrRemote, "leads above the host"},
+		"a commit that is nowhere":    {gitlink{"web", "../web.git", ObjectID{7}}, ErrNotFound, "it does not have the commit 0700000000000000000000000000000000000000"},
+		"no repository":               {gitlink{"web", "../nothing.git", ObjectID{7}}, ErrNotFound, "let repository.token read it"},
+		"a command":                   {gitlink{"web", "ext::touch%/tmp/x", n.head(t, "web")}, ErrRemote, "is neither relative nor one of https"},
+		"a folder of this machine":    {gitlink{"web", "file://" + n.path("web.git"), n.head(t, "web")}, ErrRemote, "is neither relative nor one of https"},
+		"a path":                      {gitlink{"web", n.path("web.git"), n.head(t, "web")}, ErrRemote, "is neither relative nor one of https"},
+		"a service of this machine":   {gitlink{"web", "http://127.0.0.1:1/x.git", n.head(t, "web")}, ErrRemote, "is neither relative nor one of https"},
+		"SSH on another host":         {gitlink{"web", "git@example.com:x/y", n.head(t, "web")}, ErrRemote, "its address in .gitmodules"},
+		"a password":                  {gitlink{"web", "https://me:hunter2@example.com/x", n.head(t, "web")}, ErrRemote, "contains a user or a password"},
+		"an address above the server": {gitlink{"web", "../../../x.git", n.head(t, "web")}, ErrRemote, "leads above the host"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			n := newNest(t)
-			n.add(t, "app", "", []gitlink{test.link(n)})
+			n.add(t, "app", "", []gitlink{test.link})
 			_, err := n.store.Fetch(t.Context(), withSubmodules)
 			if !errors.Is(err, test.kind) || !strings.Contains(err.Error(), "submodule web: ") || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %v", err)

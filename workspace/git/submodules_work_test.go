@@ -13,6 +13,9 @@ import (
 // nothing of it has run outside the sandbox.
 func TestAKeptWorkspaceHasFreshSubmodules(t *testing.T) {
 	t.Parallel()
+	n := newNest(t)
+	f := fetch(t, n.store, withSubmodules)
+	write(t, n.path("outside", "file"), "mine")
 	for name, leave := range map[string]string{
 		"changed files":                "echo hostile | tee deps/lib/lib.go deps/lib/new deps/lib/cache web/page",
 		"commits":                      "cd web; echo x > page; git -c user.name=x -c user.email=x@y commit -qam x",
@@ -29,12 +32,8 @@ func TestAKeptWorkspaceHasFreshSubmodules(t *testing.T) {
 		"read-only folders":            "chmod a-w web deps/lib",
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			n := newNest(t)
-			f := fetch(t, n.store, withSubmodules)
 			c := n.checkout(t, f, f.Head)
 			folder := n.fill(t, c)
-			write(t, n.path("outside", "file"), "mine")
 			runAsAgent(t, folder, "", Command{Args: []string{"sh", "-ec", strings.ReplaceAll(leave, "OUTSIDE", n.path("outside"))}, Env: sandboxEnv})
 			n.fill(t, c)
 			if got := filesBelowGit(t, folder); got != nestFiles {
@@ -71,6 +70,9 @@ func (n *nest) changed(t *testing.T, folder string, submodules []Submodule) stri
 func TestChangesInsideASubmoduleAreLeftOutAndNamed(t *testing.T) {
 	t.Parallel()
 	const commit = "git -c user.name=x -c user.email=x@y commit -q "
+	n := newNest(t)
+	f := fetch(t, n.store, withSubmodules)
+	c := n.checkout(t, f, f.Head)
 	for name, test := range map[string]struct {
 		agent   string
 		changes string // that a harvest finds
@@ -92,10 +94,6 @@ func TestChangesInsideASubmoduleAreLeftOutAndNamed(t *testing.T) {
 		"it brings the index along":       {"cd web; echo new > page; " + commit + "-am new; cd ..; git add -A", "", "web"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			n := newNest(t)
-			f := fetch(t, n.store, withSubmodules)
-			c := n.checkout(t, f, f.Head)
 			folder := n.fill(t, c)
 			runAsAgent(t, folder, "", Command{Args: []string{"sh", "-ec", test.agent}, Env: sandboxEnv})
 			if got := n.deliveryOf(f).changesOf(t, n.host.Harvest(f.Head, t.TempDir(), WorkTree{}), folder); got != test.changes {
