@@ -25,9 +25,7 @@ func newAside(t *testing.T) *repositoryFixture {
 // issue with the given files, and nothing to warn of.
 func (f *repositoryFixture) assertDelivers(files string) {
 	f.t.Helper()
-	if got := f.session(f.t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
-		f.t.Errorf("%+v", got)
-	}
+	f.delivers()
 	if got, _ := f.published(); strings.Join(got, " ") != files {
 		f.t.Errorf("published: %v", got)
 	}
@@ -197,9 +195,7 @@ func TestAKillBehindTheNewRepositoryOfAWorkspaceLosesNothing(t *testing.T) {
 	}
 	writeFile(t, note, text+" saved\n")
 	f.setScript(merge)
-	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
-		t.Errorf("%+v", got)
-	}
+	f.delivers()
 	if got := f.git(f.origin, "diff", "--name-status", "main", f.branch.String()); got != "A\ta.txt\nA\tb.txt\nA\tc.txt\nA\tperson.txt" {
 		t.Errorf("published:\n%s", got)
 	}

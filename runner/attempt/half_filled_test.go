@@ -46,11 +46,7 @@ func TestAWorkspaceThatWasNotFilledHasNoWork(t *testing.T) {
 	t.Parallel()
 	f := newRepositoryFixture(t, "- [ ] Say `hello`\n")
 	f.session(t.Context())
-	writeFile(t, f.path("seed", "new.txt"), "by a person\n")
-	writeFile(t, f.path("seed", "README.md"), "changed by a person\n")
-	f.git("seed", "add", "-A")
-	f.git("seed", "commit", "-q", "-m", "second")
-	f.git("seed", "push", "-q", f.origin, "main")
+	f.pushBase(map[string]string{"new.txt": "by a person\n", "README.md": "changed by a person\n"})
 	f.stopInCheckout()
 	f.setScript("- [ ] Create `a.txt` containing `one`\n")
 	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
@@ -77,12 +73,7 @@ func TestCommitsOutliveAWorkspaceThatWasNotFilled(t *testing.T) {
 func TestASessionHasAPartOfTheFiles(t *testing.T) {
 	t.Parallel()
 	f := newRepositoryFixture(t, "- [ ] Run `test -e app/a && test ! -e lib`\n- [ ] Create `app/b` containing `one`\n- [ ] Create `.github/x` containing `refused`\n")
-	for _, name := range []string{"app/a", "lib/a"} {
-		writeFile(t, f.path("seed", name), "old\n")
-	}
-	f.git("seed", "add", "-A")
-	f.git("seed", "commit", "-q", "-m", "second")
-	f.git("seed", "push", "-q", f.origin, "main")
+	f.pushBase(map[string]string{"app/a": "old\n", "lib/a": "old\n"})
 	f.paths = []string{"app"}
 	f.session(t.Context()) // its work is refused
 	f.setScript("- [ ] Run `git rm -q --cached --sparse .github/x && git commit -qm less`\n")
@@ -105,12 +96,7 @@ func TestOtherPathsDoNotCountAsWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newRepositoryFixture(t, "- [ ] Create `.github/x` containing `refused`\n- [ ] Run `echo one > top; git add --sparse -A . && git commit -qm work && git rm -q --cached --sparse .github/x && git commit -qm less`\n")
-			for _, name := range []string{"app/a", "lib/a"} {
-				writeFile(t, f.path("seed", name), "old\n")
-			}
-			f.git("seed", "add", "-A")
-			f.git("seed", "commit", "-q", "-m", "second")
-			f.git("seed", "push", "-q", f.origin, "main")
+			f.pushBase(map[string]string{"app/a": "old\n", "lib/a": "old\n"})
 			f.paths = paths[0]
 			f.session(t.Context()) // its work is refused: the file is there
 			f.paths = paths[1]

@@ -52,9 +52,7 @@ func TestWorkInGitLFSThatWasLeftIsContinued(t *testing.T) {
 			}
 			f.deliver = upload
 			f.setScript("- [ ] Run `test \"$(cat model.bin)\" = new && printf newer > more.bin`\n")
-			if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
-				t.Errorf("%+v", got)
-			}
+			f.delivers()
 			f.assertModel("new")
 			// The work goes on from the branch, with what is in Git LFS there.
 			f.setScript("- [ ] Run `test \"$(cat model.bin more.bin)\" = newnewer && printf newest > model.bin`\n")
@@ -84,9 +82,7 @@ func TestObjectsOfGitLFSStayWithWorkBesideThatOfAPerson(t *testing.T) {
 	f.setScript("- [ ] Say `ready`\n- [ ] Hang\n")
 	f.sessionUntil("ready", schedule.Interrupted)
 	f.setScript("- [ ] Run `test \"$(cat model.bin)\" = old && git merge -q --no-edit unpublished && test \"$(cat model.bin more.bin)\" = newmore`\n")
-	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
-		t.Errorf("%+v", got)
-	}
+	f.delivers()
 	f.assertModel("new")
 	if got := f.readText(f.object("more")); got != "more" {
 		t.Errorf("the object of more.bin is %q", got)

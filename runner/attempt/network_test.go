@@ -121,9 +121,7 @@ func TestHooksReachTheirHostsAndTheAgentDoesNot(t *testing.T) {
 	f.job.HookNetwork = codex.Network{Hosts: []string{host.name}, Private: true}
 	f.job.Repository.Hooks.AfterCreate = ". ./ask; ask GET hook && ! ask POST hook"
 	f.job.Repository.Verify = ". ./ask; ! ask GET verify && test -e a.txt && test ! -e b.txt"
-	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
-		t.Fatalf("%+v", got)
-	}
+	f.delivers()
 	if seen, want := host.requests(), []string{"GET /hook", "GET /hook"}; !slices.Equal(seen, want) { // in the workspace, and before the check
 		t.Errorf("the host has seen %q, want %q", seen, want)
 	}

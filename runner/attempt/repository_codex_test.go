@@ -79,9 +79,7 @@ func TestCodexWorksInARepositoryThatHasItsSettings(t *testing.T) {
 			f := newCodexRepository(t, of, runs(t, look+test.command+" && echo one > a.txt; echo so far $?"), done, runs(t, look+"echo two > a.txt; echo again $?"), done)
 			if test.link {
 				f.check(os.Symlink("app", f.path("seed", ".agents")))
-				f.git("seed", "add", "-A")
-				f.git("seed", "commit", "-q", "-m", "a link")
-				f.git("seed", "push", "-q", f.origin, "main")
+				f.pushBase(nil)
 			}
 			f.paths = test.paths
 			failure := errors.New("the remote is away")
@@ -93,9 +91,7 @@ func TestCodexWorksInARepositoryThatHasItsSettings(t *testing.T) {
 				t.Error("the agent could not work")
 			}
 			failure = nil
-			if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
-				t.Errorf("%+v", got)
-			}
+			f.delivers()
 			if log := f.readLog(); !strings.Contains(log, "again 0") {
 				t.Error("the agent could not work again")
 			}
@@ -123,10 +119,7 @@ func TestCodexWorksAgainAfterAHostileSession(t *testing.T) {
 	}
 	f := newCodexRepository(t, nil, replies...)
 	writeFile(t, f.path("outside", "file"), "mine")
-	writeFile(t, f.path("seed", "outside"), "OUTSIDE="+f.path("outside")+"\n")
-	f.git("seed", "add", "-A")
-	f.git("seed", "commit", "-q", "-m", "outside")
-	f.git("seed", "push", "-q", f.origin, "main")
+	f.pushBase(map[string]string{"outside": "OUTSIDE=" + f.path("outside") + "\n"})
 	for i := range left {
 		got := f.session(t.Context()) // may fail: git may not be able to read what is left
 		if log := f.readLog(); !strings.Contains(log, fmt.Sprintf("session %d works 0", i)) {

@@ -192,6 +192,14 @@ func (f *repositoryFixture) session(ctx context.Context) schedule.Outcome {
 	return outcome
 }
 
+// delivers runs a session that has to deliver its work, with nothing to warn of.
+func (f *repositoryFixture) delivers() {
+	f.t.Helper()
+	if got := f.session(f.t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
+		f.t.Errorf("%+v\n%.3000s", got, f.readLog())
+	}
+}
+
 // fetch makes the job begin with what the remote has.
 func (f *repositoryFixture) fetch() {
 	f.t.Helper()

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/symphony-runner/symphony/internal/codextest"
-	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
 // ordinary holds what any project's build and tests may do, as shell code that fails where it
@@ -67,10 +66,7 @@ func TestTheRoomIsFitForWork(t *testing.T) {
 		replies = append(replies, runs(t, "bash try; touch ~/of-the-agent; ( "+look(agent)+"; echo done > "+agent+".txt; cat /tmp/"+agent+"-"+id+" ) 2>&1 | tee "+agent+".log; echo the command ran"), done)
 	}
 	f := newCodexRepository(t, nil, replies...)
-	writeFile(t, f.path("seed/try"), "PERSON='"+f.path("home")+"'\n"+tryOrdinary())
-	f.git("seed", "add", "-A")
-	f.git("seed", "commit", "-q", "-m", "try")
-	f.git("seed", "push", "-q", f.origin, "main")
+	f.pushBase(map[string]string{"try": "PERSON='" + f.path("home") + "'\n" + tryOrdinary()})
 	writeFile(t, f.path("home/.gitconfig"), "[user]\n\tnickname = kim\n")
 	f.tools = f.path("tools")
 	writeFile(t, f.path("tools/the-tool-of-the-job"), "#!/bin/sh\n")
@@ -79,9 +75,7 @@ func TestTheRoomIsFitForWork(t *testing.T) {
 	f.job.Repository.Hooks.AfterCreate, f.job.Repository.Hooks.BeforeRun = script, look("hook")+"; true"
 	f.job.Repository.Verify = script + " && (" + look("check") + ") > seen; cat seen; grep -q 'check sees hook-" + id + "$' seen"
 	for range 2 {
-		if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
-			t.Fatalf("%+v", got)
-		}
+		f.delivers()
 	}
 	log := f.readLog()
 	for line := range strings.Lines(log) {

@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
 // services holds the services of which ROOM.md has an example, by the word that begins it: a
@@ -68,9 +66,7 @@ func tryService(t *testing.T, text, ask string) {
 	writeFile(t, f.path("tools/npm"), "#!/bin/sh\nasked=$("+ask+" | tr -d '\\n')\necho it says $asked\ncase $asked in *7) ;; *) exit 1 ;; esac\n")
 	f.check(os.Chmod(f.path("tools/npm"), 0o700))
 	f.job.Repository.Hooks.AfterCreate, f.job.Repository.Verify = "bash try", "bash try"
-	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
-		t.Fatalf("%+v\n%s", got, f.readLog())
-	}
+	f.delivers()
 	if log := f.readLog(); !strings.Contains(log, "the command 42") {
 		t.Errorf("the service did not answer the agent's command:\n%s", log)
 	}

@@ -150,9 +150,7 @@ func TestTrustedHooksRunInAPreparedWorkspace(t *testing.T) {
 	f := newPreparedFixture(t, "- [ ] Run `cat cache/x $TMPDIR/home/x cache/hook > a.txt`\n", "mkdir cache && echo one > cache/x && echo two > ~/x")
 	f.job.Repository.TrustedHooks = true
 	f.hooks.AfterCreate = "cp cache/x cache/hook"
-	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
-		t.Fatalf("%+v", got)
-	}
+	f.delivers()
 	if text := f.git(f.origin, "show", f.branch.String()+":a.txt"); text != "one\ntwo\none" {
 		t.Errorf("%q", text)
 	}
