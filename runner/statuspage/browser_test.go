@@ -170,7 +170,7 @@ func TestPagesAreGoodForEverybodyAtEveryWidth(t *testing.T) {
 			url = ""
 		}
 		for look, l := range looks {
-			if few := []string{"light-390", "dark-1280"}; !slices.Contains([]string{"busy", "trouble", "issue", "log-html"}, name) && !slices.Contains(few, look) {
+			if name != "busy" && look != "light-390" && look != "dark-1280" {
 				continue // the same parts as the others
 			}
 			t.Run(name+"-"+look, func(t *testing.T) {
