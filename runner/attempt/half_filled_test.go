@@ -49,9 +49,7 @@ func TestAWorkspaceThatWasNotFilledHasNoWork(t *testing.T) {
 	f.pushBase(map[string]string{"new.txt": "by a person\n", "README.md": "changed by a person\n"})
 	f.stopInCheckout()
 	f.setScript("- [ ] Create `a.txt` containing `one`\n")
-	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
-		t.Errorf("%+v", got)
-	}
+	f.delivers()
 	if got := f.git(f.origin, "diff", "--name-status", "main", f.branch.String()); got != "A\ta.txt" {
 		t.Errorf("published:\n%s", got)
 	}
@@ -64,9 +62,7 @@ func TestCommitsOutliveAWorkspaceThatWasNotFilled(t *testing.T) {
 	f.session(t.Context())
 	f.stopInCheckout()
 	f.setScript("- [ ] Run `rm .github/x`\n")
-	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
-		t.Errorf("%+v", got)
-	}
+	f.delivers()
 	f.assertPublished("1", "a.txt")
 }
 
@@ -77,9 +73,7 @@ func TestASessionHasAPartOfTheFiles(t *testing.T) {
 	f.paths = []string{"app"}
 	f.session(t.Context()) // its work is refused
 	f.setScript("- [ ] Run `git rm -q --cached --sparse .github/x && git commit -qm less`\n")
-	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
-		t.Errorf("%+v", got)
-	}
+	f.delivers()
 	if got := f.git(f.origin, "diff", "--name-status", "main", f.branch.String()); got != "A\tapp/b" {
 		t.Errorf("published:\n%s", got)
 	}

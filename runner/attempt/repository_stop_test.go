@@ -53,9 +53,7 @@ func TestASessionInARepositoryIsStoppedAnywhere(t *testing.T) {
 					f.git(f.origin, "update-ref", "-d", "refs/heads/"+f.branch.String())
 				}
 				test.set(f.job.Repository, "")
-				if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
-					t.Errorf("the next session: %+v", got)
-				}
+				f.delivers()
 			})
 		}
 	}
