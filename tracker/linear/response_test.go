@@ -20,14 +20,6 @@ func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 // reset breaks the connection without an answer.
 func reset(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// short breaks the connection in the middle of an answer.
-func short(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", "1000")
-	_, _ = w.Write([]byte(`{"data":{"issues":`))
-	panic(http.ErrAbortHandler)
-}
-
 func TestAWaitThatIsTooLongIsReturned(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, f *fake, c client) {
