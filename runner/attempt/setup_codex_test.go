@@ -9,12 +9,14 @@ import (
 	"maps"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/internal/codextest"
+	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/setup"
 )
@@ -215,4 +217,43 @@ func TestAnIssueAddsALibrary(t *testing.T) {
 			f.assertPublished("1", "app.js", "app.test.js", "package-lock.json", "package.json")
 		})
 	}
+}
+
+// TestARedCheckIsReproducedAndRepaired has a second session get a check of GitHub that failed on
+// the work of the first. The agent sees the same test fail in its room, repairs the work, and the
+// check of the work passes.
+func TestARedCheckIsReproducedAndRepaired(t *testing.T) {
+	t.Parallel()
+	npm, err := exec.LookPath("npm")
+	if err != nil || runtime.GOOS != "linux" {
+		t.Skip("no npm, or no loopback of a command's own")
+	}
+	f := newSetupFixtureWith(t, map[string]string{
+		"package.json": `{"scripts": {"test": "node --test"}}`,
+		"app.test.js": `require('node:test')('it serves', async () => {
+	const s = require('./app'); await new Promise(r => s.listen(0, '127.0.0.1', r))
+	const text = await (await fetch('http://127.0.0.1:' + s.address().port)).text(); s.close()
+	require('assert').equal(text, 'hello')
+})
+`,
+	}, "mkdir -p cache",
+		runs(t, `echo "module.exports = require('http').createServer((q, a) => a.end('helo'))" > app.js; echo written $?`), done,
+		runs(t, "npm test; echo reproduced $?"),
+		runs(t, "sed -i s/helo/hello/ app.js && npm test; echo repaired $?"))
+	f.tools = filepath.Dir(npm)
+	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
+		t.Fatalf("the first session: %+v", got)
+	}
+	f.job.Feedback = []prompt.Feedback{{Kind: prompt.FeedbackCheck, Author: "unit", Text: "AssertionError: 'helo' == 'hello'"}}
+	f.job.Repository.Verify = "npm test"
+	got, log := f.session(t.Context()), f.readLog()
+	if got.Class != schedule.Done || !got.Delivered || f.deliveries[len(f.deliveries)-1].Unproven {
+		t.Fatalf("%+v, deliveries %+v\n%.4000s", got, f.deliveries, log)
+	}
+	for _, want := range []string{"AssertionError: 'helo' == 'hello'", "reproduced 1", "repaired 0"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %q\n%.4000s", want, log)
+		}
+	}
+	f.assertPublished("2", "app.js", "app.test.js", "package-lock.json", "package.json")
 }
