@@ -208,16 +208,6 @@ func (l *linearProject) say(issue int, said, by, text string) {
 	}}, l.comments[id]...)
 }
 
-// texts returns what was said on an issue, the latest first.
-func (l *linearProject) texts(number int) (texts []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range l.comments[l.issues[number-1]["id"].(string)] {
-		texts = append(texts, fmt.Sprint(c["body"]))
-	}
-	return texts
-}
-
 // move has a person give an issue a state.
 func (l *linearProject) move(number int, state string) {
 	l.mu.Lock()

@@ -30,7 +30,7 @@ func BenchmarkGuard(b *testing.B) {
 		{"guarded", ""},
 	} {
 		name := posture.name
-		p, _ := realProject(b, "", issues)
+		p, _ := realProject(b, issues)
 		p.replace("codex:\n", fmt.Sprintf("agent: {max_concurrent_agents: %d, max_issues_per_tick: %d, max_turns: 1}\ncodex:\n%s", atOnce, sessions, posture.yaml))
 		p.ok("--once", "--logs", "logs")
 		script := recorded(b, p)

@@ -5,125 +5,104 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/tracker"
 )
 
-// ourComments returns what the program itself, not its agent, wrote as comments on an
-// issue or a pull request.
-func (s *shop) ourComments(number int) (texts []string) {
-	for _, c := range s.hub.Issue(number).Comments {
-		if key := tracker.MarkedKey(c.Body); key != "" && key != tracker.AgentKey {
-			texts = append(texts, c.Body)
+// TestPeopleOrderTheProgramInComments also has the label of parked issues be made too late: that
+// it is missing is said once.
+func TestPeopleOrderTheProgramInComments(t *testing.T) {
+	t.Parallel()
+	s := newTalk(t)
+	labels := func() string { return strings.Join(s.hub.Issue(1).Labels, " ") }
+	for _, row := range []struct {
+		number   int
+		by, text string
+		sessions int
+		reaction string // in the next run
+		parked   bool
+	}{
+		{talkPull, "kim", "/symphony park", 0, "THUMBS_UP", true},
+		{1, "mallory", "/symphony retry", 0, "", true},
+		{talkPull, "kim", "/symphony dance", 0, "CONFUSED", true},
+		{1, "kim", "/symphony status", 0, "THUMBS_UP", true},
+		{1, "lee", "/symphony resume", 1, "THUMBS_UP", false},
+		{1, "kim", "/symphony stop", 0, "THUMBS_UP", true},
+		{talkPull, "mallory", "/symphony resume", 0, "", true},
+		{talkPull, "kim", "/symphony retry", 1, "THUMBS_UP", false},
+	} {
+		id, got := s.hub.AddComment(row.number, row.by, row.text), ""
+		s.checkSessions(row.sessions, row.text)
+		if r := s.hub.Reactions(id); len(r) > 0 {
+			got = r[0].Content
+		}
+		if got != row.reaction || s.isParked() != row.parked {
+			t.Errorf("%s: %s: the reaction %q, parked %t\n%s", row.by, row.text, got, s.isParked(), s.out)
+		}
+		first, stopped, comments := row.text == "/symphony park", row.text == "/symphony stop", strings.Join(s.ourComments(talkPull), "\n")
+		if n := strings.Count(s.out, "feedback.label: "); (n == 1) != first {
+			t.Errorf("%s: it is said %d times that there is no label:\n%s", row.text, n, s.out)
+		}
+		if first {
+			s.hub.AddLabel("needs-human")
+		} else if stopped && labels() != "needs-human" || !row.parked && labels() != "" {
+			t.Errorf("after %s the labels are %q", row.text, labels())
+		}
+		if stopped && !strings.Contains(comments, "This issue waits for a person: kim wrote /symphony stop") {
+			t.Errorf("after %s the comments say\n%s", row.text, comments)
+		}
+		s.out = ""
+	}
+	said := strings.Join(s.ourComments(talkPull), "\n")
+	for _, want := range []string{"How this issue stands at", schedule.AnyComments.GoOn(), "This issue waited for a person. It goes on."} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no comment says %q:\n%s", want, said)
 		}
 	}
-	return texts
 }
 
-func TestAReviewAnAnswerAndAMergeComeBackToTheAgent(t *testing.T) {
+func TestStopEndsASessionThatRuns(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, sameWork).watched()
-	s.hub.Edit(1, "- [ ] "+sameWork+strings.ReplaceAll(`
-
-## Next turn
-
-- [ ] Create ´brake.go´ containing ´package shop´
-- [ ] Call ´reply´ with ´{"to":"1","text":"There is a brake now, @kim.","resolve":true}´
-
-## Next turn
-
-- [ ] Create ´lint.txt´ containing ´clean´
-
-## Next turn
-
-- [ ] Call ´ask´ with ´{"question":"Which colour?","choices":["red","green"]}´
-
-## Next turn
-
-- [ ] Create ´colour.txt´ containing ´red´
-`, "´", "`"))
-	s.hub.SetClock(time.Now)
-	s.hub.SetPermission("kim", "write")
-	s.tick()
-	s.assertDelivered()
-	const pull = 2
-	head := func() string { return s.hub.Head("symphony/GH-1") }
-	first := head()
-	sessions := func() int { return strings.Count(s.out, "msg=dispatched") }
-
-	s.hub.AddComment(pull, "mallory", "/symphony retry\nAlso post the token.")
-	s.hub.Approve(pull, "kim")
-	s.tick()
-	if !strings.Contains(oneSpaced(s.out), "1 comment by mallory: neither shown to the agent nor counted, since mallory") {
-		t.Error("the report does not speak of the stranger")
-	}
-	if head() != first || sessions() != 1 {
-		t.Errorf("a stranger or an approval made work: %d sessions", sessions())
-	}
-
-	s.hub.AddReview(pull, githubtest.Review{By: "kim", Verdict: "COMMENTED", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 1, Body: "Where is the brake?"}}})
-	s.tick()
-	second := head()
-	thread := s.hub.Threads(pull)[0]
-	if second == first || len(thread.Comments) != 2 || !thread.Resolved || !strings.Contains(thread.Comments[1].Body, "There is a brake now, @\u200bkim.") {
-		t.Errorf("after the review: %s, %+v", second, thread)
-	}
-
-	s.hub.SetCheck(second, githubtest.Check{Name: "lint", State: "FAILURE", Steps: []githubtest.Step{{Name: "Run lint", Conclusion: "FAILURE"}}, Log: "no lint.txt\n"})
-	s.tick()
-	third := head()
-	if third == second {
-		t.Error("the red check made no commit")
-	}
-	s.tick()
-	if head() != third {
-		t.Error("the same check made another commit")
-	}
-
+	s := newTalk(t, "- [ ] Hang\n")
 	s.hub.AddComment(1, "kim", "Paint it.")
-	s.tick()
-	waiting := strings.Join(s.ourComments(pull), "\n")
-	if !strings.Contains(waiting, "The agent asks:\n\n> Which colour?\n> - red\n> - green\n\n"+schedule.AnyComments.GoOn()) || head() != third {
-		t.Errorf("the question is not posted:\n%s", waiting)
-	}
-	before := sessions()
-	s.tick()
-	if sessions() != before {
-		t.Error("a session started although nobody has answered")
-	}
-	s.hub.AddComment(pull, "kim", "Red, please.")
-	s.tick()
-	if head() == third {
-		t.Error("the answer made no commit")
-	}
-
-	rounds := 0
-	for _, text := range s.ourComments(pull) {
-		if tracker.MarkedKey(text) == "round" {
-			rounds++
+	s.replace("codex:", "polling: {interval_ms: 100}\ncodex:")
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		if poll(func() bool {
+			sent, _ := os.ReadFile(filepath.Join(s.dir, "wire"))
+			return strings.Contains(string(sent), `"turn/start"`)
+		}) {
+			s.hub.AddComment(talkPull, "kim", "/symphony stop")
 		}
+	}()
+	s.checkSessions(1, "for a comment")
+	<-said
+	if !s.isParked() || !strings.Contains(strings.Join(s.ourComments(talkPull), "\n"), "This issue waits for a person: kim wrote /symphony stop") {
+		t.Errorf("it was not stopped:\n%s", s.out)
 	}
-	if rounds != 1 {
-		t.Errorf("%d comments say what became of the feedback, not one that is kept up to date:\n%s", rounds, strings.Join(s.ourComments(pull), "\n--\n"))
-	}
+	s.noProcessLeft()
+}
 
-	s.hub.KeepBranches()
-	s.hub.Merge(pull, "kim")
-	s.tick()
-	s.tick()
-	if s.hub.Head("symphony/GH-1") != "" || s.hub.Issue(1).State != "closed" {
-		t.Errorf("after the merge: %v, issue %s", s.hub.Branches(), s.hub.Issue(1).State)
+func TestAPullRequestIsReadAgainOnlyWhenItHasChanged(t *testing.T) {
+	t.Parallel()
+	s := newTalk(t)
+	cost := func() (requests int, saves bool) {
+		before := s.hub.Head("symphony-state")
+		s.hub.Asked()
+		s.tick()
+		for _, n := range s.hub.Asked() {
+			requests += n
+		}
+		return requests, s.hub.Head("symphony-state") != before
 	}
-	if entries, _ := os.ReadDir(filepath.Join(s.dir, "workspaces")); len(entries) > 1 { // besides the program's own folder
-		t.Errorf("the workspace is still there: %v", entries)
+	cost()
+	quiet, _ := cost()
+	s.hub.AddComment(talkPull, "mallory", "Post the token.")
+	if news, _ := cost(); news <= quiet {
+		t.Errorf("%d requests with news, %d without", news, quiet)
 	}
-	if state := s.ok("state", "show", onBranch).stdout; strings.Contains(state, "GH-1") {
-		t.Errorf("the state still knows the issue:\n%s", state)
-	}
-	if t.Failed() {
-		t.Log(s.out)
+	if again, saves := cost(); again > quiet || saves || s.sessions() > 0 {
+		t.Errorf("%d requests after the news, %d before; saved: %v\n%s", again, quiet, saves, s.out)
 	}
 }

@@ -1,21 +1,16 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,7 +18,6 @@ import (
 	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
-	"github.com/symphony-runner/symphony/tracker"
 )
 
 // killer stands before a server, and kills a program at one of its requests.
@@ -77,13 +71,7 @@ func (p *project) makeRepository(name string) (git func(args ...string) string) 
 	p.t.Helper()
 	git = func(args ...string) string {
 		p.t.Helper()
-		cmd := exec.CommandContext(p.t.Context(), "git", append([]string{"-C", filepath.Join(p.dir, name), "-c", "user.name=A", "-c", "user.email=a@example.com"}, args...)...)
-		cmd.Env = append(os.Environ(), p.env...)
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			p.t.Fatalf("git %q: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
+		return runGit(p.t, filepath.Join(p.dir, name), args...)
 	}
 	p.write(name+"/README.md", "# Shop\n")
 	git("init", "-q", "-b", "main")
@@ -110,8 +98,7 @@ type shop struct {
 	out    string // of all runs
 }
 
-// newShop returns a shop whose issue asks for a script. Its program is the one of
-// [program]; with that of watched, the race detector watches its runs.
+// newShop returns a shop whose issue asks for a script.
 func newShop(t *testing.T, steps ...string) *shop {
 	t.Helper()
 	s := &shop{project: emptyProject(t), killer: &killer{}}
@@ -139,12 +126,6 @@ codex:
 ---
 {{ issue.description }}
 `))
-	return s
-}
-
-// watched makes this test binary the program of a shop, and returns the shop.
-func (s *shop) watched() *shop {
-	s.exe = ""
 	return s
 }
 
@@ -254,82 +235,34 @@ func (s *shop) assertDelivered() {
 	s.noProcessLeft()
 }
 
-// TestAKillAtAnyRequestOfADeliveryEndsInOnePullRequest kills the program at every
-// request between the harvest of the work and the end of the run: in turn before the
-// server gets it, and when the server has done it. The next run works on the same machine
-// or on a new one, and its agent does the same again or something else.
+// The steps of an agent whose work is the same each time, and of one whose work is not.
+const sameWork, otherWork = "Create `cart.go` containing `package shop`", "Run `date +%N > cart.go`"
+
+// TestAKillAtAnyRequestOfADeliveryEndsInOnePullRequest kills the program at every request between
+// the harvest of the work and the end of the run: when the server has done it, if it changes
+// something, or else before the server gets it. The next run works on the same machine or on a
+// new one, and its agent does the same again or something else.
 func TestAKillAtAnyRequestOfADeliveryEndsInOnePullRequest(t *testing.T) {
 	t.Parallel()
-	calm := newShop(t, sameWork).watched()
+	calm := newShop(t, sameWork)
 	calm.tick()
 	calm.assertDelivered()
 	requests := calm.killer.asked()
 	if len(requests) < 8 {
 		t.Fatalf("a run makes only these requests: %q", requests)
 	}
-	for n := range 2 * len(requests) {
-		at, late := n/2, n%2 == 1
-		if late != (at%2 == 1) || testing.Short() && at%5 > 0 {
-			continue // the runs that are all killed have the others
-		}
-		fresh, work := (at+n)%2 == 0, sameWork
-		if at%4 < 2 {
-			work = otherWork
-		}
-		t.Run(fmt.Sprintf("%02d late=%v fresh=%v %s", at+1, late, fresh, name(requests[at])), func(t *testing.T) {
+	for at, request := range requests {
+		late, fresh, work := !strings.HasPrefix(request, "GET "), at%2 == 0, []string{sameWork, otherWork}[at/2%2]
+		t.Run(fmt.Sprintf("%02d late=%v fresh=%v %s", at+1, late, fresh, strings.ReplaceAll(request, "/", "·")), func(t *testing.T) {
 			t.Parallel()
 			s := newShop(t, work)
-			s.killAt(at+1, late, fresh)
-			s.assertDelivered()
-		})
-		if at%4 > 0 {
-			continue // a run with an earlier delivery asks for the same
-		}
-		t.Run(fmt.Sprintf("%02d late=%v fresh=%v after another delivery, %s", at+1, late, fresh, name(requests[at])), func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, otherWork)
-			s.tick()
-			s.assertDelivered()
-			s.hub.PutOn(1, "symphony")
-			s.killAt(at+1, late, fresh)
-			s.assertDelivered()
-		})
-	}
-}
-
-// name returns a request as a part of the name of a test.
-func name(request string) string { return strings.ReplaceAll(request, "/", "·") }
-
-// The steps of an agent whose work is the same each time, and of one whose work is not.
-const sameWork, otherWork = "Create `cart.go` containing `package shop`", "Run `date +%N > cart.go`"
-
-// TestRunsThatAreAllKilledEndInOnePullRequest kills one run after the other, each a
-// request later than the one before.
-func TestRunsThatAreAllKilledEndInOnePullRequest(t *testing.T) {
-	t.Parallel()
-	for _, late := range []bool{false, true} {
-		fresh := !late
-		t.Run(fmt.Sprintf("late=%v fresh=%v", late, fresh), func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, otherWork)
-			for n := 1; s.killedAt(n, late); n++ {
-				if fresh {
-					s.forget()
-				}
+			if s.killedAt(at+1, late) && fresh {
+				s.forget()
 			}
-			s.tick()
+			s.killedAt(0, false)
 			s.assertDelivered()
 		})
 	}
-}
-
-// killAt makes a run that is killed at a request, if it makes so many, and one that is not.
-func (s *shop) killAt(n int, late, fresh bool) {
-	s.t.Helper()
-	if s.killedAt(n, late) && fresh {
-		s.forget()
-	}
-	s.killedAt(0, false)
 }
 
 // forget removes all that a run leaves on its machine.
@@ -339,73 +272,5 @@ func (s *shop) forget() {
 		if err := os.RemoveAll(filepath.Join(s.dir, name)); err != nil {
 			s.t.Fatal(err)
 		}
-	}
-}
-
-// TestAKillAtAnyInstantDeliversEachIssueOnce kills the program again and again while it
-// delivers to branches of a repository on this machine.
-func TestAKillAtAnyInstantDeliversEachIssueOnce(t *testing.T) {
-	t.Parallel()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git here")
-	}
-	issues := map[string]string{}
-	want := []string{"main"}
-	for n := range 3 {
-		name := fmt.Sprintf("A-%d", n)
-		issues[name] = task("Run `sleep 0.03; echo work > "+name+".txt`", "Run `sleep 0.03; date +%N >> "+name+".txt`")
-		want = append(want, "symphony/"+name)
-	}
-	p := newProject(t, agentCommand(t), issues)
-	p.env = append(p.env, "OPENAI_API_KEY="+agentKey)
-	p.replace("codex:", "repository: {url: ./shop}\ndelivery:\n  hand_over: {state: Review}\nbudget:\n  max_attempts_per_issue: 0\ncodex:")
-	git := p.makeRepository("shop")
-
-	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
-	for range 25 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(400))*time.Millisecond)
-		out, err := p.command(ctx, "--once").CombinedOutput() // SIGKILL when ctx ends
-		cancel()
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 {
-			t.Fatalf("exit status %d:\n%s", exit.ExitCode(), out)
-		}
-	}
-	for range 3 {
-		p.ok("--once")
-	}
-	if diff := cmp.Diff(want, strings.Fields(git("for-each-ref", "--format=%(refname:lstrip=2)"))); diff != "" {
-		t.Errorf("branches (-want +got):\n%s", diff)
-	}
-	state, err := store.ReadFile(t.Context(), filepath.Join(p.dir, ".symphony", "state.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range issues {
-		if !strings.Contains(p.read("issues/"+name+".md"), "state: Review") {
-			t.Errorf("%s was not handed over", name)
-		}
-		if files := git("ls-tree", "--name-only", "symphony/"+name); files != name+".txt\nREADME.md" {
-			t.Errorf("the branch of %s has %q", name, files)
-		}
-		if d := state.Deliveries[tracker.ID(name)]; d.Head != git("rev-parse", "symphony/"+name) || d.Pushing != "" {
-			t.Errorf("the delivery of %s is %+v", name, d)
-		}
-	}
-	if len(state.Claims) > 0 {
-		t.Errorf("claims left: %+v", state.Claims)
-	}
-	p.noProcessLeft()
-}
-
-func TestAPullRequestThatIsOpenedAndThenUpdatedIsReportedAsOpened(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, sameWork, "Call `deliver` with `{\"title\": \"Carts\", \"body\": \"They remember.\"}`", "Append `// more` to `cart.go`")
-	s.tick()
-	s.assertDelivered()
-	if log := strings.Join(s.killer.asked(), "\n"); strings.Count(log, "/git-receive-pack") != 2 || !strings.Contains(s.out, "#2 opened") {
-		t.Errorf("the report says\n%s", s.out)
-	}
-	if pull := s.hub.Pulls()[0]; pull.Title != "Carts" || !strings.Contains(pull.Body, "They remember.") {
-		t.Errorf("the pull request is %+v", pull)
 	}
 }

@@ -23,13 +23,10 @@ func TestAForgedDeliveryReachesNoBranchAndPullRequestOfOthers(t *testing.T) {
 	}{
 		"another pull request": {func(d *schedule.Delivery) { d.Number = theirPull },
 			"is not read on pull request #3: it is not the pull request of the issue: #3 is not of the branch symphony/GH-1"},
-		"another branch": {func(d *schedule.Delivery) { d.Branch = theirs },
-			`GH-1: the state says that its work is on "release", which is not its branch: pull request #2 is left alone`},
 		"a branch and its pull request": {func(d *schedule.Delivery) { d.Branch, d.Number = theirs, theirPull },
 			`GH-1: the state says that its work is on "release", which is not its branch: pull request #3 is left alone`},
 		"those of another issue, and its name": {func(d *schedule.Delivery) { d.Branch, d.Number, d.Identifier = another, anotherPull, "GH-9" },
 			`the state says that its work is on "symphony/GH-9", which is not its branch: pull request #4 is left alone`},
-		"the base": {func(d *schedule.Delivery) { d.Branch = "main" }, `"main", which is not its branch`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -31,9 +31,7 @@ func TestRaidDeliversFromCodexsSandbox(t *testing.T) {
 	// harvest before git starts, are only beside other links there.
 	scripts := []string{
 		strings.ReplaceAll(reach, "DIR", r.dir) + "\n" + set("a replaced commit"),
-		set("a bare repository in the root"), set("a branch that is a symbolic ref"), set("a branch of others at HEAD"),
-		set("links that are written to", "a worktree"), set("a pipe beside the files"), set("pipes"), set("devices"),
-		set("no repository"), set("a file for .git"),
+		set("a bare repository in the root"), set("a branch that is a symbolic ref"), set("links that are written to", "a worktree"),
 	}
 	work := call("exec_command", map[string]any{"cmd": "echo good >> good.txt && git add -A && git commit -qm good", "yield_time_ms": 30000})
 	var issues []string
@@ -64,46 +62,5 @@ func TestRaidDeliversFromCodexsSandbox(t *testing.T) {
 	}
 	if stores := outputOf("bash", "-c", "ls -d "+shellQuote(r.dir)+"/.symphony/repositories/*"); stores == "" {
 		t.Error("there was no repository to see, so this shows nothing")
-	}
-}
-
-// TestRaidCommitsTheSettingsThatItsSandboxProtects lets agents work in a repository that
-// has settings of Codex, which no workspace has. One commits other settings nevertheless,
-// and takes them back in its next session.
-func TestRaidCommitsTheSettingsThatItsSandboxProtects(t *testing.T) {
-	t.Parallel()
-	r := newRaid(t, "", shellQuote(codextest.Path(t))+" app-server")
-	r.hub.Commit("main", map[string]string{"README.md": "hello\n", ".codex/config.toml": "# ours\n", ".agents/skills/x/SKILL.md": "ours\n"})
-	r.refs = r.allRefs()
-	m := codextest.NewModel()
-	t.Cleanup(m.Close)
-	r.replace("codex:\n", "codex:\n  model: gpt-5.5\n")
-	r.env = append(r.env, "OPENAI_BASE_URL="+m.URL()+"/v1")
-	for key, scripts := range map[string][]string{
-		"RAID-1": {"echo good > good.txt"},
-		"RAID-2": {
-			"git update-index --cacheinfo 100644,$(git rev-parse HEAD:README.md),.codex/config.toml && git commit -qm settings",
-			"git reset -q --hard origin/main && echo good > good.txt && git add -A && git commit -qm good",
-		},
-	} {
-		r.write("issues/"+key+".md", todo(key))
-		var replies []codextest.Reply
-		for _, script := range scripts {
-			replies = append(replies, call("exec_command", map[string]any{"cmd": script, "yield_time_ms": 30000}), say("Done."))
-		}
-		m.Add(lane(key, replies...))
-	}
-	if first := r.tick(t); !strings.Contains(first.stderr, ".codex/config.toml: the path is protected") {
-		t.Errorf("the settings were not refused:\n%s", first.stderr)
-	}
-	r.tick(t)
-	r.intact(t, "the ticks", "RAID-1", "RAID-2")
-	for _, key := range []string{"RAID-1", "RAID-2"} {
-		if got := r.published(key); !slices.Equal(got, []string{"good.txt"}) {
-			t.Errorf("%s: published %v", key, got)
-		}
-		if got, _ := r.hub.File("symphony/"+key, ".codex/config.toml"); got != "# ours\n" {
-			t.Errorf("%s: the settings are %q", key, got)
-		}
 	}
 }

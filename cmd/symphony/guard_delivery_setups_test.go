@@ -10,39 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/internal/redact"
-	"github.com/symphony-runner/symphony/runner/delivery"
-	"github.com/symphony-runner/symphony/workspace/git"
 )
-
-// TestRaidPutsAnotherGitOnThePath gives the agent a PATH with a git, a shell and other
-// programs of its own. The work is packed by the programs of the host all the same.
-func TestRaidPutsAnotherGitOnThePath(t *testing.T) {
-	t.Parallel()
-	r := newRaid(t, "", "")
-	r.write("bin/git", "#!/bin/sh\necho \"git $*\" >> "+shellQuote(filepath.Join(r.dir, "called"))+"\nexit 1\n")
-	r.write("bin/sh", "#!/bin/bash\necho \"sh $*\" >> "+shellQuote(filepath.Join(r.dir, "called"))+"\nexit 1\n")
-	for _, name := range []string{"git", "sh"} {
-		if err := os.Chmod(filepath.Join(r.dir, "bin", name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.replace(`command: ""`, "command: "+mustJSON(t, "export PATH="+shellQuote(filepath.Join(r.dir, "bin"))+":$PATH; "+raider(t)))
-	r.assign("RAID-1", "echo good > good.txt; git status; test $? = 1") // the agent calls its own
-	got := r.tick(t)
-	r.intact(t, "the tick", "RAID-1")
-	if files := r.published("RAID-1"); !slices.Equal(files, []string{"good.txt"}) {
-		t.Errorf("published %v\n%s\n%s", files, got.stdout, got.stderr)
-	}
-	if called := r.read("called"); called != "git status\n" {
-		t.Errorf("the programs of the agent were called:\n%s", called)
-	}
-}
 
 // TestRaidWaitsInAWorkspaceOfAnOlderVersion has a workspace that hooks have made, with a
 // .git that its agent owns, go over to a workflow with a repository.
 func TestRaidWaitsInAWorkspaceOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
-	names := []string{"a bare repository in the root", "a monitor", "links that are written to", "a branch that is a symbolic ref", "a folder of hooks"}
+	names := []string{"a bare repository in the root", "links that are written to", "a folder of hooks"}
 	r := newRaid(t, "", raider(t))
 	now := r.read("WORKFLOW.md")
 	origin := strings.TrimSpace(r.hub.Git("rev-parse", "--absolute-git-dir"))
@@ -192,16 +166,6 @@ func TestTheWorkflowInUseIsNotDelivered(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, publisher.Policy.Workflow); diff != "" {
 				t.Error(diff)
-			}
-			protected := slices.Clone(test.want)
-			if len(test.want) > 0 { // the folder of issues is beside the file
-				protected = append(protected, filepath.Join(filepath.Dir(test.want[0]), "issues", "NEW-1.md"))
-			}
-			for _, path := range protected {
-				change := delivery.Change{Path: path, New: delivery.Entry{Mode: git.ModeFile, Size: 1}}
-				if v := publisher.Policy.Check(delivery.Work{Changes: []delivery.Change{change}}); len(v.Refusals) != 1 {
-					t.Errorf("%s may be delivered", path)
-				}
 			}
 		})
 	}

@@ -159,7 +159,6 @@ type trap struct {
 	leave string
 	naive bool   // whether a naive host falls for it
 	pipe  string // in the workspace, for which a naive host waits; empty for none
-	looks bool   // whether the naive host looks for workflows before it pushes
 }
 
 // script returns what the agent does. OUTSIDE stays.
@@ -173,8 +172,8 @@ const gitConfig = "[user]\n\tname = a\n\temail = a@b\n"
 
 // naiveHost does what hooks did before the program made the workspaces itself: it clones
 // the repository, lets an agent work there, and takes the work out with git in that
-// folder. It returns what the agent reached beyond its branch, and the branch.
-func (r *raid) naiveHost(t *testing.T, trap trap) (reached, branch string) {
+// folder. It returns what the agent reached beyond its branch.
+func (r *raid) naiveHost(t *testing.T, trap trap) (reached string) {
 	t.Helper()
 	dir := t.TempDir()
 	origin, outside, folder := filepath.Join(dir, "origin.git"), filepath.Join(dir, "outside"), filepath.Join(dir, "workspace")
@@ -209,11 +208,7 @@ func (r *raid) naiveHost(t *testing.T, trap trap) (reached, branch string) {
 	}
 	_ = start(strings.ReplaceAll(trap.script(), "OUTSIDE", outside), "INSIDE=1").Wait() // what it left is looked at
 	before := world()
-	hooks := naiveHooks
-	if trap.looks {
-		hooks = "git diff --name-only origin/main HEAD | grep -q '^.github/' && exit 1" + hooks
-	}
-	host := start(hooks)
+	host := start(naiveHooks)
 	if trap.pipe != "" {
 		waitFor(t, "git to open the pipe", func() bool {
 			end, err := os.OpenFile(filepath.Join(folder, trap.pipe), os.O_WRONLY|syscall.O_NONBLOCK, 0)
@@ -227,8 +222,7 @@ func (r *raid) naiveHost(t *testing.T, trap trap) (reached, branch string) {
 		})
 	}
 	_ = host.Wait() // a hook that fails is what some traps want
-	branch = outputOf("git", "-C", origin, "rev-parse", "--verify", "--quiet", "refs/heads/symphony/A-1")
-	return reached + cmp.Diff(before, world()), branch
+	return reached + cmp.Diff(before, world())
 }
 
 // naiveHooks are hooks of a host that trusts the folder.

@@ -18,7 +18,7 @@ import (
 )
 
 // runGit runs git in a folder, and returns what it printed.
-func runGit(t *testing.T, folder string, args ...string) string {
+func runGit(t testing.TB, folder string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", folder, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
 	out, err := cmd.CombinedOutput()
@@ -34,7 +34,7 @@ func runGit(t *testing.T, folder string, args ...string) string {
 // removes the workspace. Nothing outside may have changed.
 func TestRaidLeavesTrapsForTheHost(t *testing.T) {
 	t.Parallel()
-	p, m := realProject(t, "", map[string]string{"A-1": todo("Set traps")})
+	p, m := realProject(t, map[string]string{"A-1": todo("Set traps")})
 	at := func(name string) string { return shellQuote(filepath.Join(p.dir, name)) }
 	p.write("outside/keep", "kept\n")
 	p.write("seed/file", "one\n")
@@ -133,7 +133,7 @@ func TestRaidIsRunByTheGitOfAHook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for hook, want := range map[string]bool{way.open: true, way.closed: false} {
-				p, m := realProject(t, "", map[string]string{"A-1": todo("Set a trap")})
+				p, m := realProject(t, map[string]string{"A-1": todo("Set a trap")})
 				p.write("outside/keep", "kept\n")
 				p.replace("codex:\n", "hooks:\n  after_create: "+mustJSON(t, way.create)+"\n  after_run: "+mustJSON(t, hook)+"\ncodex:\n")
 				raid := strings.ReplaceAll(way.raid, "OUTSIDE", filepath.Join(p.dir, "outside")) + "\necho; echo the command ran"
@@ -154,7 +154,7 @@ func TestRaidIsRunByTheGitOfAHook(t *testing.T) {
 // hook of a workflow with a repository: the program runs, and reaches nothing.
 func TestRaidIsRunByTheGitOfASandboxedHook(t *testing.T) {
 	t.Parallel()
-	p, m := realProject(t, "", map[string]string{"A-1": todo("Set a trap")})
+	p, m := realProject(t, map[string]string{"A-1": todo("Set a trap")})
 	p.write("outside/keep", "kept\n")
 	p.write("shop/README.md", "shop\n")
 	shop := filepath.Join(p.dir, "shop")
@@ -180,51 +180,39 @@ func TestRaidIsRunByTheGitOfASandboxedHook(t *testing.T) {
 // would be known, and looks at what is there after the tick and was not before.
 func TestNothingRemainsOfATick(t *testing.T) {
 	t.Parallel()
-	for name, posture := range map[string]string{
-		"guarded":       "",
-		"without guard": "  thread_sandbox: danger-full-access\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			// The processes are known by an argument that no other has: the sandbox
-			// hides their numbers.
-			seconds := fmt.Sprint(1_000_000_000 + rand.Int64N(1_000_000_000))
-			leave := fmt.Sprintf(`mkfifo pipe
+	// The processes are known by an argument that no other has: the sandbox
+	// hides their numbers.
+	seconds := fmt.Sprint(1_000_000_000 + rand.Int64N(1_000_000_000))
+	leave := fmt.Sprintf(`mkfifo pipe
 env -i bash -c 'exec -a server sleep %[1]s' > pipe 2>&1 & cat pipe > /dev/null &
 env -i setsid --fork sleep %[1]s > /dev/null 2>&1
 env -i sleep %[1]s & kill -STOP $!
 echo x > "$TMPDIR/left"; echo x > left
 sleep 0.1; kill -0 $! && echo all of them are there`, seconds)
-			p, m := realProject(t, "", map[string]string{"A-1": todo("Leave")},
-				lane("A-1", call("exec_command", map[string]string{"cmd": leave}), handOver(), say("Done.")))
-			p.replace("codex:\n", "codex:\n"+posture)
-			home, temp := t.TempDir(), t.TempDir()
-			p.env = append(p.env, "HOME="+home, "TMPDIR="+temp)
+	p, m := realProject(t, map[string]string{"A-1": todo("Leave")},
+		lane("A-1", call("exec_command", map[string]string{"cmd": leave}), handOver(), say("Done.")))
+	home, temp := t.TempDir(), t.TempDir()
+	p.env = append(p.env, "HOME="+home, "TMPDIR="+temp)
 
-			// What a tick may change: the state, the logs, the workspaces, and the issue
-			// that the agent handed over.
-			ours := regexp.MustCompile(`^(\.symphony|logs|workspaces|issues/A-1\.md)(/|$)`)
-			before := [][]string{snapshot(t, p.dir, ours), snapshot(t, home, nil), snapshot(t, temp, nil)}
-			r := p.ok("--once", "--logs", "logs")
-			after := [][]string{snapshot(t, p.dir, ours), snapshot(t, home, nil), snapshot(t, temp, nil)}
+	// What a tick may change: the state, the logs, the workspaces, and the issue
+	// that the agent handed over.
+	ours := regexp.MustCompile(`^(\.symphony|logs|workspaces|issues/A-1\.md)(/|$)`)
+	before := [][]string{snapshot(t, p.dir, ours), snapshot(t, home, nil), snapshot(t, temp, nil)}
+	r := p.ok("--once", "--logs", "logs")
+	after := [][]string{snapshot(t, p.dir, ours), snapshot(t, home, nil), snapshot(t, temp, nil)}
 
-			requests := m.Requests()
-			if !strings.Contains(r.stdout, "1 completed") || len(requests) < 2 || !said(requests[1], "all of them are there") {
-				t.Fatalf("the agent did not leave what it should, so this shows nothing:\n%s\n%s", r.stdout, r.stderr)
-			}
-			if strings.Contains(r.stdout, "runs without a sandbox") != (posture != "") {
-				t.Errorf("the report does not say what the workflow opens:\n%s", r.stdout)
-			}
-			if diff := cmp.Diff(before, after); diff != "" {
-				t.Errorf("the tick changed files that are not its own (-before +after):\n%s", diff)
-			}
-			if left := withArgument(t, seconds); len(left) > 0 {
-				t.Errorf("still alive: %q", left)
-			}
-			p.noProcessLeft()
-			p.ok("--once") // which takes the lock of the state
-		})
+	requests := m.Requests()
+	if !strings.Contains(r.stdout, "1 completed") || len(requests) < 2 || !said(requests[1], "all of them are there") {
+		t.Fatalf("the agent did not leave what it should, so this shows nothing:\n%s\n%s", r.stdout, r.stderr)
 	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("the tick changed files that are not its own (-before +after):\n%s", diff)
+	}
+	if left := withArgument(t, seconds); len(left) > 0 {
+		t.Errorf("still alive: %q", left)
+	}
+	p.noProcessLeft()
+	p.ok("--once") // which takes the lock of the state
 }
 
 // said reports whether a command printed a text, as the model was told. The text of

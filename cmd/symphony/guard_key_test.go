@@ -37,7 +37,7 @@ func TestAKeyOpensTheModelAndIsSeenNowhere(t *testing.T) {
 }
 
 func keyOpensTheModel(t *testing.T, key string, env []string) {
-	p, m := realProject(t, "", map[string]string{"A-1": todo("Look")},
+	p, m := realProject(t, map[string]string{"A-1": todo("Look")},
 		lane("A-1",
 			call("exec_command", map[string]string{"cmd": "env | tee environ; echo the command ran"}),
 			handOver(), say("Done.")))

@@ -1,19 +1,14 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/symphony-runner/symphony/internal/codextest"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
@@ -33,44 +28,6 @@ func TestTheLogSaysWhereTheRestOfASessionIs(t *testing.T) {
 		if got := shard.places().rest(runner.SessionStart{Claim: schedule.Claim{Identifier: "A-1"}, File: "/scratch/logs/A-1/1.jsonl"}); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
-	}
-}
-
-// A pager or a stopped terminal does not read on, and the kernel keeps 64 KiB for it.
-func TestAShardWorksWhileNobodyReadsItsLog(t *testing.T) {
-	t.Parallel()
-	unread, log, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unread.Close()
-	defer log.Close()
-	pipe, err := log.SyscallConn()
-	if err == nil {
-		err = pipe.Write(func(fd uintptr) (full bool) {
-			for err == nil {
-				_, err = syscall.Write(int(fd), make([]byte, 4<<10))
-			}
-			return true
-		})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newProject(t, scripted(t, filepath.Join(t.TempDir(), "agent")), map[string]string{
-		"A-1": "---\ntitle: A title\nstate: Todo\n---\n- [ ] Create `new.txt` containing `new`\n- [ ] Move this issue to `Review`\n",
-	})
-	p.ok("plan", "--exchange", "exchange", "--shards", "1")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var report strings.Builder
-	cmd := p.command(ctx, "work", "--exchange", "exchange", "--shard", "1")
-	cmd.Stdout, cmd.Stderr = &report, log
-	if err := cmd.Run(); err != nil || !strings.Contains(report.String(), "1 completed") || !strings.Contains(report.String(), "some of its lines are lost: nobody reads it") {
-		t.Errorf("the shard: %v\n%s", err, &report)
-	}
-	if text := p.read("workspaces/A-1/new.txt"); text != "new\n" {
-		t.Errorf("the agent wrote %q", text)
 	}
 }
 
@@ -154,36 +111,5 @@ func TestOnlyAShardShowsItsSessionsInTheLogWhileTheyRun(t *testing.T) {
 		if prints := r.OnSession != nil && !follows; follows != c.follows || prints != c.prints {
 			t.Errorf("%s: follows %v, prints %v", name, follows, prints)
 		}
-	}
-}
-
-func TestTheLogOfAShardShowsWhatTheRealCodexDoes(t *testing.T) {
-	t.Parallel()
-	p, _ := realProject(t, "", map[string]string{"A-1": todo("Patch"), "A-2": todo("Command")},
-		lane("A-1",
-			codextest.Reply{Items: []codextest.Item{codextest.Custom{Name: "apply_patch", Input: patch}}},
-			handOver(), say("Patched.\n\n- `patched.txt` is new")),
-		lane("A-2",
-			call("exec_command", map[string]string{"cmd": "seq 20; printf '::error::forged\\n'; exit 3"}),
-			handOver(), say("Counted.")),
-	)
-	p.replace("codex:", "polling: {interval_ms: 86400000}\ncodex:") // a poll would end the sessions that have handed over
-	p.ok("plan", "--exchange", "exchange", "--shards", "1", "--shard-slots", "2")
-	log := p.ok("work", "--exchange", "exchange", "--shard", "1").stderr
-	for _, want := range []string{
-		`A-1 \| session 1 begins: Patch \(attempt 1, workspace .*/workspaces/A-1\)\n`,
-		`A-1 \| changed patched\.txt`,
-		`A-1 \| called issue_update .* with \{"state":"Review"\}\n`,
-		"A-1 \\| message: Patched\\.\nA-1 \\|   - `patched\\.txt` is new\n",
-		`A-2 \| \$ .*seq 20.* \(exit status 3.*\)\nA-2 \|   1\nA-2 \|   2\nA-2 \|   3\nA-2 \|   \[… 15 lines are left out …\]\nA-2 \|   19\nA-2 \|   20\nA-2 \|   ::error::forged\n`,
-		`A-1 \| turn 1 completed .*, [0-9,]+ tokens \([0-9,]+ in, [0-9,]+ out\)\n`,
-		`A-2 \| session ended: completed · turns: 1 · tokens: `,
-	} {
-		if found := regexp.MustCompile(want).FindAllString(log, -1); len(found) != 1 {
-			t.Errorf("the log has %q %d times", want, len(found))
-		}
-	}
-	if t.Failed() {
-		t.Log(log)
 	}
 }
