@@ -200,13 +200,10 @@ func (m *machine) checkOut() {
 	if _, err := os.Stat(filepath.Join(m.dir, ".git")); err == nil {
 		return
 	}
-	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "."},
-		{"-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit", "--quiet", "--message", "All"},
-		{"remote", "add", "origin", "https://github.com/" + m.repository}} {
-		if out, err := m.program("git", append([]string{"-C", m.dir}, args...)...); err != nil {
-			m.t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
+	runGit(m.t, m.dir, "init", "--quiet", "--initial-branch=main")
+	runGit(m.t, m.dir, "add", ".")
+	runGit(m.t, m.dir, "commit", "--quiet", "--message", "All")
+	runGit(m.t, m.dir, "remote", "add", "origin", "https://github.com/"+m.repository)
 }
 
 // tell sets the state of this run at GitHub.

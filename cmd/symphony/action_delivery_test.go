@@ -13,7 +13,6 @@ import (
 
 	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/internal/storetest"
-	"github.com/symphony-runner/symphony/internal/trackertest"
 )
 
 // deliveries is a repository on GitHub whose job has a sample workflow, as it stands,
@@ -66,17 +65,11 @@ func (d *deliveries) publishCheckout() {
 	d.checkOut()
 	folder := d.github.Git("rev-parse", "--absolute-git-dir")
 	shallow := d.t.TempDir()
-	for _, args := range [][]string{
-		{"-C", d.dir, "-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit", "--quiet", "--allow-empty", "--message", "Open the shop"},
-		{"-C", d.dir, "push", "--quiet", "--force", folder, "HEAD:refs/heads/main"},
-		{"clone", "--quiet", "--depth=1", "--no-checkout", "file://" + folder, shallow},
-		{"-C", shallow, "remote", "set-url", "origin", "https://github.com/" + d.repository},
-		{"-C", shallow, "reset", "--quiet"},
-	} {
-		if out, err := d.program("git", args...); err != nil {
-			d.t.Fatalf("git %q: %v\n%s", args, err, out)
-		}
-	}
+	runGit(d.t, d.dir, "commit", "--quiet", "--allow-empty", "--message", "Open the shop")
+	runGit(d.t, d.dir, "push", "--quiet", "--force", folder, "HEAD:refs/heads/main")
+	runGit(d.t, shallow, "clone", "--quiet", "--depth=1", "--no-checkout", "file://"+folder, ".")
+	runGit(d.t, shallow, "remote", "set-url", "origin", "https://github.com/"+d.repository)
+	runGit(d.t, shallow, "reset", "--quiet")
 	own := filepath.Join(d.dir, ".git")
 	if err := errors.Join(os.RemoveAll(own), os.Rename(filepath.Join(shallow, ".git"), own)); err != nil {
 		d.t.Fatal(err)
@@ -114,7 +107,7 @@ func isDelivery(request string) bool {
 
 // checkPulls fails the test unless these are the pull requests, each with one file and
 // one commit that is on top of the default branch.
-func (d *deliveries) checkPulls(prefix string, titles, files []string, first int) {
+func (d *deliveries) checkPulls(titles, files []string) {
 	d.t.Helper()
 	pulls := d.github.Pulls()
 	if len(pulls) != len(titles) {
@@ -122,7 +115,7 @@ func (d *deliveries) checkPulls(prefix string, titles, files []string, first int
 	}
 	slices.SortFunc(pulls, func(a, b githubtest.Pull) int { return strings.Compare(a.Head, b.Head) })
 	for i, p := range pulls {
-		branch := fmt.Sprintf("symphony/%s-%d", prefix, i+first)
+		branch := fmt.Sprintf("symphony/GH-%d", i+1)
 		if p.Head != branch || p.Base != "main" || p.Title != titles[i] || p.State != "open" || p.Draft {
 			d.t.Errorf("pull request %+v", p)
 		}
@@ -148,7 +141,7 @@ func TestTheSampleOfGitHubBringsThreeIssuesToThreePullRequests(t *testing.T) {
 
 	o := d.job().perform()
 	o.want(t, "success", "work", "true", "dispatched", "3", "completed", "3", "failed", "0", "parked", "0", "retrying", "0")
-	d.checkPulls("GH", []string{"Keep the cart", "List the goods", "GH-3: Work 3"}, []string{"cart.go", "list.go", "price.go"}, 1)
+	d.checkPulls([]string{"Keep the cart", "List the goods", "GH-3: Work 3"}, []string{"cart.go", "list.go", "price.go"})
 	for n := 1; n <= 3; n++ {
 		if i := d.github.Issue(n); i.State != "open" || !slices.Equal(i.Labels, []string{"bug"}) {
 			t.Errorf("afterwards the issue is %+v", i)
@@ -207,27 +200,5 @@ func (d *deliveries) goesOnAfterReview(t *testing.T, main string) {
 	d.checkOneFetch(o, before)
 	if n := d.since(before, isDelivery) + 1; n > 4 {
 		t.Errorf("%d requests for an update:\n%s", n, strings.Join(d.github.Log()[before:], "\n"))
-	}
-}
-
-func TestTheSampleOfLinearBringsThreeIssuesToThreePullRequests(t *testing.T) {
-	t.Parallel()
-	d := newDeliveries(t, "linear.md")
-	d.publishCheckout()
-	for _, script := range scripts {
-		d.linear.add(script)
-	}
-
-	o := d.job("linear-api-key", linearKey).perform()
-	o.want(t, "success", "work", "true", "dispatched", "3", "completed", "3", "failed", "0", "parked", "0", "retrying", "0")
-	d.checkPulls("ENG", []string{"Keep the cart", "List the goods", "ENG-3: Work 3"}, []string{"cart.go", "list.go", "price.go"}, 1)
-	for _, issue := range d.linear.issues {
-		if state := issue["state"].(trackertest.Object)["name"]; state != "In Review" {
-			t.Errorf("%v is in %v", issue["identifier"], state)
-		}
-	}
-	d.checkOneFetch(o, 0)
-	if n := d.since(0, isDelivery) + 3; n > 18 {
-		t.Errorf("%d requests for three new pull requests:\n%s", n, strings.Join(d.github.Log(), "\n"))
 	}
 }

@@ -162,56 +162,53 @@ func TestUserNamespacesAreSwitchedOnOnlyWhereTheyAreOff(t *testing.T) {
 	}
 }
 
+// The plan reads it in the event, or asks the API.
+func TestThePlanSaysWhetherTheRepositoryIsPrivate(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[string]string{"branch": "true", "cache": "unknown"} {
+		m := newMachine(t)
+		if state == "branch" {
+			m.onHub()
+		}
+		m.writeFile(m.event, `{"schedule":"7 * * * *"}`)
+		if code, said, steps := m.checkAndPlan("max-issues", "1", "state", state); code != 0 || steps[1]["private"] != want {
+			t.Errorf("%s: exit status %d, outputs %q\n%s", state, code, steps, said)
+		}
+	}
+}
+
 func TestLogsAndSessionsOfAPublicRepositoryAreKeptOnlyIfAskedFor(t *testing.T) {
 	t.Parallel()
-	const public, private, unsaid = `{"repository":{"private":false,"visibility":"public"}}`, `{"repository":{"private":true,"visibility":"internal"}}`, `{"schedule":"7 * * * *"}`
+	m := newMachine(t)
 	for name, c := range map[string]struct {
-		event          string
-		hub            bool
+		private        string
 		inputs         []string // of keep.sh, as an environment
 		sessions, logs string
 		texts          string
 		warns          string // empty: of nothing
 		notes          string
 	}{
-		"public":                 {public, true, nil, "false", "false", "false", "", "This repository is public"},
-		"public, on purpose":     {public, true, []string{"UPLOAD_LOGS=true", "CACHE_SESSIONS=true"}, "true", "true", "true", "upload-logs, cache-sessions", ""},
-		"public, half":           {public, true, []string{"UPLOAD_LOGS=true"}, "false", "true", "true", "true all the same: upload-logs.", "cache-sessions"},
-		"public, refused":        {public, true, []string{"UPLOAD_LOGS=false", "CACHE_SESSIONS=false"}, "false", "false", "false", "", ""},
-		"private":                {private, true, nil, "true", "true", "true", "", ""},
-		"private, refused":       {private, true, []string{"UPLOAD_LOGS=false"}, "true", "false", "false", "", ""},
-		"the API says private":   {unsaid, true, nil, "true", "true", "true", "", ""},
-		"nobody says":            {unsaid, false, nil, "false", "false", "false", "", "It is not known whether this repository is public"},
-		"workspaces, on purpose": {public, true, []string{"CACHE_WORKSPACES=true"}, "false", "false", "false", "true all the same: cache-workspaces.", "This repository is public"},
+		"public":                 {"false", nil, "false", "false", "false", "", "This repository is public"},
+		"public, on purpose":     {"false", []string{"UPLOAD_LOGS=true", "CACHE_SESSIONS=true"}, "true", "true", "true", "upload-logs, cache-sessions", ""},
+		"public, half":           {"false", []string{"UPLOAD_LOGS=true"}, "false", "true", "true", "true all the same: upload-logs.", "cache-sessions"},
+		"public, refused":        {"false", []string{"UPLOAD_LOGS=false", "CACHE_SESSIONS=false"}, "false", "false", "false", "", ""},
+		"private":                {"true", nil, "true", "true", "true", "", ""},
+		"private, refused":       {"true", []string{"UPLOAD_LOGS=false"}, "true", "false", "false", "", ""},
+		"nobody says":            {"unknown", nil, "false", "false", "false", "", "It is not known whether this repository is public"},
+		"workspaces, on purpose": {"false", []string{"CACHE_WORKSPACES=true"}, "false", "false", "false", "true all the same: cache-workspaces.", "This repository is public"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := newMachine(t)
-			inputs := []string{"max-issues", "1"}
-			if c.hub {
-				m.onHub()
-			} else {
-				inputs = append(inputs, "state", "cache")
+		m.writeFile(filepath.Join(m.home, "output"), "")
+		code, said := m.runScript("keep.sh", append([]string{"PRIVATE=" + c.private, "UPLOAD_LOGS=", "CACHE_SESSIONS=", "CACHE_WORKSPACES=false", "LOG_FOLDER=logs"}, c.inputs...))
+		kept := readPairs(t, filepath.Join(m.home, "output"))
+		if code != 0 || kept["sessions"] != c.sessions || kept["logs"] != c.logs || kept["texts"] != c.texts {
+			t.Errorf("%s: exit status %d, kept %v, want sessions %s, logs %s and texts %s\n%s", name, code, kept, c.sessions, c.logs, c.texts, said)
+		}
+		for kind, want := range map[string]string{"warning": c.warns, "notice": c.notes} {
+			got := annotations(kind, said)
+			if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
+				t.Errorf("%s: %ss: %q, want %q", name, kind, got, want)
 			}
-			m.writeFile(m.event, c.event)
-			code, said, steps := m.checkAndPlan(inputs...)
-			if code != 0 {
-				t.Fatalf("the plan: exit status %d\n%s", code, said)
-			}
-			m.writeFile(filepath.Join(m.home, "output"), "")
-			env := []string{"PRIVATE=" + steps[1]["private"], "UPLOAD_LOGS=", "CACHE_SESSIONS=", "CACHE_WORKSPACES=false", "LOG_FOLDER=logs"}
-			code, said = m.runScript("keep.sh", append(env, c.inputs...))
-			kept := readPairs(t, filepath.Join(m.home, "output"))
-			if code != 0 || kept["sessions"] != c.sessions || kept["logs"] != c.logs || kept["texts"] != c.texts {
-				t.Errorf("exit status %d, kept %v, want sessions %s, logs %s and texts %s\n%s", code, kept, c.sessions, c.logs, c.texts, said)
-			}
-			for kind, want := range map[string]string{"warning": c.warns, "notice": c.notes} {
-				got := annotations(kind, said)
-				if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
-					t.Errorf("%ss: %q, want %q", kind, got, want)
-				}
-			}
-		})
+		}
 	}
 }
 
@@ -223,17 +220,6 @@ func TestLogsAreNotUploadedWhereTheServerTakesNone(t *testing.T) {
 	code, said := m.runScript("keep.sh", []string{"PRIVATE=true", "UPLOAD_LOGS=true", "CACHE_SESSIONS=", "CACHE_WORKSPACES=false", "LOG_FOLDER=logs"})
 	kept := readPairs(t, filepath.Join(m.home, "output"))
 	if warned := annotations("warning", said); code != 0 || len(warned) != 1 || !strings.Contains(warned[0], "upload-logs is true") || kept["logs"] != "false" || kept["texts"] != "true" {
-		t.Errorf("exit status %d:\n%s", code, said)
-	}
-}
-
-func TestTheErrorOfAServerWithoutGitHubsGitAPIAdvisesTheCache(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t)
-	m.gitea()
-	m.os, m.arch = strings.ToLower(m.os), strings.ToLower(m.arch)
-	code, said, _ := m.checkAndPlan()
-	if problems := annotations("error", said); code == 0 || len(problems) != 1 || !strings.Contains(problems[0], "does not know GitHub's git API: use `state: cache`") {
 		t.Errorf("exit status %d:\n%s", code, said)
 	}
 }
@@ -390,24 +376,6 @@ func TestAFileOfZerosWithoutEndKeepsOnlyItsOwnWorkspaceFromTheCache(t *testing.T
 		if err := os.Remove(large); err != nil {
 			t.Errorf("%s: the large workspace was not put back: %v", name, err)
 		}
-	}
-}
-
-func TestWorkspacesThatAreAllTooLargeAreLeftWhereTheyAre(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t)
-	root := filepath.Join(m.home, "root")
-	large := filepath.Join(root, "A-1", "file")
-	m.writeFile(large, "")
-	if err := os.Truncate(large, 20<<30); err != nil {
-		t.Skip(err) // a file system without holes
-	}
-	code, said := m.runScript("workspaces.sh", []string{"KEPT=.symphony/workspaces", "ROOT=" + root}, "gather")
-	if code != 0 || !strings.HasSuffix(m.logged("output"), "there=false\n") {
-		t.Errorf("exit status %d:\n%s\n%s", code, said, m.logged("output"))
-	}
-	if _, err := os.Lstat(large); err != nil {
-		t.Errorf("the workspace is gone: %v", err)
 	}
 }
 

@@ -7,23 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
-	"testing"
 )
-
-// TestNothingThatAFailingStepPrintsLastIsLost prints more than a terminal holds,
-// so that act is always behind when the step ends.
-func TestNothingThatAFailingStepPrintsLastIsLost(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t)
-	j := m.job()
-	j.workflow = "on: [schedule]\njobs:\n  tick:\n    runs-on: ubuntu-latest\n    steps:\n      - uses: actions/checkout@v7\n" +
-		"      - shell: sh\n        run: for n in $(seq 500); do echo \"::warning::$n\"; done; printf ::notice::last; exit 3\n" +
-		"      - if: always()\n        run: for n in $(seq 500); do echo \"::error::$n\"; done; bash -c 'exit 4'\n"
-	o := j.perform()
-	if o.status != "failure" || o.code != 3 || len(o.warnings) != 500 || len(o.notices) != 1 || len(o.errors) != 500 {
-		t.Errorf("the job ended with %s, exit status %d, %d warnings, notices %q and %d errors", o.status, o.code, len(o.warnings), o.notices, len(o.errors))
-	}
-}
 
 // stepFailed is what the shell of a failed step prints last.
 const stepFailed = "(everything that the step printed is above)"

@@ -28,12 +28,7 @@ func newReleasing(t *testing.T) *releasing {
 
 func (r *releasing) git(args ...string) string {
 	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), "git", append([]string{"-C", r.dir, "-c", "user.name=Kim", "-c", "user.email=kim@example.org", "-c", "tag.gpgSign=false"}, args...)...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		r.t.Fatalf("git %q: %v\n%s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return runGit(r.t, r.dir, append([]string{"-c", "tag.gpgSign=false"}, args...)...)
 }
 
 // tag makes a commit and an annotated tag of a version on it, on a branch.

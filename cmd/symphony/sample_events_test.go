@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -100,6 +101,7 @@ func TestOnlyEventsThatMayBeWorkCostAJob(t *testing.T) {
 	if act == "" {
 		t.Skip("no act: go install github.com/nektos/act@v0.2.89, and set SYMPHONY_TEST_ACT to its absolute path")
 	}
+	dir := conditionsRepository(t)
 	for name, row := range map[string]struct {
 		event, payload, old, new string
 		want                     string // the samples that start a tick
@@ -146,59 +148,61 @@ func TestOnlyEventsThatMayBeWorkCostAJob(t *testing.T) {
 				t.Fatalf("the payload has no %q", row.old)
 			}
 			payload := strings.Replace(row.payload, row.old, row.new, 1)
-			var started []string
-			for _, sample := range []string{"github", "linear"} {
-				if startsJob(t, act, readSample(t, sample+".yml"), row.event, payload) {
-					started = append(started, sample)
-				}
-			}
-			if got := strings.Join(started, " "); got != row.want {
+			if got := startedBy(t, act, dir, row.event, payload); got != row.want {
 				t.Errorf("starts the jobs of %q, not of %q", got, row.want)
 			}
 		})
 	}
 }
 
-// startsJob reports whether an event starts a job of a sample, by act in a repository
-// of the name acme/shop. The steps are left out.
-func startsJob(t *testing.T, act string, f sampleFile, event, payload string) bool {
+// conditionsRepository returns a repository of the name acme/shop with the conditions of both
+// samples: a job has one step, which names its sample.
+func conditionsRepository(t *testing.T) (dir string) {
 	t.Helper()
-	if _, listens := f.On[event]; !listens {
-		return false
+	dir = t.TempDir()
+	files := map[string]string{"act/actrc": ""}
+	for _, sample := range []string{"github", "linear"} {
+		f := readSample(t, sample+".yml")
+		jobs := map[string]any{}
+		for id, condition := range map[string]string{"wake": f.Jobs.Wake.If, "tick": f.Jobs.Tick.If} {
+			jobs[id] = map[string]any{"if": condition, "runs-on": "ubuntu-latest", "steps": []map[string]string{{"name": "reached " + sample, "run": "true"}}}
+		}
+		files["workflows/"+sample+".yml"] = mustJSON(t, map[string]any{"on": slices.Sorted(maps.Keys(f.On)), "jobs": jobs})
 	}
-	dir := t.TempDir()
-	jobs := map[string]any{}
-	for id, condition := range map[string]string{"wake": f.Jobs.Wake.If, "tick": f.Jobs.Tick.If} {
-		jobs[id] = map[string]any{"if": condition, "runs-on": "ubuntu-latest", "steps": []map[string]string{{"name": "reached", "run": "true"}}}
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	workflow, err := yaml.Marshal(map[string]any{"on": slices.Sorted(maps.Keys(f.On)), "jobs": jobs})
-	if err != nil {
+	runGit(t, dir, "init", "--quiet", "--initial-branch=main")
+	runGit(t, dir, "add", "workflows")
+	runGit(t, dir, "commit", "--quiet", "--message", "All")
+	runGit(t, dir, "remote", "add", "origin", "https://github.com/acme/shop")
+	return dir
+}
+
+// startedBy returns the samples whose jobs an event starts, by act.
+func startedBy(t *testing.T, act, dir, event, payload string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "event.json")
+	if err := os.WriteFile(file, []byte(payload), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"tick.yml": string(workflow), "event.json": payload, "act/actrc": ""} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "tick.yml"},
-		{"-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit", "--quiet", "--message", "All"},
-		{"remote", "add", "origin", "https://github.com/acme/shop"}} {
-		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), act, event, "--dryrun", "--json", "-P", "ubuntu-latest=-self-hosted", "--eventpath", "event.json", "--workflows", "tick.yml")
+	cmd := exec.CommandContext(t.Context(), act, event, "--dryrun", "--json", "-P", "ubuntu-latest=-self-hosted", "--eventpath", file, "--workflows", "workflows")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+dir, "HOME="+dir)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("act: %v\n%s", err, out)
 	}
-	return strings.Contains(string(out), "reached")
+	var started []string
+	for _, sample := range []string{"github", "linear"} {
+		if strings.Contains(string(out), "reached "+sample) {
+			started = append(started, sample)
+		}
+	}
+	return strings.Join(started, " ")
 }
 
 // TestAnEventStartsARunOfTheDefaultBranch has act perform the job that hears of events. The
