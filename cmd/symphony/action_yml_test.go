@@ -15,7 +15,11 @@ import (
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
 
+	"github.com/symphony-runner/symphony/runner/action"
+	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
+	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 // TestTheActionPassesTheLinterOfWorkflows makes a workflow of each action, since the linter knows its way in steps and expressions, but only in workflows.
@@ -181,34 +185,6 @@ func TestBinariesAreBuiltWithAPatchReleaseOfGo(t *testing.T) {
 	t.Errorf("the release does not look for the newest patch release of Go %s", minor[1])
 }
 
-func TestEveryOutputThatTheActionReadsIsWritten(t *testing.T) {
-	t.Parallel()
-	written := map[string][]string{}
-	for _, step := range []string{"trial", "savedstate", "savedsessions", "savedworkspaces"} {
-		written[step] = []string{"cache-hit"} // of actions/cache/restore
-	}
-	for name, step := range map[string]string{"check": "check", "install": "install", "build": "built", "keep": "keep", "codex": "codex", "workspaces": "gather", "prepared": "prepared"} {
-		for _, m := range regexp.MustCompile(`(?:echo "|  put )([a-z-]+)[= ]`).FindAllStringSubmatch(readText(t, "../../.github/action/"+name+".sh"), -1) {
-			written[step] = append(written[step], m[1])
-		}
-	}
-	for step, dryRun := range map[string]bool{"plan": true, "run": false} {
-		a := &tickReport{app: &app{}, tickOptions: tickOptions{dryRun: dryRun}}
-		for _, output := range a.outputs(report.Tick{}) {
-			written[step] = append(written[step], output[0])
-		}
-	}
-	read := regexp.MustCompile(`steps\.([a-z]+)\.outputs\.([a-z-]+)`).FindAllStringSubmatch(readText(t, "../../action.yml"), -1)
-	if len(read) < 20 {
-		t.Fatalf("only %d outputs are read", len(read))
-	}
-	for _, m := range read {
-		if !slices.Contains(written[m[1]], m[2]) {
-			t.Errorf("action.yml reads %s, but that step writes %v", m[0], written[m[1]])
-		}
-	}
-}
-
 // actionFiles returns the paths of both actions and of all workflows, those of users too.
 func actionFiles(t *testing.T) []string {
 	t.Helper()
@@ -362,5 +338,46 @@ func TestEveryOutputIsSetByTheProgram(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, names(readAction(t).outputs)); diff != "" {
 		t.Errorf("outputs of action.yml (-program +action):\n%s", diff)
+	}
+}
+
+// TestEveryOutputThatAnActionReadsIsWritten compares the outputs that the steps of both actions
+// read with the outputs that their scripts, the program and actions/cache/restore write.
+func TestEveryOutputThatAnActionReadsIsWritten(t *testing.T) {
+	t.Parallel()
+	written := map[string][]string{"pushed": {"plan"}, "pulled": {"idle"}, "collect": {"settled"}} // by exchange, and for drop
+	for _, step := range []string{"trial", "savedstate", "savedsessions", "savedworkspaces", "savedthreads"} {
+		written[step] = []string{"cache-hit"}
+	}
+	for script, steps := range map[string][]string{
+		"check": {"check"}, "install": {"install"}, "build": {"built"}, "keep": {"keep"}, "codex": {"codex", "preparer"}, "workspaces": {"gather"}, "threads": {"threads"}, "prepared": {"prepared"},
+	} {
+		for _, m := range regexp.MustCompile(`(?:echo "|  put )([a-z-]+)[= ]`).FindAllStringSubmatch(readText(t, filepath.Join(root, ".github", "action", script+".sh")), -1) {
+			for _, step := range steps {
+				written[step] = append(written[step], m[1])
+			}
+		}
+	}
+	dry := tickOptions{dryRun: true}
+	for step, outputs := range map[string][][2]string{
+		"plan": slices.Concat((&tickReport{app: &app{}, tickOptions: dry}).outputs(report.Tick{}),
+			(&planCommand{app: &app{}, made: fleet.Plan{Owner: schedule.Owner{Run: "1"}}}).shardOutputs(action.Event{}, workflow.Workflow{})),
+		"run":     (&tickReport{app: &app{}}).outputs(report.Tick{}),
+		"collect": (&tickReport{app: &app{}}).outputs(report.Tick{}),
+	} {
+		for _, output := range outputs {
+			written[step] = append(written[step], output[0])
+		}
+	}
+	for path, least := range map[string]int{"action.yml": 20, fleetAction: 40} {
+		read := regexp.MustCompile(`steps\.([a-z]+)\.outputs\.([a-z-]+)`).FindAllStringSubmatch(readText(t, filepath.Join(root, path)), -1)
+		if len(read) < least {
+			t.Fatalf("%s: only %d outputs are read", path, len(read))
+		}
+		for _, m := range read {
+			if !slices.Contains(written[m[1]], m[2]) {
+				t.Errorf("%s reads %s, but that step writes %v", path, m[0], written[m[1]])
+			}
+		}
 	}
 }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
@@ -40,7 +38,7 @@ func manyShards(t testing.TB, usual int) int {
 func TestAFleetWhoseProcessesAreKilledLosesNothingAndDoesNothingTwice(t *testing.T) {
 	t.Parallel()
 	const slots = 2
-	shards := manyShards(t, 32)
+	shards := manyShards(t, 16)
 	if testing.Short() {
 		shards = 8
 	}
@@ -60,18 +58,16 @@ func TestAFleetWhoseProcessesAreKilledLosesNothingAndDoesNothingTwice(t *testing
 		t.Errorf("the fleet saved the state %d times, want 2", n)
 	}
 	f.checkClaims(first)
-	f.checkSpending(first)
+	f.checkSpending(schedule.Usage{}, 0, first)
 
-	late := 0
 	for _, s := range first.shards {
 		if s.end == delaysResult {
 			first.arrive(s)
-			late++
 		}
 	}
 	before := f.state().Claims
 	first.collect(0, false)
-	f.checkSpending(first)
+	f.checkSpending(schedule.Usage{}, 0, first)
 	for id, c := range f.state().Claims {
 		if was := before[id]; c.Failures != was.Failures || c.Sessions != was.Sessions || c.Phase != was.Phase {
 			t.Errorf("a result that came late changed %+v to %+v", was, c)
@@ -107,6 +103,7 @@ func TestAFleetWhoseProcessesAreKilledLosesNothingAndDoesNothingTwice(t *testing
 	}
 	third.perform()
 	wg.Wait()
+	spent, begun := f.spentInState()
 	second.upload()
 	third.upload()
 	third.collect(0, false)
@@ -114,7 +111,6 @@ func TestAFleetWhoseProcessesAreKilledLosesNothingAndDoesNothingTwice(t *testing
 	second.finish()
 	third.finish()
 	all := []*runOfFleet{first, second, third}
-	f.checkSpending(all...)
 
 	// A quiet time.
 	for range 5 {
@@ -127,14 +123,13 @@ func TestAFleetWhoseProcessesAreKilledLosesNothingAndDoesNothingTwice(t *testing
 		calm.finish()
 		all = append(all, calm)
 	}
-	f.checkSpending(all...)
+	f.checkSpending(spent, begun, all[1:]...)
 	for _, run := range all[1:] {
 		if n := run.saves(); n > 2 {
 			t.Errorf("run %d saved the state %d times, want 2 at most", run.run, n)
 		}
 	}
-	issues := shards*slots + 8
-	for number := 1; number <= issues; number++ {
+	for number := 1; number <= shards*slots+8; number++ {
 		if labels := f.hub.Issue(number).Labels; len(labels) > 0 || !f.handed[number] {
 			t.Errorf("issue %d is not done: %v", number, labels)
 		}
@@ -143,7 +138,6 @@ func TestAFleetWhoseProcessesAreKilledLosesNothingAndDoesNothingTwice(t *testing
 		t.Errorf("claims that are left: %+v", claims)
 	}
 	f.noProcessLeft()
-	t.Logf("%d shards, %d results late, %s", shards, late, f.outcomes(all))
 }
 
 // checkClaims fails the test if a claim does not say how its shard ended.
@@ -176,42 +170,15 @@ func (f *fleets) checkClaims(r *runOfFleet) {
 	}
 }
 
-// checkSpending fails the test unless the state has counted what results say, and what
-// ordinary runs spent.
-func (f *fleets) checkSpending(runs ...*runOfFleet) {
+// checkSpending fails the test unless the state has counted what the results of runs say,
+// beside the spending before them.
+func (f *fleets) checkSpending(want schedule.Usage, sessions int, runs ...*runOfFleet) {
 	f.t.Helper()
-	var want schedule.Usage
-	sessions := 0
 	for _, r := range runs {
 		u, n := r.spending()
-		want.Input, want.Output, sessions = want.Input+u.Input, want.Output+u.Output, sessions+n
-	}
-	for _, p := range f.byDir {
-		if p.cmd != nil && p.cmd.Args[1] == "--once" {
-			u := p.reported(f.t)
-			want.Input, want.Output, sessions = want.Input+u.Input, want.Output+u.Output, sessions+p.reached
-		}
+		want, sessions = want.Plus(u), sessions+n
 	}
 	if got, n := f.spentInState(); got != want || n != sessions || want.Total() == 0 {
 		f.t.Errorf("the state has %+v in %d sessions, and there were %+v in %d", got, n, want, sessions)
 	}
-}
-
-// outcomes says how the jobs of fleets ended, and how long their parts took.
-func (f *fleets) outcomes(runs []*runOfFleet) string {
-	counts := map[shardEnd]int{}
-	for _, r := range runs {
-		for _, s := range r.shards {
-			counts[s.end]++
-		}
-	}
-	cpu := time.Duration(0)
-	processes := 0
-	for _, p := range f.byDir {
-		if p.cmd != nil && p.cmd.ProcessState != nil {
-			processes++
-			cpu += p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
-		}
-	}
-	return fmt.Sprintf("jobs by end %v, %d processes with %v of processor", counts, processes, cpu.Round(time.Millisecond))
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -348,8 +347,7 @@ func (r *runOfFleet) saves() int {
 	return n
 }
 
-// spending returns what the results say that have arrived. A shard that was not killed
-// reports what its sessions said.
+// spending returns the spending that the results tell of which have arrived.
 func (r *runOfFleet) spending() (u schedule.Usage, sessions int) {
 	r.f.t.Helper()
 	results, refused := fleet.ReadResults(r.exchange, r.made)
@@ -360,41 +358,11 @@ func (r *runOfFleet) spending() (u schedule.Usage, sessions int) {
 		r.f.t.Errorf("run %d: %d results can be read, and %d have arrived", r.run, len(results), len(r.arrived))
 	}
 	for _, result := range results {
-		var of schedule.Usage
 		for _, day := range result.State.Days {
-			of.Input, of.Output, sessions = of.Input+day.Usage.Input, of.Output+day.Usage.Output, sessions+day.Sessions
+			u.Input, u.Output, sessions = u.Input+day.Usage.Input, u.Output+day.Usage.Output, sessions+day.Sessions
 		}
-		s := r.shards[slices.IndexFunc(r.shards, func(s *shardProcess) bool { return s.number == result.Owner.Shard })]
-		if said := s.reported(r.f.t); !s.killed && of != said {
-			r.f.t.Errorf("%s: its result has %+v, and its sessions reported %+v", s.name, of, said)
-		}
-		u.Input, u.Output = u.Input+of.Input, u.Output+of.Output
 	}
 	return u, sessions
-}
-
-// usageUpdate matches the tokens of a thread in an event log.
-var usageUpdate = regexp.MustCompile(`"total":\{[^}]*"inputTokens":(\d+)[^}]*"outputTokens":(\d+)`)
-
-// reported returns what the agents of the process said that their threads spent.
-func (p *jobProcess) reported(t testing.TB) (u schedule.Usage) {
-	t.Helper()
-	logs, err := filepath.Glob(filepath.Join(p.dir, ".symphony", "sessions", "*", "*.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, log := range logs {
-		text, err := os.ReadFile(log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all := usageUpdate.FindAllSubmatch(text, -1); len(all) > 0 {
-			input, _ := strconv.ParseInt(string(all[len(all)-1][1]), 10, 64)
-			output, _ := strconv.ParseInt(string(all[len(all)-1][2]), 10, 64)
-			u.Input, u.Output = u.Input+input, u.Output+output
-		}
-	}
-	return u
 }
 
 // state returns the state on the branch.

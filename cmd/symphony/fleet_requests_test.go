@@ -6,11 +6,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"github.com/symphony-runner/symphony/internal/storetest"
-	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/runner/store"
-	"github.com/symphony-runner/symphony/tracker"
 )
 
 // fleetCost is what a fleet asks of GitHub, and how long its parts take.
@@ -156,52 +151,5 @@ func TestAFleetNeedsFewRequests(t *testing.T) {
 		t.Logf("%d × %d: plan %d, shards %d, collect %d: %d requests, and %d queries; %d answers were 304; plan %v, collect %v, a shard %v of processor",
 			c.shards, c.slots, c.plan, c.work, c.collect, c.rest(), c.queries, c.unchanged,
 			c.planned.Round(time.Millisecond), c.collected.Round(time.Millisecond), c.processor.Round(time.Millisecond))
-	}
-}
-
-// TestTheShardsOfAFleetAreAskedAboutTogether has an ordinary run meet 256 shards of two
-// fleets that run, and then of one that runs and one that is over.
-func TestTheShardsOfAFleetAreAskedAboutTogether(t *testing.T) {
-	t.Parallel()
-	const shards = 128
-	f := newFleets(t, 2*shards, "")
-	s := schedule.New(schedule.Owner{Run: "1", Attempt: 1})
-	for n := range 2 * shards {
-		owner := schedule.Owner{Run: strconv.Itoa(11 + n/shards), Attempt: 1, Shard: 1 + n%shards, Started: time.Now().UnixMilli(), Limit: 3600}
-		id := tracker.ID(strconv.Itoa(n + 1))
-		s.Apply(schedule.Decision{
-			Action: schedule.Dispatch, ID: id, Owner: owner, Lease: time.Minute,
-			Issue: tracker.Issue{ID: id, Identifier: "GH-" + string(id), Title: "Carts forget", State: "open"},
-		}, time.Now())
-	}
-	state, err := store.Encode(s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.hub.Commit("symphony-state", map[string]string{"state.json": string(state)})
-	setRun := func(id int64, status string) {
-		run := storetest.Run{ID: id, Status: status, Jobs: []storetest.Job{{Name: "fleet / plan", Status: "completed", Conclusion: "success", Runner: "GitHub Actions 1"}}}
-		for n := range shards {
-			run.Jobs = append(run.Jobs, storetest.Job{Name: fmt.Sprintf("fleet / shard %d", n+1), Status: status, Runner: "GitHub Actions 7", Started: time.Now()})
-		}
-		f.hub.SetRun(run)
-	}
-	setRun(11, "in_progress")
-	setRun(12, "in_progress")
-	tick := f.process(13, "tick")
-	f.execute(tick, "--once", onBranch)
-	if tick.liveness != 2 {
-		t.Errorf("%d requests about 256 shards of two fleets that run, want 2", tick.liveness)
-	}
-	for id, c := range f.state().Claims {
-		if c.Phase != schedule.Running || c.Owner.Shard == 0 {
-			t.Fatalf("the claim on %s was taken from a shard that works: %+v", id, c)
-		}
-	}
-	setRun(11, "completed")
-	late := f.process(14, "tick")
-	f.execute(late, "--once", "--dry-run", onBranch)
-	if late.liveness != 4 { // of the one that is over, its 129 jobs too
-		t.Errorf("%d requests about 256 shards of two fleets of which one is over, want 4", late.liveness)
 	}
 }

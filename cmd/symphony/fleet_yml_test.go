@@ -16,12 +16,7 @@ import (
 	"github.com/rhysd/actionlint"
 	"gopkg.in/yaml.v3"
 
-	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/feedback"
-	"github.com/symphony-runner/symphony/runner/fleet"
-	"github.com/symphony-runner/symphony/runner/report"
-	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 // How the jobs of a fleet name their action: in the workflow that others call, and in the
@@ -387,56 +382,6 @@ func TestTheKeyOfTheModelReachesShardsAlone(t *testing.T) {
 	}
 }
 
-// TestAStepOfAFleetBelongsToAMode reads each step's condition, by what ran before it.
-func TestAStepOfAFleetBelongsToAMode(t *testing.T) {
-	t.Parallel()
-	modes := map[string][]string{}
-	for _, mode := range []string{"plan", "work", "collect"} {
-		for _, s := range readManifestOf(t, fleetAction).Runs.Steps {
-			if stepOfMode(s.If, mode) {
-				modes[mode] = append(modes[mode], s.Name)
-			}
-		}
-	}
-	always := []string{"Check the inputs and the runner", "Install symphony", "Look for a binary built before", "Take the binary", "Set up Go", "Build symphony", "Save the binary"}
-	want := map[string][]string{
-		"plan": append(slices.Clone(always), "Restore the state", "Plan", "Hand over the plan", "Hand over the plan again", "Push the plan",
-			"Restore the preparation", "Note the preparation", "Install Codex for the preparation", "Prepare the project", "Look for a new preparation", "Save the preparation", "Save the state",
-			"Look for the saved state", "Say what was not saved"),
-		"work": append(slices.Clone(always), "Restore the preparation", "Take the plan", "Take the plan again", "Pull the plan", "Decide what is kept", "Start to install Codex", "Restore the threads", "Put the threads in their place",
-			"Make user namespaces usable for Codex's sandbox", "Install Codex", "Work", "Give the issues back", "Withhold the threads", "Hand over the result", "Hand over the result again", "Push the result",
-			"Write the pages of sessions that were killed", "Upload the logs"),
-		"collect": append(slices.Clone(always), "Restore the state", "Decide what is kept", "Restore the threads", "Put the threads in their place", "Take the plan back", "Take the results", "Pull the results", "Collect",
-			"Save the state", "Look for the saved state", "Drop what was collected", "Gather the threads", "Save the threads", "Look for the saved threads", "Upload the logs", "Say what was not saved"),
-	}
-	if diff := cmp.Diff(want, modes); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// stepOfMode reports whether a step with this condition can run in a mode: it names
-// another one, or what only another one's steps say.
-func stepOfMode(condition, mode string) bool {
-	of := map[string]string{"plan": "plan", "planned": "plan", "taken": "work", "pulled": "work", "codex": "work", "work": "work", "result": "work", "collect": "collect", "threads": "collect"}
-	modes := map[string]bool{"plan": false, "work": false, "collect": false}
-	named := false
-	for _, m := range regexp.MustCompile(`inputs\.mode (==|!=) '(\w+)'`).FindAllStringSubmatch(condition, -1) {
-		named = true
-		for other := range modes {
-			modes[other] = modes[other] || (m[1] == "==") == (m[2] == other)
-		}
-	}
-	for _, m := range regexp.MustCompile(`steps\.(\w+)\.`).FindAllStringSubmatch(condition, -1) {
-		if owner, ok := of[m[1]]; ok {
-			named, modes[owner] = true, true
-		}
-	}
-	if !named && strings.Contains(condition, "steps.keep.") {
-		return mode != "plan" // where nothing is decided
-	}
-	return !named || modes[mode]
-}
-
 // TestTheFleetInstallsAsTheActionDoes compares the steps that both have.
 func TestTheFleetInstallsAsTheActionDoes(t *testing.T) {
 	t.Parallel()
@@ -475,37 +420,6 @@ func TestTheArtifactsOfAFleetNameTheAttemptAndAreKeptForADay(t *testing.T) {
 	}
 	if seen != 8 {
 		t.Errorf("%d steps hand something over", seen)
-	}
-}
-
-func TestEveryOutputThatTheFleetReadsIsWritten(t *testing.T) {
-	t.Parallel()
-	written := map[string][]string{}
-	for script, step := range map[string]string{"check": "check", "install": "install", "build": "built", "keep": "keep", "codex": "codex", "threads": "threads", "prepared": "prepared"} {
-		for _, m := range regexp.MustCompile(`(?:echo "|  put )([a-z-]+)[= ]`).FindAllStringSubmatch(readText(t, filepath.Join(root, ".github", "action", script+".sh")), -1) {
-			written[step] = append(written[step], m[1])
-		}
-	}
-	written["pushed"], written["pulled"], written["collect"] = []string{"plan"}, []string{"idle"}, []string{"settled"} // by exchange, and for drop
-	written["preparer"] = written["codex"]
-	written["savedstate"], written["savedthreads"] = []string{"cache-hit"}, []string{"cache-hit"} // of actions/cache/restore
-	ofTick := (&tickReport{app: &app{}}).outputs(report.Tick{})
-	for step, outputs := range map[string][][2]string{
-		"plan":    (&planCommand{app: &app{}, made: fleet.Plan{Owner: schedule.Owner{Run: "1"}}}).shardOutputs(action.Event{}, workflow.Workflow{}),
-		"collect": ofTick,
-	} {
-		for _, output := range outputs {
-			written[step] = append(written[step], output[0])
-		}
-	}
-	read := regexp.MustCompile(`steps\.([a-z]+)\.outputs\.([a-z-]+)`).FindAllStringSubmatch(readText(t, filepath.Join(root, fleetAction)), -1)
-	if len(read) < 40 {
-		t.Fatalf("only %d outputs are read", len(read))
-	}
-	for _, m := range read {
-		if !slices.Contains(written[m[1]], m[2]) {
-			t.Errorf("the action reads %s, but that step writes %v", m[0], written[m[1]])
-		}
 	}
 }
 
