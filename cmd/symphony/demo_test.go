@@ -47,29 +47,27 @@ func TestTheDemoOfGoRunCanBeContinued(t *testing.T) {
 	}
 }
 
-// TestTheDemoTakesNoNoticeOfAKey runs the demo, and its next tick, with each key of a real
+// TestTheDemoTakesNoNoticeOfAKey runs the demo, and its next tick, with the keys of a real
 // account in the environment.
 func TestTheDemoTakesNoNoticeOfAKey(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"OPENAI_API_KEY", "CODEX_API_KEY"} {
-		p := emptyProject(t)
-		p.env = append(p.env, "TMPDIR="+p.dir, name+"=sk-0123456789abcdefghij", "CODEX_HOME="+filepath.Join(p.dir, "mine"))
-		r := p.ok("demo")
-		if !strings.Contains(r.stdout, "3 issues worked on") || !strings.Contains(r.stdout, "2 completed, 1 failed") {
-			t.Errorf("%s:\n%s", name, r.stdout)
-		}
-		folders, err := filepath.Glob(filepath.Join(p.dir, "symphony-demo-*"))
-		if err != nil || len(folders) != 1 {
-			t.Fatal(folders, err)
-		}
-		p.dir = folders[0]
-		p.ok("state", "retry", "DEMO-3")
-		if r := p.ok("--once", "--fail-on", "never"); !strings.Contains(r.stdout, "license.key") {
-			t.Errorf("the next tick with %s:\n%s", name, r.stdout)
-		}
-		if _, err := os.Lstat(filepath.Join(filepath.Dir(p.dir), "mine")); err == nil {
-			t.Error("it wrote to the user's own Codex home")
-		}
+	p := emptyProject(t)
+	mine := filepath.Join(p.dir, "mine")
+	p.env = append(p.env, "TMPDIR="+p.dir, "OPENAI_API_KEY=sk-0123456789abcdefghij", "CODEX_API_KEY=sk-0123456789abcdefghij", "CODEX_HOME="+mine)
+	if r := p.ok("demo"); !strings.Contains(r.stdout, "3 issues worked on") || !strings.Contains(r.stdout, "2 completed, 1 failed") {
+		t.Error(r.stdout)
+	}
+	folders, err := filepath.Glob(filepath.Join(p.dir, "symphony-demo-*"))
+	if err != nil || len(folders) != 1 {
+		t.Fatal(folders, err)
+	}
+	p.dir = folders[0]
+	p.ok("state", "retry", "DEMO-3")
+	if r := p.ok("--once", "--fail-on", "never"); !strings.Contains(r.stdout, "license.key") {
+		t.Errorf("the next tick:\n%s", r.stdout)
+	}
+	if _, err := os.Lstat(mine); err == nil {
+		t.Error("it wrote to the user's own Codex home")
 	}
 }
 

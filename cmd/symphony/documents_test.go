@@ -16,7 +16,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/runner/room"
-	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -277,42 +276,6 @@ func anchors(text string) map[string]bool {
 
 // TestEveryLinkOfTheDocumentsLeadsSomewhere checks the relative links: the file
 // must exist, and a heading of it when the link names one.
-// TestTheDocumentsSayInOneSentenceHowAParkedIssueGoesOn keeps other words for it out.
-func TestTheDocumentsSayInOneSentenceHowAParkedIssueGoesOn(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"README.md", "runner/schedule/README.md"} {
-		if text := readText(t, filepath.Join(root, name)); strings.Count(text, schedule.AnyComments.GoOn()) != 1 {
-			t.Errorf("%s does not say once %q", name, schedule.AnyComments.GoOn())
-		}
-	}
-	others := []string{"comment is not enough", "answer or change it", "edit the issue"}
-	for _, how := range []string{"answer", "edit", "comment", "change"} {
-		others = append(others, "to let one go on, "+how, "to let it go on, "+how)
-	}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() && strings.HasPrefix(d.Name(), ".git") && d.Name() != ".github" {
-			if err == nil {
-				err = fs.SkipDir
-			}
-			return err
-		}
-		isText := slices.Contains([]string{".md", ".go", ".html", ".yml"}, filepath.Ext(path)) && !strings.HasSuffix(path, "_test.go")
-		if d.IsDir() || !isText {
-			return nil
-		}
-		text := strings.ToLower(readText(t, path))
-		for _, other := range others {
-			if strings.Contains(text, other) {
-				t.Errorf("%s says %q: use %q", path, other, schedule.AnyComments.GoOn())
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestEveryLinkOfTheDocumentsLeadsSomewhere(t *testing.T) {
 	t.Parallel()
 	all := documents(t)

@@ -85,14 +85,8 @@ func TestNoStatusButZeroWithoutItsCauseOnStandardError(t *testing.T) {
 			}},
 		"the state is cut off":        {args: []string{"--once"}, setUp: state(`{"version": 2,`), code: 1, cause: "state_unreadable"},
 		"the state is newer":          {args: []string{"--once"}, setUp: state(`{"version": 99}`), code: 1, cause: "state_newer"},
-		"a newer state is shown":      {args: []string{"state", "show"}, setUp: state(`{"version": 99}`), code: 1, cause: "state_newer"},
-		"a newer state is edited":     {args: []string{"state", "resume"}, setUp: state(`{"version": 99}`), code: 1, cause: "state_newer"},
-		"a plan over a newer state":   {args: []string{"--dry-run"}, setUp: state(`{"version": 99}`), code: 1, cause: "state_newer"},
-		"a verdict over a newer one":  {args: []string{"explain", "A-1"}, setUp: state(`{"version": 99}`), code: 1, cause: "state_newer"},
-		"there is no such flag":       {args: []string{"--nonsense"}, code: 2, cause: "unknown flag"},
 		"there is no such command":    {args: []string{"state", "mend"}, code: 2, cause: "mend"},
 		"nothing is said about state": {args: []string{"state"}, code: 2, cause: "say what to do"},
-		"there is no workflow":        {args: []string{"--once", "missing.md"}, code: 2, cause: "missing_workflow_file"},
 		"no workflow to validate":     {args: []string{"validate", "missing.md"}, code: 2, cause: "found problems with: workflow;"},
 		"validate finds a problem": {args: []string{"validate"}, code: 2, cause: "found problems with: prompt, codex;",
 			setUp: func(p *project) {
@@ -102,7 +96,6 @@ func TestNoStatusButZeroWithoutItsCauseOnStandardError(t *testing.T) {
 		"the claim is not known":  {args: []string{"state", "retry", "Z-9"}, code: 2, cause: `no claim of "Z-9"`},
 		"the port is taken":       {args: []string{"--port", busyPort}, code: 2, cause: "is in use"},
 		"the tick must not park":  {args: []string{"--once", "--fail-on", "parked"}, code: 1, cause: "fail_on: 1 parked"},
-		"the log format is none":  {args: []string{"--once", "--log-format", "xml"}, code: 2, cause: "want text or json"},
 		"another run has it open": {args: []string{"--once"}, code: 3, cause: "state_locked", setUp: func(p *project) { lockState(t, p) }},
 	} {
 		t.Run(name, func(t *testing.T) {

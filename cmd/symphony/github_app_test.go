@@ -13,8 +13,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +22,6 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/workflow"
-	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 // appKeyFile is the private key of an App, as GitHub gives it.
@@ -192,37 +189,6 @@ func TestSettingsOfAnAppThatContradictOthersAreRefused(t *testing.T) {
 	}
 }
 
-func TestFailuresThatPassAreDistinguishedFromThoseThatAPersonMustFix(t *testing.T) {
-	t.Parallel()
-	for status, want := range map[int]error{http.StatusBadGateway: git.ErrUnavailable, http.StatusNotFound: git.ErrUnauthorized} {
-		h := newAppHub(t)
-		h.refuse = status
-		a, _ := appOf(h)
-		wf := deliversTo(h.URL+"/acme/shop", "", workflow.KindPullRequest)
-		tokens, err := a.opener().token(wf, quiet())
-		if err != nil {
-			t.Fatal(err)
-		}
-		host, err := git.Open(t.Context(), git.Config{Dir: t.TempDir(), Workspaces: t.TempDir(), Env: []string{"PATH=" + testPath(t)}, Log: quiet()})
-		if err != nil {
-			t.Skip(err)
-		}
-		remote, err := git.ParseRemote(wf.Settings.Repository.Remote, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		store, err := host.Store(t.Context(), remote.WithTokens(gitTokens(tokens)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = store.Fetch(t.Context(), git.Source{})
-		if !errors.Is(err, want) {
-			t.Errorf("%d: got %v, want %v", status, err, want)
-		}
-		_ = store.Close()
-	}
-}
-
 func TestTheKeyOfAnAppIsHiddenLineByLineHoweverItWasPasted(t *testing.T) {
 	t.Parallel()
 	h := newAppHub(t)
@@ -267,25 +233,6 @@ func TestNoChildIsGivenTheKeyOfAnApp(t *testing.T) {
 	}
 }
 
-func TestValidateNamesWhatIsWrongWithAnApp(t *testing.T) {
-	t.Parallel()
-	p := newProject(t, scripted(t, t.TempDir()), nil)
-	for want, env := range map[string][]string{
-		"problem   app         usage: SYMPHONY_APP_ID is set without SYMPHONY_APP_PRIVATE_KEY": {"SYMPHONY_APP_ID=7"},
-		"problem   app         usage: SYMPHONY_APP_ID is set, and WORKFLOW.md has no section":  {"SYMPHONY_APP_ID=7", "SYMPHONY_APP_PRIVATE_KEY=x"},
-	} {
-		q := *p
-		q.env = append(slices.Clone(p.env), env...)
-		r := q.run("validate")
-		if r.code != exitUsage || !strings.Contains(r.stdout, want) {
-			t.Errorf("exit status %d, want %q:\n%s%s", r.code, want, r.stdout, r.stderr)
-		}
-		if r := q.run("--once"); r.code != exitUsage || !strings.Contains(r.stderr, "SYMPHONY_APP_ID is set") {
-			t.Errorf("a tick: exit status %d\n%s%s", r.code, r.stdout, r.stderr)
-		}
-	}
-}
-
 func TestValidateGetsATokenOfTheAppAndRevokesIt(t *testing.T) {
 	t.Parallel()
 	h := newAppHub(t)
@@ -304,15 +251,6 @@ func TestValidateGetsATokenOfTheAppAndRevokesIt(t *testing.T) {
 	if r := p.run("validate"); r.code != exitUsage || !strings.Contains(r.stdout, want) {
 		t.Errorf("exit status %d, want %q:\n%s%s", r.code, want, r.stdout, r.stderr)
 	}
-}
-
-// testPath returns the PATH of the test.
-func testPath(t *testing.T) string {
-	path, ok := os.LookupEnv("PATH")
-	if !ok {
-		t.Skip("there is no PATH")
-	}
-	return path
 }
 
 // The server of the job is asked where its environment says; the address of any other API

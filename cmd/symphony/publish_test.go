@@ -74,19 +74,6 @@ func deliveredTick(did string) report.Tick {
 	}}}
 }
 
-func TestTheOutputsOfARunListItsPullRequests(t *testing.T) {
-	t.Parallel()
-	got := publishTick(t, deliveredTick("opened"), workflow.Workflow{}).outputs
-	const want = "\n" + `[{"issue_id":"1","issue_identifier":"GH-1","issue_url":"","branch":"symphony/GH-1","base":"","head":"1f1f","pull_request_number":12,` +
-		`"pull_request_url":"https://github.com/acme/shop/pull/12","patch":"","pushed_at":null,"pushing":false,"checks":"","pull_request_change":"opened"}]` + "\n"
-	if !strings.Contains(got, "pull-requests<<") || !strings.Contains(got, want) {
-		t.Errorf("the outputs are\n%s", got)
-	}
-	if got := publishTick(t, report.Tick{}, workflow.Workflow{}).outputs; !strings.Contains(got, "\n[]\n") {
-		t.Errorf("without a pull request the outputs are\n%s", got)
-	}
-}
-
 // Whatever an agent, a tracker or GitHub put into the place of the work passes the
 // redactor before it leaves.
 func TestNoPartOfADeliveryLeavesWithASecret(t *testing.T) {

@@ -23,11 +23,8 @@ func TestWhatOnlyLooksChangesNothingOnDisk(t *testing.T) {
 		root string // workspace.root; empty for the default
 	}{
 		"a dry run":                        {args: []string{"--once", "--dry-run"}, root: "workspaces"},
-		"a dry run without --once":         {args: []string{"--dry-run"}, root: "far/away/workspaces"},
 		"a dry run with the default root":  {args: []string{"--dry-run"}},
-		"a dry run with a log folder":      {args: []string{"--dry-run", "--logs", "logs"}},
 		"a dry run with a cache":           {args: []string{"--dry-run", "--state", "cache:kept/state.json"}},
-		"a dry run with a file elsewhere":  {args: []string{"--dry-run", "--state", "file:kept/state.json"}},
 		"a dry run inside Actions":         {args: []string{"--dry-run"}, env: actions},
 		"explain for a candidate":          {args: []string{"explain", "A-1"}, root: "workspaces"},
 		"explain for an issue of no state": {args: []string{"explain", "A-2"}, root: "workspaces"},

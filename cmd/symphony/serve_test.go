@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -13,20 +12,6 @@ import (
 	"testing"
 	"time"
 )
-
-func TestAPortThatIsInUseIsNamed(t *testing.T) {
-	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	p := newProject(t, "true", nil)
-	if r := p.run("--port", port); r.code != exitUsage || !strings.HasSuffix(r.stderr, "usage: port "+port+" is in use; choose another --port\n") {
-		t.Errorf("%d: %s", r.code, r.stderr)
-	}
-}
 
 func TestTheStatusServerShowsWhatRuns(t *testing.T) {
 	t.Parallel()

@@ -305,16 +305,6 @@ func TestTheDisplayIsShownWithoutColorsWhereTheyAreUnwanted(t *testing.T) {
 	}
 }
 
-func TestTheKeyQEndsTheRun(t *testing.T) {
-	t.Parallel()
-	p := crowd(t, 1)
-	w := p.open(80, 24)
-	w.awaits("part one")
-	w.types("xq")
-	w.ends(exitInterrupted)
-	p.noProcessLeft()
-}
-
 func TestCtrlZLeavesTheTerminalToTheShell(t *testing.T) {
 	t.Parallel()
 	p := crowd(t, 1)

@@ -115,41 +115,16 @@ func TestValidateOnlyReads(t *testing.T) {
 // What a session would be refused by is said before the first one, in the same words.
 func TestValidateNamesTheRulesThatRefuseWork(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		rule githubtest.Rule
-		word string // that the line begins with; empty for no line
-		want string
-	}{
-		"signatures":          {githubtest.Rule{Type: "required_signatures"}, "problem", "the ruleset 1 of acme/shop takes signed commits alone: set delivery.commits to verified"},
-		"a pattern":           {githubtest.Rule{Type: "branch_name_pattern", Pattern: "feature/"}, "problem", "does not take the name of the branch symphony/GH-1"},
-		"checks":              {githubtest.Rule{Type: "required_status_checks"}, "problem", "takes a commit only after its checks have passed on another branch"},
-		"checks of old ones":  {githubtest.Rule{Type: "required_status_checks", TakesNew: true}, "warning", "nobody's review can be answered: let it leave out branches such as symphony/GH-1"},
-		"no second push":      {githubtest.Rule{Type: "update"}, "warning", "lets nobody push to a branch that exists"},
-		"pull requests alone": {githubtest.Rule{Type: "pull_request"}, "warning", "takes changes of a branch that exists by pull requests alone"},
-		"a rule it bypasses":  {githubtest.Rule{Type: "update", Bypassed: true}, "", ""},
-		"a pattern it has":    {githubtest.Rule{Type: "branch_name_pattern", Pattern: "symphony/"}, "", ""},
+	for want, rule := range map[string]githubtest.Rule{
+		"problem repository .*takes signed commits alone: set delivery.commits to verified": {Type: "required_signatures"},
+		"warning repository .*lets nobody push to a branch that exists":                     {Type: "update"},
+		"ok repository ": {Type: "update", Bypassed: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, sameWork)
-			s.hub.AddRule(test.rule)
-			r := s.project.run("validate", "--log-format", "json")
-			var report struct {
-				Problems []struct{ Check, Severity, Message string }
-			}
-			if err := json.Unmarshal([]byte(r.stdout), &report); err != nil {
-				t.Fatalf("%v\n%s", err, r.stdout)
-			}
-			word, said := "", ""
-			for _, p := range report.Problems {
-				if p.Check == "repository" {
-					word, said = p.Severity, p.Message
-				}
-			}
-			if word != test.word || !strings.Contains(said, test.want) {
-				t.Errorf("%s: %s", word, said)
-			}
-		})
+		s := newShop(t, sameWork)
+		s.hub.AddRule(rule)
+		if said := oneSpaced(s.project.run("validate").stdout); !regexp.MustCompile(want).MatchString(said) || strings.HasPrefix(want, "ok") && regexp.MustCompile("(problem|warning) repository").MatchString(said) {
+			t.Errorf("of %+v it says\n%s", rule, said)
+		}
 	}
 }
 
