@@ -10,7 +10,8 @@ import (
 )
 
 // BenchmarkCommand compares what a command that does nothing takes in the sandbox, with the real
-// Codex: with no network at all, with a loopback of its own, and with what bash reads before it.
+// Codex: with no network at all, with a loopback of its own, with a /tmp of its own too, and with
+// what bash reads before it.
 // The kinds take turns, so that the load of the machine meets them alike, and the median counts.
 func BenchmarkCommand(b *testing.B) {
 	codextest.Path(b)
@@ -19,9 +20,10 @@ func BenchmarkCommand(b *testing.B) {
 		env  []string
 		set  func(*testbed)
 	}{
-		{"closed", []string{"BASH_ENV="}, func(c *testbed) { c.closed = true }},
-		{"closed-again", []string{"BASH_ENV="}, func(c *testbed) { c.closed = true }}, // the noise
-		{"loopback", []string{"BASH_ENV="}, func(*testbed) {}},
+		{"closed", []string{"BASH_ENV="}, func(c *testbed) { c.closed, c.hostTmp = true, true }},
+		{"closed-again", []string{"BASH_ENV="}, func(c *testbed) { c.closed, c.hostTmp = true, true }}, // the noise
+		{"loopback", []string{"BASH_ENV="}, func(c *testbed) { c.hostTmp = true }},
+		{"tmp", []string{"BASH_ENV="}, func(*testbed) {}},
 		{"room", nil, func(*testbed) {}},
 	}
 	sessions := make([]testSession, len(kinds))

@@ -137,7 +137,7 @@ func (s *streamServer) Write(p []byte) (int, error) {
 	answer := func(format string) io.Reader { return strings.NewReader(fmt.Sprintf(format+"\n", m.ID)) }
 	switch m.Method {
 	case "thread/start":
-		s.next <- answer(`{"id":%d,"result":{"thread":{"id":"thread-1"}}}`)
+		s.next <- answer(`{"id":%d,"result":{"thread":{"id":"thread-1"},"activePermissionProfile":{"id":":read-only"}}}`)
 	case "turn/start":
 		s.next <- io.MultiReader(
 			answer(`{"id":%d,"result":{"turn":{"id":"turn-1"}}}`),

@@ -58,6 +58,7 @@ type testbed struct {
 	arguments string // of codex app-server
 	network   codex.Network
 	networks  map[string]codex.Network
+	hostTmp   bool // commands have the /tmp of this machine: no program stands before bubblewrap
 
 	mu       sync.Mutex
 	outputs  []string // of the commands that ended
@@ -228,7 +229,9 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 			c.t.Fatalf("%s: no arguments can be appended", command)
 		}
 	}
-	command = bubblewrap.Command(command)
+	if !c.hostTmp {
+		command = bubblewrap.Command(command)
+	}
 	process, err := c.root.Start(c.t.Context(), c.ws, command, append(slices.Clone(c.extra), cfg.Env...))
 	if err != nil {
 		c.t.Fatal(err)
