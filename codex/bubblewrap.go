@@ -43,7 +43,8 @@ case $real in
   codex=${codex%/*}
   for real in "$codex/codex-resources/bwrap" "${codex%/*}/codex-resources/bwrap"; do
     [ ! -x "$real" ] || break
-  done ;;
+  done
+  [ ! -x "$real" ] || { echo "$real" >"$folder/real"; } 2>/dev/null ;; # for the next command
 esac
 [ -x "$real" ] || exit 1 # Codex starts its own by itself
 [ -r "$folder/shared" ] || exec "$real" "$@"
@@ -97,7 +98,8 @@ const slashTmp = "/tmp"
 // own. No agent may write it: its program runs outside the sandbox.
 //
 //	bwrap   the program
-//	real    the path of the bubblewrap on the PATH; empty if there is none, or an old one
+//	real    the path of the bubblewrap on the PATH; if there is none, or an old one, it is empty
+//	        until the first command has found the one that Codex comes with
 //	shared  the names of the entries of this machine's /tmp that commands see, one a line
 //	tmp     /tmp for the agent's commands and for programs of the host beside them
 //	check   /tmp for programs on which no agent may have an influence
