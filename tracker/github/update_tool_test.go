@@ -151,6 +151,8 @@ func TestACommentWhoseAnswerIsLostIsNotPostedAgain(t *testing.T) {
 	r := f.openAgent()
 	f.loses = true
 	got := f.update(r, `{"comment": "Begun."}`)
+	f.mu.Lock() // no answer orders the server's write before this
+	defer f.mu.Unlock()
 	if got.OK || !got.Wrote || len(f.comments) != 1 || !strings.Contains(got.Text, "read the comments before you post it again") {
 		t.Errorf("%+v, %q", got, f.comments)
 	}
