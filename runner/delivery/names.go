@@ -35,6 +35,7 @@ func fold(path string) string {
 	// as the ligature "ﬁ". After it ß is the only letter that is equal to two others.
 	path = strings.ToLower(strings.ToUpper(norm.NFKD.String(path))) // some letters have several lower cases
 	path = norm.NFKC.String(withoutDotOfI(strings.ReplaceAll(path, "ß", "ss")))
+	path = strings.ToLower(path) // NFKC takes a letter beyond U+FFFF for one of Greek, which may be a capital
 	names := strings.Split(path, "/")
 	for i, name := range names {
 		names[i] = strings.TrimRight(name, ". ")

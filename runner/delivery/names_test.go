@@ -79,6 +79,9 @@ func TestEachCharacterFoldsAsUnicodeSays(t *testing.T) {
 }
 
 func TestFoldingAgainChangesNothing(t *testing.T) {
+	if once := fold("\U00011f48\u0300"); fold(once) != once {
+		t.Errorf("%+q, and then %+q", once, fold(once))
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		path := rapid.String().Draw(t, "path")
 		if once := fold(path); fold(once) != once {
