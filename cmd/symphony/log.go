@@ -243,7 +243,7 @@ func (l *logCommand) writeList(ctx context.Context, w io.Writer, source *logSour
 		if ctx.Err() != nil {
 			return schedule.ErrInterrupted
 		}
-		sessions[i] = listedSession{issue.Identifier, file.Number, report.Time{Time: file.Began.UTC()}, s.Took, s.Ended, source.path(file)}
+		sessions[i] = listedSession{issue.Identifier, file.Number, report.Time{Time: file.Began}, s.Took, s.Ended, source.path(file)}
 	}
 	if l.logFormat == "json" {
 		text, err := l.jsonText(sessions)

@@ -243,7 +243,7 @@ func flood(p *probe) {
 		p.t.Errorf("%d comments were read, want the newest %d", n, tracker.MaxComments)
 	}
 	if !got.Truncated || got.Unread {
-		p.t.Errorf("omitted %t, unread %t: want to be told that older ones were left out", got.Truncated, got.Unread)
+		p.t.Errorf("truncated %t, unread %t: want to be told that older ones were left out", got.Truncated, got.Unread)
 	}
 	if list := all[other]; len(list.List) != 1 || list.Truncated || list.Unread {
 		p.t.Errorf("the other issue has the comments %+v", list)

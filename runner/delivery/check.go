@@ -120,8 +120,8 @@ func (s Settings) Check(w Work) Verdict {
 			v.review(change.Path)
 		}
 	}
-	for _, pairs := range w.CaseCollisions {
-		v.refuse(pairs[0], fmt.Sprintf("on some file systems it is the same file as %s; rename or remove one", quotePath(pairs[1])))
+	for _, pair := range w.CaseCollisions {
+		v.refuse(pair[0], fmt.Sprintf("on some file systems it is the same file as %s; rename or remove one", quotePath(pair[1])))
 	}
 	return v
 }

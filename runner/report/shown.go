@@ -153,8 +153,7 @@ func placeOf(d schedule.Delivery, checks schedule.Checks) Place {
 	return p
 }
 
-// DeliveriesOf returns deliveries, the one that was pushed last first, without those of which
-// nothing is known.
+// DeliveriesOf returns the deliveries that are more than a lost shard's, the latest push first.
 func DeliveriesOf(all map[tracker.ID]schedule.Delivery, checks map[tracker.ID]schedule.Checks) []Delivery {
 	list := make([]Delivery, 0, len(all))
 	for id, d := range all {

@@ -16,8 +16,8 @@ import (
 )
 
 // The documents of the API. Every field is always there: without a value it is "", 0, an empty
-// list, or null if it is a time or an object. SPEC §13.7 names the first fields of a struct, and
-// package report those of a claim.
+// list, or null if it is a time or an object. SPEC §13.7 names the first fields of a struct;
+// the fields of a claim are in package report.
 
 // stateJSON answers GET /api/v1/state.
 type stateJSON struct {
