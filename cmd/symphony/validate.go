@@ -184,14 +184,14 @@ func (v *validateCommand) checkNetwork(in workflow.Inspection) func(context.Cont
 		total := 0
 		var refused []error
 		for _, n := range []struct {
-			key     string
-			network codex.Network
-		}{{"codex.network", wf.Settings.Network}, {"hooks.network", wf.Settings.HookNetwork}, {"setup.network", wf.Settings.SetupNetwork}} {
+			key, private string
+			network      codex.Network
+		}{{"codex.network", "", wf.Settings.Network}, {"hooks.network", "", wf.Settings.HookNetwork}, {"setup.network", "setup.network_private", wf.Settings.SetupNetwork}} {
 			total += len(n.network.Hosts)
 			line, column := in.Place(n.key)
 			place := validation.Place{File: found.Workflow, Line: line, Column: column}
 			for _, r := range lookup.Check(ctx, n.network.Hosts, n.network.Private) {
-				refused = append(refused, fmt.Errorf("%s%s: %s", place, n.key, r.Reason()))
+				refused = append(refused, fmt.Errorf("%s%s: %s", place, n.key, r.Reason(n.private)))
 			}
 		}
 		return text.Count(total, "host"), errors.Join(refused...)

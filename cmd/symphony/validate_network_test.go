@@ -26,7 +26,9 @@ func TestValidateNamesHostsThatTheSandboxRefuses(t *testing.T) {
 			"codex.network: own.example is 127.0.0.1, this machine or a service of its own",
 			"hooks.network: mirror.example is 10.1.2.3, an address that is not public, which the sandbox refuses: remove it",
 		}},
-		{"setup: {run: make deps, network: [own.example]}", []string{"setup.network: own.example is 127.0.0.1"}},
+		{"setup: {run: make deps, network: [own.example, mirror.example]}", []string{
+			"setup.network: own.example is 127.0.0.1", "which the sandbox refuses: write `setup.network_private: true` if it is a mirror of yours, or remove it",
+		}},
 	} {
 		p := newProject(t, scripted(t, t.TempDir()), nil)
 		p.replace("kind: file", "kind: file\nrepository: {url: "+p.dir+"}\ndelivery: {kind: none}\n"+row.keys)

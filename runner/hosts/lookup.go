@@ -30,12 +30,17 @@ type Refusal struct {
 	Own     bool // it is this machine, or a service of its network that answers it alone
 }
 
-// Reason returns the reason why the host is refused, with a remedy.
-func (r Refusal) Reason() string {
+// Reason returns the reason why the host is refused, with a remedy. private is the key that allows
+// private addresses; empty for none.
+func (r Refusal) Reason(private string) string {
 	if r.Own {
 		return r.Host + " is " + r.Address.String() + ", this machine or a service of its own: every port of it would be open; remove it"
 	}
-	return r.Host + " is " + r.Address.String() + ", an address that is not public, which the sandbox refuses: remove it"
+	remedy := "remove it"
+	if private != "" {
+		remedy = "write `" + private + ": true` if it is a mirror of yours, or remove it"
+	}
+	return r.Host + " is " + r.Address.String() + ", an address that is not public, which the sandbox refuses: " + remedy
 }
 
 // Check looks hosts up and returns those that are this machine, and, unless private is set,
