@@ -30,16 +30,17 @@ const (
 // of the turn events.
 type Event struct {
 	Kind       Kind
-	Time       time.Time // UTC
-	PID        int       // id of the app-server's process; 0 when unknown
-	Thread     string    // the session's thread
-	Turn       string    // turn in progress; "" between turns
-	Session    string    // Thread-Turn (SPEC §4.2); "" between turns
-	Method     string    // method of the protocol; "" for an event of our own
-	Summary    string    // one line for people of at most 120 characters, 500 of a Warning
-	Doing      string    // present work of the agent, as short as the Summary; "" when the event does not say
-	Said       string    // a whole message of the agent, in several lines; "" for every other event
-	Usage      *Usage    // tokens of the session so far, when they changed
+	Time       time.Time     // UTC
+	PID        int           // id of the app-server's process; 0 when unknown
+	Thread     string        // the session's thread
+	Turn       string        // turn in progress; "" between turns
+	Session    string        // Thread-Turn (SPEC §4.2); "" between turns
+	Method     string        // method of the protocol; "" for an event of our own
+	Summary    string        // one line for people of at most 120 characters, 500 of a Warning
+	Doing      string        // present work of the agent, as short as the Summary; "" when the event does not say
+	Said       string        // a whole message of the agent, in several lines; "" for every other event
+	Usage      *Usage        // tokens of the session so far, when they changed
+	Tariffs    []TariffUsage // the same tokens by tariff, sorted
 	RateLimits json.RawMessage
 	Blocked    []Blocked // refused hosts of an ended command, if the turns have a network of named hosts
 

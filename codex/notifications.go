@@ -139,7 +139,9 @@ func (n *notifications) onThreadClosed(method string, params json.RawMessage) {
 // onRerouted warns that another model than the workflow names does the work: its price and
 // its abilities differ.
 func (n *notifications) onRerouted(params json.RawMessage) {
-	said := "Codex has chosen another model: " + cmp.Or(textMember(params, "tomodel"), "it does not say which")
+	to := textMember(params, "tomodel")
+	n.spending.onRerouted(textMember(params, "threadid"), to)
+	said := "Codex has chosen another model: " + cmp.Or(to, "it does not say which")
 	if from := textMember(params, "frommodel"); from != "" {
 		said += " in place of " + from
 	}
@@ -181,6 +183,7 @@ func (n *notifications) onSettings(params json.RawMessage) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	settings := member(params, "threadsettings")
+	n.spending.tariffs.set(cmp.Or(of.thread(), n.thread), members(settings))
 	if n.turn == nil || settings == nil || of.thread() != "" && of.thread() != n.thread {
 		return
 	}
@@ -204,6 +207,8 @@ type item struct {
 		Title   string
 		Options []string
 	}
+	Model             string   // of the sub-agents
+	ReceiverThreadIDs []string // threads of the sub-agents
 }
 
 // onItem describes an item in the event, and records that the agent acts, and the
@@ -228,6 +233,11 @@ func (n *notifications) onItem(e *Event, params json.RawMessage) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	for _, thread := range p.Item.ReceiverThreadIDs {
+		if p.Item.Model != "" {
+			n.spending.tariffs.model[thread] = p.Item.Model
+		}
+	}
 	if n.turn == nil {
 		return
 	}

@@ -46,6 +46,9 @@ type Options struct {
 	Tools   []Tool
 	Resume  string // the thread to continue; "" starts a new one
 	Prompt  string // prompt of the workflow; Check looks for the skills that it names
+	// LongInput holds, by model, the input tokens of a response above which another tariff
+	// applies; [LongInput] for a model that is not in it.
+	LongInput map[string]int64
 
 	Key  string // an API key to log in with; "" uses the server's own login
 	Home string // the Codex home that the server must have; "" accepts any

@@ -24,7 +24,7 @@ type Session struct {
 
 func newSession(c *core) *Session {
 	s := &Session{core: c}
-	s.spending = &spending{core: c, meter: usageMeter{resumed: c.o.Resume, threads: make(map[string]*threadUsage)}}
+	s.spending = &spending{core: c, meter: newUsageMeter(c.o.Resume), tariffs: newTariffs(c.o.LongInput)}
 	s.programs = &programs{core: c, running: make(map[string]*execOutput)}
 	s.sandbox = &sandbox{core: c, programs: s.programs, tried: make(map[string]bool)}
 	s.requests = newRequests(c)
@@ -182,6 +182,7 @@ func (s *Session) threadOpened(result json.RawMessage) error {
 	}
 	s.mu.Lock()
 	s.thread = id
+	s.spending.tariffs.opened(id, answer)
 	s.mu.Unlock()
 	if s.posture.sandbox == nil && activeProfile(answer) == "" {
 		return tooOld("permission profiles", errors.New("it opened a thread without one"))
@@ -220,7 +221,14 @@ func (s *Session) Resumed() bool { return s.resumed }
 func (s *Session) Usage() Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.spending.meter.spent()
+	return s.spending.meter.total()
+}
+
+// Tariffs returns the same tokens by tariff, sorted.
+func (s *Session) Tariffs() []TariffUsage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return sortedUsages(s.spending.meter.spent)
 }
 
 // Close closes the connection, ends the context of tool calls, and waits for them and

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Usage is a number of tokens (SPEC §13.5). Cached is a part of Input, and
-// Reasoning of Output.
-type Usage struct{ Input, Cached, Output, Reasoning int64 }
+// Usage is a number of tokens (SPEC §13.5). Cached and CacheWrite are parts of Input, read
+// from the cache of the model and written to it. Reasoning is a part of Output.
+type Usage struct{ Input, Cached, CacheWrite, Output, Reasoning int64 }
 
 // Total returns the number of tokens that counts towards a budget.
 func (u Usage) Total() int64 { return u.Input + u.Output }
 
 // each returns the results of f for each pair of parts.
 func (u Usage) each(v Usage, f func(a, b int64) int64) Usage {
-	return Usage{f(u.Input, v.Input), f(u.Cached, v.Cached), f(u.Output, v.Output), f(u.Reasoning, v.Reasoning)}
+	return Usage{f(u.Input, v.Input), f(u.Cached, v.Cached), f(u.CacheWrite, v.CacheWrite), f(u.Output, v.Output), f(u.Reasoning, v.Reasoning)}
 }
 
 func (u Usage) plus(v Usage) Usage { return u.each(v, func(a, b int64) int64 { return a + b }) }
@@ -39,34 +39,43 @@ func (r tokenCount) sum() int64 { return r.Total() + r.sumOnly }
 type usageMeter struct {
 	resumed string // the thread that was used before the session; "" if none
 	threads map[string]*threadUsage
+	spent   map[Tariff]Usage // tokens of all threads in this session
+}
+
+func newUsageMeter(resumed string) usageMeter {
+	return usageMeter{resumed: resumed, threads: map[string]*threadUsage{}, spent: map[Tariff]Usage{}}
 }
 
 // threadUsage is the total of one thread.
 type threadUsage struct {
-	parts    Usage // the highest of each part
-	sumOnly  int64 // the highest sum that was reported without parts
-	total    Usage // computed from parts and sumOnly
-	baseline Usage // the total when the session began
+	parts   Usage // the highest of each part
+	sumOnly int64 // the highest sum that was reported without parts
+	total   Usage // computed from parts and sumOnly
 }
 
-// report records the total of a thread. last is the count of the latest response
-// alone; ours reports whether it belongs to a turn of this session.
-func (m *usageMeter) report(thread string, total, last tokenCount, ours bool) {
-	if t := m.threads[thread]; t != nil {
+// report records the total of a thread, and counts its increase under a tariff. last is the
+// count of the latest response alone; ours reports whether it belongs to a turn of this session.
+func (m *usageMeter) report(thread string, total, last tokenCount, tariff Tariff, ours bool) {
+	t, before := m.threads[thread], Usage{}
+	if t == nil {
+		t = &threadUsage{}
+		m.threads[thread] = t
 		t.add(total)
-		return
-	}
-	t := &threadUsage{}
-	t.add(total)
-	if thread == m.resumed {
-		// The server repeats the old total when it resumes a thread. Some servers do
-		// not; their first report is of a turn of ours.
-		t.baseline = t.total
-		if ours {
-			t.baseline = t.without(last)
+		if thread == m.resumed {
+			// The server repeats the old total when it resumes a thread. Some servers do
+			// not; their first report is of a turn of ours.
+			before = t.total
+			if ours {
+				before = t.without(last)
+			}
 		}
+	} else {
+		before = t.total
+		t.add(total)
 	}
-	m.threads[thread] = t
+	if more := t.total.minus(before); more != (Usage{}) {
+		m.spent[tariff] = m.spent[tariff].plus(more)
+	}
 }
 
 // add raises the total. Tokens of a sum without parts count as input. They remain
@@ -77,7 +86,8 @@ func (t *threadUsage) add(r tokenCount) {
 	t.sumOnly = max(t.sumOnly, r.sumOnly)
 	sum := max(t.parts.Total(), t.sumOnly)
 	output := min(t.parts.Output, sum-t.total.Input)
-	t.total = Usage{Input: sum - output, Cached: t.parts.Cached, Output: output, Reasoning: t.parts.Reasoning}
+	t.total = t.parts
+	t.total.Input, t.total.Output = sum-output, output
 }
 
 // without returns the total as it was before the latest response.
@@ -89,10 +99,10 @@ func (t *threadUsage) without(last tokenCount) Usage {
 	return before
 }
 
-// spent returns the sum of the tokens of all threads in this session.
-func (m *usageMeter) spent() (sum Usage) {
-	for _, t := range m.threads {
-		sum = sum.plus(t.total.minus(t.baseline))
+// total returns the sum of the tokens of all threads in this session.
+func (m *usageMeter) total() (sum Usage) {
+	for _, u := range m.spent {
+		sum = sum.plus(u)
 	}
 	return sum
 }
@@ -102,8 +112,9 @@ type spending struct {
 	*core
 	hasUnread bool // the account has limits; set by Check, cleared by the turn that reads them
 
-	meter  usageMeter      // core.mu guards it
-	limits json.RawMessage // the latest snapshot; core.mu guards it
+	meter   usageMeter      // core.mu guards it
+	tariffs tariffs         // core.mu guards it
+	limits  json.RawMessage // the latest snapshot; core.mu guards it
 }
 
 // onUsage counts the tokens of a usage report. A report of an older server may
@@ -119,9 +130,10 @@ func (s *spending) onUsage(e *Event, params json.RawMessage) {
 	defer s.mu.Unlock()
 	// A report that does not name its turn belongs to the one in progress.
 	ours := s.turn != nil && s.turn.id != "" && (turn == "" || turn == s.turn.id)
-	s.meter.report(cmp.Or(thread, s.thread, s.o.Resume), total, last, ours)
-	spent := s.meter.spent()
-	e.Usage = &spent // the summary stays the method: to count tokens is not something that the agent does
+	thread = cmp.Or(thread, s.thread, s.o.Resume)
+	s.meter.report(thread, total, last, s.tariffs.of(thread, last), ours)
+	spent := s.meter.total()
+	e.Usage, e.Tariffs = &spent, sortedUsages(s.meter.spent) // the summary stays the method: to count tokens is not something that the agent does
 }
 
 // onRateLimits records a snapshot of the account's limits and adds it to the event.
@@ -224,6 +236,7 @@ func parseTokenCount(raw json.RawMessage) (r tokenCount, ok bool) {
 	r.Input, input = number("inputtokens", "prompttokens", "input")
 	r.Output, output = number("outputtokens", "completiontokens", "output")
 	r.Cached, _ = number("cachedinputtokens")
+	r.CacheWrite, _ = number("cachewriteinputtokens")
 	r.Reasoning, _ = number("reasoningoutputtokens")
 	all, sum = number("totaltokens", "total")
 	switch {

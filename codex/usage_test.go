@@ -12,8 +12,8 @@ import (
 
 func spent(thread, turn string, total, last Usage) string {
 	counts := func(u Usage) string {
-		return fmt.Sprintf(`{"totalTokens":%d,"inputTokens":%d,"cachedInputTokens":%d,"cacheWriteInputTokens":7,"outputTokens":%d,"reasoningOutputTokens":%d}`,
-			u.Total(), u.Input, u.Cached, u.Output, u.Reasoning)
+		return fmt.Sprintf(`{"totalTokens":%d,"inputTokens":%d,"cachedInputTokens":%d,"cacheWriteInputTokens":%d,"outputTokens":%d,"reasoningOutputTokens":%d}`,
+			u.Total(), u.Input, u.Cached, u.CacheWrite, u.Output, u.Reasoning)
 	}
 	return fmt.Sprintf(`{"method":"thread/tokenUsage/updated","params":{"threadId":%q,"turnId":%q,"tokenUsage":{"total":%s,"last":%s,"modelContextWindow":258400}}}`,
 		thread, turn, counts(total), counts(last))
@@ -21,7 +21,8 @@ func spent(thread, turn string, total, last Usage) string {
 
 func TestUsageIsWhatTheSessionSpent(t *testing.T) {
 	t.Parallel()
-	one, two := Usage{100, 30, 20, 5}, Usage{250, 90, 45, 9}
+	one, two := Usage{100, 30, 10, 20, 5}, Usage{250, 90, 25, 45, 9}
+	noWrites := Usage{100, 30, 0, 20, 5} // older servers do not report them
 	for name, test := range map[string]struct {
 		stream []string
 		want   Usage
@@ -31,18 +32,18 @@ func TestUsageIsWhatTheSessionSpent(t *testing.T) {
 		"the latest total":    {[]string{spent("thread-1", "turn-1", one, one), spent("thread-1", "turn-1", two, one)}, two},
 		"duplicates":          {[]string{spent("thread-1", "turn-1", two, one), spent("thread-1", "turn-1", two, one)}, two},
 		"a made up total":     {[]string{spent("thread-1", "turn-1", two, one), `{"method":"thread/tokenUsage/updated","params":{"threadId":"thread-1","tokenUsage":{"total":{"totalTokens":258400,"inputTokens":0,"cachedInputTokens":0,"outputTokens":0,"reasoningOutputTokens":0}}}}`}, two},
-		"sub-agents":          {[]string{spent("thread-1", "turn-1", one, one), spent("child", "x", one, one), spent("child", "x", two, one)}, Usage{350, 120, 65, 14}},
+		"sub-agents":          {[]string{spent("thread-1", "turn-1", one, one), spent("child", "x", one, one), spent("child", "x", two, one)}, Usage{350, 120, 35, 65, 14}},
 		"no thread is ours":   {[]string{spent("thread-1", "turn-1", one, one), spent("", "", two, one)}, two},
-		"snake case, wrapped": {[]string{`{"method":"codex/event/token_count","params":{"id":"e","conversationId":"thread-1","msg":{"type":"token_count","info":{"total_token_usage":{"input_tokens":100,"cached_input_tokens":30,"output_tokens":20,"reasoning_output_tokens":5,"total_tokens":120},"last_token_usage":{"input_tokens":9999}}}}}`}, one},
-		"camel case, wrapped": {[]string{`{"method":"codex/event/token_count","params":{"msg":{"info":{"totalTokenUsage":{"inputTokens":100,"cachedInputTokens":30,"outputTokens":20,"reasoningOutputTokens":5}}}}}`}, one},
+		"snake case, wrapped": {[]string{`{"method":"codex/event/token_count","params":{"id":"e","conversationId":"thread-1","msg":{"type":"token_count","info":{"total_token_usage":{"input_tokens":100,"cached_input_tokens":30,"output_tokens":20,"reasoning_output_tokens":5,"total_tokens":120},"last_token_usage":{"input_tokens":9999}}}}}`}, noWrites},
+		"camel case, wrapped": {[]string{`{"method":"codex/event/token_count","params":{"msg":{"info":{"totalTokenUsage":{"inputTokens":100,"cachedInputTokens":30,"outputTokens":20,"reasoningOutputTokens":5}}}}}`}, noWrites},
 		"both generations":    {[]string{spent("thread-1", "turn-1", one, one), `{"method":"codex/event/token_count","params":{"msg":{"info":{"total_token_usage":{"input_tokens":100,"cached_input_tokens":30,"output_tokens":20,"reasoning_output_tokens":5}}}}}`}, one},
-		"payload, wrapped":    {[]string{`{"method":"codex/event/token_count","params":{"msg":{"type":"token_count","payload":{"info":{"total_token_usage":{"input_tokens":100,"cached_input_tokens":30,"output_tokens":20,"reasoning_output_tokens":5}}}}}}`}, one},
-		"no info, wrapped":    {[]string{`{"method":"codex/event/token_count","params":{"msg":{"type":"token_count","total_token_usage":{"input_tokens":100,"cached_input_tokens":30,"output_tokens":20,"reasoning_output_tokens":5},"last_token_usage":{"input_tokens":9999}}}}`}, one},
-		"other names":         {[]string{`{"method":"codex/event/token_count","params":{"msg":{"info":{"total_token_usage":{"prompt_tokens":100,"cached_input_tokens":30,"completion_tokens":20,"reasoning_output_tokens":5}}}}}`}, one},
-		"a wrapped child":     {[]string{spent("thread-1", "turn-1", one, one), `{"method":"codex/event/token_count","params":{"msg":{"thread_id":"child","info":{"total_token_usage":{"input_tokens":7,"output_tokens":3}}}}}`}, Usage{107, 30, 23, 5}},
+		"payload, wrapped":    {[]string{`{"method":"codex/event/token_count","params":{"msg":{"type":"token_count","payload":{"info":{"total_token_usage":{"input_tokens":100,"cached_input_tokens":30,"output_tokens":20,"reasoning_output_tokens":5}}}}}}`}, noWrites},
+		"no info, wrapped":    {[]string{`{"method":"codex/event/token_count","params":{"msg":{"type":"token_count","total_token_usage":{"input_tokens":100,"cached_input_tokens":30,"output_tokens":20,"reasoning_output_tokens":5},"last_token_usage":{"input_tokens":9999}}}}`}, noWrites},
+		"other names":         {[]string{`{"method":"codex/event/token_count","params":{"msg":{"info":{"total_token_usage":{"prompt_tokens":100,"cached_input_tokens":30,"completion_tokens":20,"reasoning_output_tokens":5}}}}}`}, noWrites},
+		"a wrapped child":     {[]string{spent("thread-1", "turn-1", one, one), `{"method":"codex/event/token_count","params":{"msg":{"thread_id":"child","info":{"total_token_usage":{"input_tokens":7,"output_tokens":3}}}}}`}, Usage{107, 30, 10, 23, 5}},
 		"a sum without parts": {[]string{`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"totalTokens":120}}}}`}, Usage{Input: 120}},
-		"a sum, then parts":   {[]string{`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"totalTokens":120}}}}`, spent("thread-1", "turn-1", two, two)}, Usage{250, 90, 45, 9}},
-		"parts, then a sum":   {[]string{spent("thread-1", "turn-1", one, one), `{"method":"codex/event/token_count","params":{"msg":{"info":{"total_token_usage":{"total_tokens":200}}}}}`}, Usage{180, 30, 20, 5}},
+		"a sum, then parts":   {[]string{`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"totalTokens":120}}}}`, spent("thread-1", "turn-1", two, two)}, Usage{250, 90, 25, 45, 9}},
+		"parts, then a sum":   {[]string{spent("thread-1", "turn-1", one, one), `{"method":"codex/event/token_count","params":{"msg":{"info":{"total_token_usage":{"total_tokens":200}}}}}`}, Usage{180, 30, 10, 20, 5}},
 		"a sum and one part":  {[]string{`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"totalTokens":120,"outputTokens":20}}}}`}, Usage{Input: 100, Output: 20}},
 		"limits alone":        {[]string{`{"method":"codex/event/token_count","params":{"msg":{"info":null,"rate_limits":{}}}}`}, Usage{}},
 		"no numbers": {[]string{
@@ -72,7 +73,7 @@ func TestUsageIsWhatTheSessionSpent(t *testing.T) {
 
 func TestAResumedThreadStartsFromItsOldTotal(t *testing.T) {
 	t.Parallel()
-	old, one, now := Usage{1000, 300, 200, 50}, Usage{100, 30, 20, 5}, Usage{1100, 330, 220, 55}
+	old, one, now := Usage{1000, 300, 100, 200, 50}, Usage{100, 30, 10, 20, 5}, Usage{1100, 330, 110, 220, 55}
 	for name, stream := range map[string][]string{
 		"it is repeated":        {spent("thread-1", "turn-0", old, one), spent("thread-1", "turn-1", now, one)},
 		"it is repeated twice":  {spent("thread-1", "turn-0", old, one), spent("thread-1", "turn-0", old, one), spent("thread-1", "turn-1", now, one)},
@@ -233,15 +234,15 @@ func TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports(t *testing.T) {
 func TestSpendingNeverFalls(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		m := usageMeter{threads: make(map[string]*threadUsage)}
+		m := newUsageMeter("")
 		highest := make(map[string]int64)
 		var before Usage
 		for range rapid.IntRange(1, 50).Draw(t, "reports") {
 			thread := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "thread")
 			total := Usage{Input: rapid.Int64Range(0, 1000).Draw(t, "input"), Output: rapid.Int64Range(0, 1000).Draw(t, "output")}
-			m.report(thread, tokenCount{Usage: total}, tokenCount{}, rapid.Bool().Draw(t, "ours"))
+			m.report(thread, tokenCount{Usage: total}, tokenCount{}, Tariff{Model: thread}, rapid.Bool().Draw(t, "ours"))
 			highest[thread] = max(highest[thread], total.Input)
-			now := m.spent()
+			now := m.total()
 			if now.Input < before.Input || now.Output < before.Output {
 				t.Fatalf("fell from %+v to %+v", before, now)
 			}
@@ -251,4 +252,58 @@ func TestSpendingNeverFalls(t *testing.T) {
 			t.Fatalf("spent %d, the totals are %d", before.Input, sum)
 		}
 	})
+}
+
+// Each response is counted under the model that answered it, the service tier of its thread,
+// and the tariff for its size.
+func TestTokensAreCountedUnderTheTariffOfTheirResponse(t *testing.T) {
+	t.Parallel()
+	at := func(model, tier string, long bool, u Usage) TariffUsage {
+		return TariffUsage{Tariff{model, tier, long}, u}
+	}
+	small, large := Usage{Input: 100, Output: 10}, Usage{Input: 272_001, Output: 10}
+	rerouted := `{"method":"model/rerouted","params":{"threadId":"thread-1","turnId":"turn-1","fromModel":"gpt-6","toModel":"gpt-5.5","reason":"highRiskCyberActivity"}}`
+	child := `{"method":"item/completed","params":{"threadId":"thread-1","item":{"type":"collabAgentToolCall","tool":"spawnAgent","receiverThreadIds":["child"],"model":"gpt-6-mini"}}}`
+	for name, test := range map[string]struct {
+		opened string
+		long   map[string]int64
+		stream []string
+		want   []TariffUsage
+	}{
+		"the model of the thread": {`"model":"gpt-6","serviceTier":"flex"`, nil, []string{spent("thread-1", "turn-1", small, small)},
+			[]TariffUsage{at("gpt-6", "flex", false, small)}},
+		"a server that names none": {``, nil, []string{spent("thread-1", "turn-1", small, small)}, []TariffUsage{at("", "", false, small)}},
+		"a long response": {`"model":"gpt-6","serviceTier":null`, nil, []string{spent("thread-1", "turn-1", small, small), spent("thread-1", "turn-1", small.plus(large), large)},
+			[]TariffUsage{at("gpt-6", "", false, small), at("gpt-6", "", true, large)}},
+		"many short responses": {`"model":"gpt-6"`, nil, []string{spent("thread-1", "turn-1", large, small)}, []TariffUsage{at("gpt-6", "", false, large)}},
+		"a limit of the model": {`"model":"gpt-6"`, map[string]int64{"gpt-6": 99}, []string{spent("thread-1", "turn-1", small, small)}, []TariffUsage{at("gpt-6", "", true, small)}},
+		"another model from then on": {`"model":"gpt-6"`, nil, []string{spent("thread-1", "turn-1", small, small), rerouted, spent("thread-1", "turn-1", small.plus(small), small),
+			`{"method":"thread/settings/updated","params":{"threadId":"thread-1","threadSettings":{"model":"gpt-6"}}}`, spent("thread-1", "turn-1", small.plus(small).plus(small), small)},
+			[]TariffUsage{at("gpt-5.5", "", false, small.plus(small)), at("gpt-6", "", false, small)}},
+		"another model without a name": {`"model":"gpt-6"`, nil, []string{`{"method":"model/rerouted","params":{}}`, spent("thread-1", "turn-1", small, small)}, []TariffUsage{at("", "", false, small)}},
+		"sub-agents": {`"model":"gpt-6","serviceTier":"fast"`, nil, []string{child, spent("child", "x", small, small), spent("other", "y", small, small)},
+			[]TariffUsage{at("gpt-6", "fast", false, small), at("gpt-6-mini", "fast", false, small)}},
+		"settings of the thread": {`"model":"gpt-6"`, nil, []string{`{"method":"thread/settings/updated","params":{"threadId":"thread-1","threadSettings":{"model":"gpt-6","serviceTier":"flex"}}}`, spent("thread-1", "turn-1", small, small)},
+			[]TariffUsage{at("gpt-6", "flex", false, small)}},
+	} {
+		o := Options{LongInput: test.long, Config: Config{ThreadSandbox: []byte(`"read-only"`)}}
+		s, _ := begin(t, o, func(p *fakeServer) {
+			p.hello()
+			opened := `{"thread":{"id":"thread-1"}}`
+			if test.opened != "" {
+				opened = `{"thread":{"id":"thread-1"},` + test.opened + `}`
+			}
+			p.reply(p.expect("thread/start"), opened)
+			p.reply(p.expect("turn/start"), `{"turn":{"id":"turn-1"}}`)
+			p.send(test.stream...)
+			p.send(completed)
+			p.drain()
+		})
+		if _, err := s.Turn(t.Context(), "go"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(test.want, s.Tariffs()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
 }

@@ -31,7 +31,7 @@ type Reply struct {
 
 // Usage holds the cost of a response, in tokens. Cached is part of Input, and
 // Reasoning of Output.
-type Usage struct{ Input, Cached, Output, Reasoning int }
+type Usage struct{ Input, Cached, CacheWrite, Output, Reasoning int }
 
 // Failed is the error of a response, such as context_length_exceeded.
 type Failed struct {
@@ -146,7 +146,7 @@ func (r Reply) events(n int) []object {
 	}
 	return append(events, object{"type": "response.completed", "response": object{
 		"id": id, "output": []string{}, "usage": object{
-			"input_tokens": u.Input, "input_tokens_details": object{"cached_tokens": u.Cached},
+			"input_tokens": u.Input, "input_tokens_details": object{"cached_tokens": u.Cached, "cache_write_tokens": u.CacheWrite},
 			"output_tokens": u.Output, "output_tokens_details": object{"reasoning_tokens": u.Reasoning},
 			"total_tokens": u.Input + u.Output}}})
 }

@@ -165,7 +165,7 @@ func TestOnlyTheFirstPromptIsAScript(t *testing.T) {
 	p.turn(thread, "- [ ] Spend `1200` tokens")
 	p.turn(thread, "- [ ] Say `never`")
 	equal(t, "messages", []string{"Done: 1 of 1 parts.", "There is nothing left to do."}, p.said())
-	equal(t, "tokens", [2]float64{1400, 40}, p.spent())
+	equal(t, "tokens", [4]float64{1400, 0, 0, 40}, p.spent())
 	p.checkShapes(true)
 }
 

@@ -298,14 +298,15 @@ func (p *peer) said() (texts []string) {
 	return texts
 }
 
-// spent returns the last total of tokens, in and out.
-func (p *peer) spent() [2]float64 {
+// spent returns the last total of tokens: input, cached input, cache writes and output.
+func (p *peer) spent() [4]float64 {
 	updates := p.of("thread/tokenUsage/updated")
 	if len(updates) == 0 {
-		return [2]float64{}
+		return [4]float64{}
 	}
 	total := updates[len(updates)-1]["tokenUsage"].(map[string]any)["total"].(map[string]any)
-	return [2]float64{total["inputTokens"].(float64), total["outputTokens"].(float64)}
+	number := func(part string) float64 { return total[part].(float64) }
+	return [4]float64{number("inputTokens"), number("cachedInputTokens"), number("cacheWriteInputTokens"), number("outputTokens")}
 }
 
 func (p *peer) transcript() string {

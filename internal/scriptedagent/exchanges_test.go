@@ -58,7 +58,7 @@ func exchanges() []exchange {
 			equal(t, "status", "completed", end.Status)
 			equal(t, "last items", "Hello.", end.Items[0].Text)
 			equal(t, "messages", []string{"Hello."}, p.said())
-			equal(t, "tokens", [2]float64{100, 20}, p.spent())
+			equal(t, "tokens", [4]float64{100, 0, 0, 20}, p.spent())
 			equal(t, "order", []string{
 				"thread/started", "thread/name/updated",
 				"thread/status/changed", "turn/started", "item/started", "item/completed", // what the user said
@@ -77,7 +77,7 @@ func exchanges() []exchange {
 			equal(t, "first", "completed", p.turn(thread, s.prompt).Status)
 			equal(t, "second", "completed", p.turn(thread, "Go on.").Status)
 			equal(t, "messages", []string{"One.", "Two."}, p.said())
-			equal(t, "tokens", [2]float64{200, 40}, p.spent())
+			equal(t, "tokens", [4]float64{200, 0, 0, 40}, p.spent())
 		},
 	}, {
 		name:    "a command",
@@ -244,7 +244,7 @@ func exchanges() []exchange {
 			equal(t, "thread", []any{thread, "ABC-1: one", s.cwd, 0},
 				[]any{opened["id"], opened["name"], opened["cwd"], len(opened["turns"].([]any))})
 			p.until("thread/tokenUsage/updated")
-			equal(t, "tokens of the first process", [2]float64{100, 20}, p.spent())
+			equal(t, "tokens of the first process", [4]float64{100, 0, 0, 20}, p.spent())
 			equal(t, "status", "completed", p.turn(thread, "Go on.").Status)
 			equal(t, "messages", []string{"Two."}, p.said())
 			equal(t, "tool calls", 1, len(p.of("item/tool/call")))

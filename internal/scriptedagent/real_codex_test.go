@@ -72,7 +72,7 @@ func TestCodexTellsTheModelWhatItsToolsSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := model(t, codextest.Lane{Match: regexp.MustCompile("ABC-7"), Replies: []codextest.Reply{
 				{Items: []codextest.Item{codextest.Reasoning{Summary: "I shall look."}, codextest.Message{Text: "I look.", Phase: "commentary"}, first},
-					Usage: &codextest.Usage{Input: 1000, Cached: 900, Output: 50, Reasoning: 10}},
+					Usage: &codextest.Usage{Input: 1000, Cached: 900, CacheWrite: 60, Output: 50, Reasoning: 10}},
 				saying("Done."),
 			}})
 			home := t.TempDir()
@@ -81,7 +81,7 @@ func TestCodexTellsTheModelWhatItsToolsSaid(t *testing.T) {
 			equal(t, "status", "completed", p.turn(p.thread(t.TempDir(), nil), "Work on ABC-7.").Status)
 			equal(t, "messages", []string{"I look.", "Done."}, p.said())
 			equal(t, "output", "from the command\n", p.item("commandExecution")["aggregatedOutput"].(string))
-			equal(t, "tokens", [2]float64{1100, 70}, p.spent())
+			equal(t, "tokens", [4]float64{1100, 900, 60, 70}, p.spent())
 			requests := m.Requests()
 			equal(t, "requests", 2, len(requests))
 			if !strings.Contains(string(requests[1].Body), "from the command\\n") {

@@ -60,7 +60,7 @@ func TestAThreadIsResumedFromItsRolloutAlone(t *testing.T) {
 	}
 	equal(t, "file", "two\n", contents(t, other, "two.txt"))
 	equal(t, "messages", []string{"There is nothing left to do."}, p.said())
-	equal(t, "tokens", [2]float64{300, 60}, p.spent())
+	equal(t, "tokens", [4]float64{300, 0, 0, 60}, p.spent())
 }
 
 func TestWithoutAHomeNothingIsRemembered(t *testing.T) {

@@ -1,0 +1,108 @@
+package codex
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// LongInput is the number of input tokens above which OpenAI prices a response by its tariff
+// for long contexts. Options.LongInput replaces it for a model.
+const LongInput = 272_000
+
+// Tariff holds the things that the price of a response depends on.
+type Tariff struct {
+	Model string // "" if the server does not name it
+	Tier  string // service tier; "" for the server's default
+	Long  bool   // the response had more input than the model's tariff for short contexts allows
+}
+
+// TariffUsage holds the tokens of the responses that have the same tariff.
+type TariffUsage struct {
+	Tariff
+	Usage
+}
+
+func compareTariffs(a, b Tariff) int {
+	return cmp.Or(strings.Compare(a.Model, b.Model), strings.Compare(a.Tier, b.Tier), compareBools(a.Long, b.Long))
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// tariffs knows the model and the service tier of each thread. A thread that it was told
+// nothing of, such as a sub-agent's, has those of the session's own thread.
+type tariffs struct {
+	main     string // the session's own thread
+	model    map[string]string
+	tier     map[string]string
+	rerouted map[string]string // the model in place of the thread's own
+	long     map[string]int64  // Options.LongInput
+}
+
+func newTariffs(long map[string]int64) tariffs {
+	return tariffs{model: map[string]string{}, tier: map[string]string{}, rerouted: map[string]string{}, long: long}
+}
+
+// opened records the session's own thread. settings is the answer that opened it.
+func (t *tariffs) opened(thread string, settings object) {
+	t.main = thread
+	t.set(thread, settings)
+}
+
+// set records the settings of a thread. It ignores the ones that the server leaves out.
+func (t *tariffs) set(thread string, settings object) {
+	if model := settings.text("model"); model != "" {
+		t.model[thread] = model
+	}
+	if tier, named := settings["servicetier"]; named {
+		var name string
+		_ = json.Unmarshal(tier, &name) // null is the default
+		t.tier[thread] = name
+	}
+}
+
+// of returns the tariff of the responses on a thread of which the latest is last.
+func (t *tariffs) of(thread string, last tokenCount) Tariff {
+	source := thread
+	if _, known := t.model[thread]; !known {
+		source = t.main
+	}
+	model := t.model[source]
+	for _, of := range []string{source, thread} {
+		if to, chosen := t.rerouted[of]; chosen {
+			model = to
+		}
+	}
+	tier, known := t.tier[thread]
+	if !known {
+		tier = t.tier[t.main]
+	}
+	return Tariff{model, tier, last.Input > cmp.Or(t.long[model], LongInput)}
+}
+
+// sortedUsages returns the usages in the order of their tariffs.
+func sortedUsages(of map[Tariff]Usage) []TariffUsage {
+	list := make([]TariffUsage, 0, len(of))
+	for _, tariff := range slices.SortedFunc(maps.Keys(of), compareTariffs) {
+		list = append(list, TariffUsage{tariff, of[tariff]})
+	}
+	return list
+}
+
+// onRerouted records that another model answers on a thread from now on. Without a name of the
+// thread it is the session's own, and without a name of the model nobody knows its price.
+func (s *spending) onRerouted(thread, model string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tariffs.rerouted[cmp.Or(thread, s.thread)] = model
+}
