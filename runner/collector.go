@@ -146,7 +146,7 @@ func (c *collector) addRemarks(r fleet.Result, reserve schedule.Reserve) {
 		c.tick.Stopped = shard.Stopped
 	}
 	spent := shard.Spent
-	if spent.Usage = reserve.Bound(spent.Usage); spent.Usage != shard.Spent.Usage {
+	if spent.Usage = reserve.Bound(spent.Usage); spent.Usage.Total() != shard.Spent.Usage.Total() {
 		c.warn(fmt.Sprintf("%s: its result claims %d tokens, more than its sessions can have used: %d are counted",
 			r.Owner.Name(), shard.Spent.Usage.Total(), spent.Usage.Total()))
 	}

@@ -128,11 +128,16 @@ func (c *conversations) answerOrders(ctx context.Context) {
 // statusOf returns the status of an issue, in words for its people.
 func (c *conversations) statusOf(id tracker.ID) string {
 	s := feedback.Standing{Why: "no session works on it, and nothing is due", GoOn: c.comments().GoOn()}
+	var used schedule.Usage
 	if claim, claimed := c.state.Claims[id]; claimed {
-		s.Phase, s.Why, s.Owner, s.Due, s.Sessions, s.Tokens = claim.Phase, c.redact(claim.Why), claim.Owner, claim.Due, claim.Sessions, claim.Tokens
+		s.Phase, s.Why, s.Owner, s.Due, s.Sessions, used = claim.Phase, c.redact(claim.Why), claim.Owner, claim.Due, claim.Sessions, claim.Spent()
 	} else {
 		talk := c.state.Conversations[id]
-		s.Sessions, s.Tokens = talk.Sessions, talk.Tokens
+		s.Sessions, used = talk.Sessions, schedule.Usage{Input: talk.Tokens, Tariffs: talk.Tariffs}
+	}
+	s.Tokens = used.Total()
+	if prices := c.policy().Budget.Prices; len(prices) > 0 {
+		s.Cost = ", " + prices.Of(used).String()
 	}
 	if d, delivered := c.state.Deliveries[id]; delivered {
 		s.URL = d.URL

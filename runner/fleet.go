@@ -36,7 +36,7 @@ func (f *fleetPart) isShard() bool { return f.shards > 0 }
 // more issues than it has slots, and schedule enforces its share of the budgets.
 func (f *fleetPart) limit(p *schedule.Policy) {
 	p.MaxConcurrent, p.MaxPerTick, p.MaxPerState = max(f.sliced, 1), max(f.sliced, 1), nil
-	p.Budget.TokensPerTick, p.Budget.TokensPerDay = 0, 0
+	p.Budget.TokensPerTick, p.Budget.TokensPerDay, p.Budget.USDPerTick, p.Budget.USDPerDay = 0, 0, 0, 0
 }
 
 // pollEvery returns the time until the next poll. In a shard it is partly random, so that

@@ -115,7 +115,7 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
 	issue := d.Issue
 	job := attempt.Job{
-		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread,
+		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread, Spent: claim.Spent(),
 		Prompt: l.wf.Prompt, PromptLine: l.wf.PromptLine, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex, Policy: l.policy(),
 		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
@@ -174,10 +174,7 @@ func (m updated) applyTo(l *loop) {
 		l.heartbeat(m.id, m.update)
 	}
 	l.warn(m.update.Warnings...)
-	b := l.policy().Budget
-	if b.TokensPerIssue > 0 || b.TokensPerTick > 0 || b.TokensPerDay > 0 {
-		l.replan = true
-	}
+	l.replan = l.replan || l.policy().Budget.LimitsSpending()
 	l.progress()
 }
 

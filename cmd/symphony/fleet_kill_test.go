@@ -3,6 +3,7 @@ package main
 import (
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"strconv"
 	"sync"
 	"testing"
@@ -178,7 +179,7 @@ func (f *fleets) checkSpending(want schedule.Usage, sessions int, runs ...*runOf
 		u, n := r.spending()
 		want, sessions = want.Plus(u), sessions+n
 	}
-	if got, n := f.spentInState(); got != want || n != sessions || want.Total() == 0 {
+	if got, n := f.spentInState(); !reflect.DeepEqual(got, want) || n != sessions || want.Total() == 0 {
 		f.t.Errorf("the state has %+v in %d sessions, and there were %+v in %d", got, n, want, sessions)
 	}
 }

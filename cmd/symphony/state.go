@@ -110,7 +110,7 @@ func (s *stateCommand) show(ctx context.Context, args []string) error {
 		state.Days, state.History = nil, nil // they are of all issues
 		maps.DeleteFunc(state.Deliveries, func(id tracker.ID, _ schedule.Delivery) bool { return id != n.ID })
 	}
-	return s.print(report.State(redacted(state, s.redactor), time.Now()).ReachedBy(s.ownCommand(), s.state).HeardIn(commentsOf(wf)))
+	return s.print(report.State(redacted(state, s.redactor), time.Now()).ReachedBy(s.ownCommand(), s.state).HeardIn(commentsOf(wf)).PricedBy(wf.Settings.Policy.Budget.Prices))
 }
 
 // takePath takes the path of a WORKFLOW.md from the end of the arguments of a command that

@@ -103,7 +103,7 @@ func (s statePlace) branch(wf workflow.Workflow, name string) (*stateStore, erro
 	}
 	links := s.links(wf, repo)
 	links.Branch = name
-	b, err := store.OpenBranch(store.BranchConfig{Repo: repo, Branch: name, APIURL: api, Token: token, Page: s.page(links, commentsOf(wf))}, http.DefaultClient)
+	b, err := store.OpenBranch(store.BranchConfig{Repo: repo, Branch: name, APIURL: api, Token: token, Page: s.page(links, wf)}, http.DefaultClient)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errUsage, s.stateOption(), err)
 	}
@@ -112,9 +112,10 @@ func (s statePlace) branch(wf workflow.Workflow, name string) (*stateStore, erro
 }
 
 // page returns the function that writes the README.md of the state branch.
-func (s statePlace) page(l report.Links, comments schedule.Comments) func(*schedule.State, time.Time) string {
+func (s statePlace) page(l report.Links, wf workflow.Workflow) func(*schedule.State, time.Time) string {
 	return func(state *schedule.State, now time.Time) string {
-		return s.redactor.String(report.State(state, now).HeardIn(comments).Markdown(l))
+		view := report.State(state, now).HeardIn(commentsOf(wf)).PricedBy(wf.Settings.Policy.Budget.Prices)
+		return s.redactor.String(view.Markdown(l))
 	}
 }
 

@@ -122,3 +122,17 @@ func Relative(at, now time.Time) string {
 func Instant(at, now time.Time) string {
 	return fmt.Sprintf("%s UTC (%s)", Clock(at, now), Relative(at, now))
 }
+
+// Dollars returns an amount in millionths of a US dollar for people: in cents, or with two
+// more digits below ten cents.
+func Dollars(millionths int64) string {
+	switch {
+	case millionths == 0:
+		return "$0"
+	case millionths < 100:
+		return "<$0.0001"
+	case millionths < 100_000:
+		return fmt.Sprintf("$%.4f", float64(millionths)/1e6)
+	}
+	return fmt.Sprintf("$%.2f", float64(millionths)/1e6)
+}

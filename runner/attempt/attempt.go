@@ -70,7 +70,7 @@ func newAttempt(job Job, report func(Update)) *attempt {
 	a.preparation = &preparation{core: c, Setup: job.Repository.setup()}
 	a.leftovers = &leftovers{harvester: &harvester{core: c, began: time.Now()}}
 	a.filler = &filler{core: c, leftovers: a.leftovers, preparation: a.preparation}
-	a.publication = publication{filler: a.filler, check: check{a.filler, a.dirs.renewCheckTmp}, blocked: &a.progress.blocked, publishing: make(chan struct{}, 1)}
+	a.publication = publication{filler: a.filler, check: check{a.filler, a.dirs.renewCheckTmp}, blocked: &a.progress.blocked, publishing: make(chan struct{}, 1), cost: a.cost}
 	if !job.StopAt.IsZero() {
 		a.publication.until = job.StopAt.Add(job.stoppedTime)
 	}
@@ -104,12 +104,12 @@ type attempt struct {
 	filler       *filler
 	publication  publication
 
-	usage     codex.Usage // tokens of the sessions that have ended
-	changed   bool        // the session changed the workspace; if its work is taken, it published some
-	questions []string    // questions of the agent
-	resumed   bool        // the session continues Thread
-	acted     bool        // the agent did more than speak in the latest turn
-	hooked    bool        // after_run has been started in the sandbox since the latest turn
+	usage     schedule.Usage // tokens of the sessions that have ended
+	changed   bool           // the session changed the workspace; if its work is taken, it published some
+	questions []string       // questions of the agent
+	resumed   bool           // the session continues Thread
+	acted     bool           // the agent did more than speak in the latest turn
+	hooked    bool           // after_run has been started in the sandbox since the latest turn
 }
 
 // run makes the attempt, from the workspace to after_run.
@@ -248,7 +248,7 @@ func (a *attempt) runSession(ctx context.Context, process *workspace.Process, op
 	}
 	defer func() {
 		session.Close()
-		a.usage = session.Usage()
+		a.usage = usage(session.Usage(), session.Tariffs())
 	}()
 	a.sandbox.session = session
 	return use()
@@ -330,7 +330,8 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepositor
 		Name:   a.Issue.Identifier + ": " + a.Issue.Title,
 		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
 		Key: a.Account.Key, Home: a.dirs.home, Temp: a.dirs.temp, Repository: isRepository,
-		Set: a.dirs.variables(a.dirs.temp, a.Network), Loopback: a.Loopback, Network: a.Network, Networks: a.sandbox.networks,
+		LongInput: a.Policy.Budget.Prices.LongInput(),
+		Set:       a.dirs.variables(a.dirs.temp, a.Network), Loopback: a.Loopback, Network: a.Network, Networks: a.sandbox.networks,
 		UnixSockets: a.dirs.sockets.Own != "", HostSocket: a.dirs.sockets.Own,
 		Deny: func(home string) []string {
 			readable := a.Denied.Readable
@@ -501,5 +502,23 @@ func endOf(exit error, process *workspace.Process) string {
 	return "exit status 0"
 }
 
-// usage converts the token usage of a session to the schedule's type.
-func usage(u codex.Usage) schedule.Usage { return schedule.Usage{Input: u.Input, Output: u.Output} }
+// cost returns a paragraph on the price of all sessions on the issue so far, empty without prices.
+func (a *attempt) cost() string {
+	prices, session := a.Policy.Budget.Prices, a.sandbox.session
+	if len(prices) == 0 || session == nil {
+		return ""
+	}
+	return "It has cost " + prices.Of(a.Spent.Plus(usage(session.Usage(), session.Tariffs()))).String() + " so far, by `budget.prices`."
+}
+
+// usage converts the tokens of a session to the schedule's type.
+func usage(total codex.Usage, tariffs []codex.TariffUsage) schedule.Usage {
+	u := schedule.Usage{Input: total.Input, Output: total.Output}
+	for _, t := range tariffs {
+		u.Tariffs = append(u.Tariffs, schedule.TariffUsage{
+			Tariff: schedule.Tariff{Model: t.Model, Tier: t.Tier, Long: t.Long},
+			Input:  t.Input, Cached: t.Cached, CacheWrite: t.CacheWrite, Output: t.Output, Reasoning: t.Reasoning,
+		})
+	}
+	return u
+}

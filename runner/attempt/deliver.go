@@ -100,7 +100,7 @@ func isWanted(cause error) bool {
 		return false
 	}
 	switch schedule.Reason(stop) {
-	case schedule.DeadlineReached, schedule.Stalled, schedule.IssueBudget, schedule.TickBudget, schedule.DayBudget:
+	case schedule.DeadlineReached, schedule.Stalled, schedule.IssueBudget, schedule.TickBudget, schedule.DayBudget, schedule.Unpriced:
 		return true
 	}
 	return false

@@ -50,7 +50,7 @@ func (p *progress) onEvent(e codex.Event) {
 		u.Event, u.Summary = string(e.Kind), e.Summary
 	}
 	if e.Usage != nil {
-		u.Usage = usage(*e.Usage)
+		u.Usage = usage(*e.Usage, e.Tariffs)
 	}
 	if e.Turn != "" { // a thread can be resumed once a turn has started on it
 		if e.Turn != p.turnID {

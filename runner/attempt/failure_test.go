@@ -68,7 +68,7 @@ func TestAFailureInALaterTurnIsAFailureOfTheSession(t *testing.T) {
 	f.job.MaxTurns = 5
 	got := f.run(t.Context())
 	f.assertFailed(got, schedule.IssueFailed, fullRun, "turn_failed", "exit code 3")
-	if got.Turns != 2 || got.Usage != (schedule.Usage{Input: 200, Output: 40}) || got.Issue == nil || got.Idle {
+	if got.Turns != 2 || got.Usage.Input != 200 || got.Usage.Output != 40 || len(got.Usage.Tariffs) != 1 || got.Usage.Tariffs[0].Input != 200 || got.Issue == nil || got.Idle {
 		t.Errorf("%+v", got)
 	}
 }

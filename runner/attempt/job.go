@@ -21,6 +21,7 @@ type Job struct {
 	Issue       tracker.Issue
 	Attempt     int               // SPEC §4.1.5: 0 in the first run
 	Thread      string            // thread to resume; empty for a new one
+	Spent       schedule.Usage    // tokens of earlier sessions on the issue
 	Refused     string            // reasons why the work of the last session was not published, which the first prompt has; empty for none
 	LeftOut     string            // files that could not be taken along with that work, which the first prompt has; empty for none
 	Blocked     string            // hosts that commands of the last session were refused, which the first prompt has; empty for none
@@ -95,7 +96,7 @@ func (u Update) Merge(old Update) Update {
 	}
 	u.Alive = u.Alive || old.Alive
 	u.Turn, u.Turns = cmp.Or(u.Turn, old.Turn), max(u.Turns, old.Turns)
-	u.Usage.Input, u.Usage.Output = max(u.Usage.Input, old.Usage.Input), max(u.Usage.Output, old.Usage.Output)
+	u.Usage = u.Usage.AtLeast(old.Usage)
 	u.Thread, u.Session = cmp.Or(u.Thread, old.Thread), cmp.Or(u.Session, old.Session)
 	u.PID, u.Status, u.Doing = cmp.Or(u.PID, old.PID), cmp.Or(u.Status, old.Status), cmp.Or(u.Doing, old.Doing)
 	if u.RateLimits == nil {

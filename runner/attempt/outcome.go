@@ -18,7 +18,7 @@ import (
 func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	o := schedule.Outcome{
 		Class: schedule.Done, Thread: a.thread, Turns: a.turns,
-		Usage: usage(a.usage), Idle: !a.changed,
+		Usage: a.usage, Idle: !a.changed,
 	}
 	stopped := ctx.Err() != nil
 	questions := a.questions

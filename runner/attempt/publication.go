@@ -35,7 +35,8 @@ type publication struct {
 	*filler
 	check   check
 	blocked *blockedHosts
-	until   time.Time // end of the time of a stopped session; zero for never
+	cost    func() string // returns a paragraph on the cost of the issue; empty for none
+	until   time.Time     // end of the time of a stopped session; zero for never
 
 	done       atomic.Bool   // the agent has said in the latest turn, by the tool, that it needs no more of them
 	publishing chan struct{} // has room for one
@@ -154,7 +155,7 @@ const maxRenewals = 3
 
 // proveAndDeliver checks work and has it published. p must be held.
 func (p *publication) proveAndDeliver(ctx context.Context, incoming *git.Incoming, proof proof) (Delivered, error) {
-	d := Delivery{Incoming: incoming, Title: p.words.title, Text: p.words.text, Blocked: p.blocked.between("Commands of the agent asked for hosts that `codex.network` does not name, and were refused: ", ".")}
+	d := Delivery{Incoming: incoming, Cost: p.cost(), Title: p.words.title, Text: p.words.text, Blocked: p.blocked.between("Commands of the agent asked for hosts that `codex.network` does not name, and were refused: ", ".")}
 	var err error
 	if d.Tested, d.Unproven, err = p.prove(ctx, incoming, proof); err != nil {
 		return Delivered{}, err

@@ -78,6 +78,7 @@ type Delivery struct {
 	Title, Text string // the agent's title and text; empty if it gave none
 	Tested      string // paragraph of the host on the tests; empty for none
 	Blocked     string // paragraph on the hosts that commands were refused; empty for none
+	Cost        string // paragraph on the cost of the issue; empty for none
 	Unproven    bool   // the work failed its check, or the session did not end well
 }
 

@@ -53,7 +53,7 @@ func TestUpdatesTellWhatASessionDoes(t *testing.T) {
 		}
 		summaries[u.Summary]++
 	}
-	if begun != 2 || last.Usage != got.Usage || got.Usage != (schedule.Usage{Input: 1700, Output: 40}) {
+	if begun != 2 || last.Usage.Input != got.Usage.Input || last.Usage.Output != got.Usage.Output || got.Usage.Input != 1700 || got.Usage.Output != 40 {
 		t.Errorf("%d turns and %v in the updates of %+v", begun, last.Usage, got)
 	}
 	want := []schedule.TurnSign{schedule.TurnBegan, schedule.TurnEnded, schedule.TurnBegan, schedule.TurnEnded}
@@ -167,7 +167,7 @@ func TestMergingUpdatesLosesNothing(t *testing.T) {
 			{"rate limits", want.RateLimits != nil, merged.RateLimits != nil},
 			{"summary", want.Summary != "", merged.Summary != ""},
 		} {
-			if thing.want != thing.got {
+			if !cmp.Equal(thing.want, thing.got) {
 				t.Fatalf("%s: %v, want %v", thing.name, thing.got, thing.want)
 			}
 		}

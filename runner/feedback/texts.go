@@ -92,6 +92,7 @@ type Standing struct {
 	Due      time.Time      // due time of a waiting claim
 	Sessions int
 	Tokens   int64
+	Cost     string // price of the tokens, such as ", $0.12"; empty without prices
 	URL      string // address of the work; empty for none
 	GoOn     string // sentence that tells people how to let a parked issue go on, see [schedule.Comments.GoOn]
 }
@@ -127,7 +128,7 @@ func (s Standing) Text(now time.Time) string {
 	if s.Sessions == 1 {
 		sessions = "session"
 	}
-	add("%d %s and %d tokens so far", s.Sessions, sessions, s.Tokens)
+	add("%d %s and %d tokens so far%s", s.Sessions, sessions, s.Tokens, s.Cost)
 	if s.URL != "" {
 		add("its work: %s", defuse.Body(text.OneLine(s.URL, maxURL)))
 	}

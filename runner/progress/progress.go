@@ -45,9 +45,10 @@ type Progress struct {
 	Deliveries map[tracker.ID]schedule.Delivery
 	Checks     map[tracker.ID]schedule.Checks // checks of the heads of pull requests, as read last
 
-	Spent  schedule.Spent // spending of this run
-	Today  schedule.Day   // spending of all runs
-	Limits []byte         // the agent's rate limits, JSON as it sent them; nil for none
+	Spent  schedule.Spent  // spending of this run
+	Today  schedule.Day    // spending of all runs
+	Prices schedule.Prices // budget.prices; nil for none
+	Limits []byte          // the agent's rate limits, JSON as it sent them; nil for none
 	// Completed lists the issues of which a session ended normally in this run,
 	// the latest last; see [schedule.State].
 	Completed []tracker.ID
@@ -82,6 +83,8 @@ func (p *Progress) Turn() string {
 		return "next tick"
 	case schedule.DayBudget:
 		return "tomorrow"
+	case schedule.Unpriced:
+		return "for a price"
 	case schedule.Paused:
 		return "after pause"
 	case schedule.OnHold:
@@ -123,6 +126,8 @@ func (p *Progress) roomWords() string {
 		return "for the next tick"
 	case schedule.DayBudget:
 		return "for the budget of tomorrow"
+	case schedule.Unpriced:
+		return "for a price of a model"
 	case schedule.Paused:
 		return "for the end of the pause"
 	case schedule.OnHold:

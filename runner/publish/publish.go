@@ -63,6 +63,7 @@ type Work struct {
 	Closing    string       // a line that closes the issue when the work is merged; empty for none
 	Tested     string       // paragraph on the tests, by the host; empty for none
 	Blocked    string       // paragraph on the hosts that the agent's commands were refused, by the host; empty for none
+	Cost       string       // paragraph on the cost of the issue, by the host; empty for none
 	Unproven   bool         // a draft, because the tests failed
 	Last       Record       // record of earlier runs and calls
 

@@ -135,7 +135,7 @@ func (v view) parkedReason(verdict schedule.Verdict) (s, list string) {
 		s, list = agentAsks+question, choices
 	}
 	if claim.Tokens > 0 || claim.Sessions > 0 {
-		s = fmt.Sprintf("%s (%s in %s)", s, tokens(claim.Tokens), text.Count(claim.Sessions, "session"))
+		s = fmt.Sprintf("%s (%s in %s)", s, strings.ReplaceAll(spent(claim.Spent(), v.Budget.Prices), " · ", ", "), text.Count(claim.Sessions, "session"))
 	}
 	return s, list
 }

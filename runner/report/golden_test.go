@@ -93,6 +93,7 @@ func TestJSONReadsAsInTheGoldenFiles(t *testing.T) {
 	for name, document := range map[string]document{
 		"tick-everything": report.Of(everything()),
 		"tick-no-issues":  report.Of(ticks()["no-issues"]),
+		"tick-money":      report.Of(ticks()["money"]),
 		"tick-delivered":  report.Of(delivered()),
 		"tick-fleet":      report.Of(fleet()),
 		"state-full":      report.State(states()["full"], end),

@@ -60,7 +60,7 @@ func (v view) totals() string {
 	if n := v.shards(); n > 0 {
 		issues += " by " + text.Count(n, "shard")
 	}
-	return fmt.Sprintf("%s in %s: %s · %s", issues, text.Duration(v.Ended.Sub(v.Started)), v.tally(), tokens(v.Spent.Usage.Total()))
+	return fmt.Sprintf("%s in %s: %s · %s", issues, text.Duration(v.Ended.Sub(v.Started)), v.tally(), spent(v.Spent.Usage, v.Budget.Prices))
 }
 
 // beforeAny returns the end of a verdict on a tick that worked on no issue.
@@ -155,6 +155,23 @@ func (v view) tally() string {
 }
 
 // tokens returns a number of tokens in words.
+// spent returns a usage in words: its tokens, and with prices their cost.
+func spent(u schedule.Usage, prices schedule.Prices) string {
+	words := tokens(u.Total())
+	if len(prices) > 0 {
+		words += " · " + prices.Of(u).String()
+	}
+	return words
+}
+
+// price returns a cell with the cost of a usage, empty without prices.
+func price(u schedule.Usage, prices schedule.Prices) phrase {
+	if len(prices) == 0 {
+		return nil
+	}
+	return phrase{own(strings.Replace(prices.Of(u).String(), "at least ", "≥ ", 1))}
+}
+
 func tokens(n int64) string {
 	if n == 1 {
 		return "1 token"

@@ -34,6 +34,7 @@ func (v view) issues(d *document) {
 		{head: "Shard", kind: numberColumn, drop: 5},
 		{head: "Turns", kind: numberColumn, drop: 2},
 		{head: "Tokens", kind: numberColumn, drop: 3},
+		{head: "Cost", kind: numberColumn, drop: 3},
 		{head: "Time", kind: numberColumn, drop: 1},
 		{head: v.nextHead(), min: 26, max: 26, width: titleWidth, prose: true},
 	}}
@@ -48,7 +49,7 @@ func (v view) issues(d *document) {
 		row := tableRow{cells: []phrase{
 			{rowLink(r)}, cell(r.Title), cell(v.issueOutcome(r)), whereDelivered(place, r.PullRequest),
 			cell(branchBeside(place)), cell(v.checks(r)), shardOf(r),
-			known(number(r.Turns), r.knowsTurns()), known(number(r.Usage.Total()), r.knowsTokens()), known(duration(r.Took), !r.Lost), cell(v.next(r)),
+			known(number(r.Turns), r.knowsTurns()), known(number(r.Usage.Total()), r.knowsTokens()), known(price(r.Usage, v.Budget.Prices), r.knowsTokens()), known(duration(r.Took), !r.Lost), cell(v.next(r)),
 		}}
 		if place.URL != "" {
 			row.remarks = append(row.remarks, remark{text: place.URL, lines: maxReason, linked: place.Number > 0})
@@ -194,6 +195,8 @@ func (v view) next(row Row) string {
 	}
 	due := row.Next.Due
 	switch {
+	case verdict.Why.Reason == schedule.Unpriced:
+		return "when every model has a price"
 	case verdict.Why.Reason == schedule.DayBudget:
 		return "when the budget of the day allows"
 	case row.Class == schedule.Systemic && v.pausing():

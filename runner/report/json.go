@@ -17,7 +17,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		Outcome: t.outcome(), Work: t.Work(), StartedAt: Time{t.Started}, StartedBy: t.StartedBy, EndedAt: Time{t.Ended}, Seconds: Seconds(t.Ended.Sub(t.Started)),
 		Workflow: t.Workflow, Tracker: t.Tracker, DryRun: t.DryRun, Counts: t.Counts(), Assigned: t.Assigned,
 		Issues: List(t.Rows, t.rowOf), Earlier: t.Earlier.Issues, Verdicts: List(t.Verdicts, verdictOf), Pause: PauseOf(t.Pause),
-		Spent: SpentOf(t.Spent), Today: DayOf(t.Today), Budgets: t.Budget, Reserved: t.Reserved, NextDueAt: Time{t.NextDue},
+		Spent: SpentOf(t.Spent, t.Budget.Prices), Today: DayOf(t.Today, t.Budget.Prices), Budgets: t.Budget, Reserved: t.Reserved, NextDueAt: Time{t.NextDue},
 		Delivers: t.Delivers, Deliveries: DeliveriesOf(t.Deliveries, t.Checks),
 		Notices: append([]string{}, t.Notices...), Warnings: append([]string{}, t.Warnings...), Errors: append([]string{}, t.Errors...),
 	})
@@ -125,7 +125,7 @@ func (t Tick) rowOf(row Row) rowJSON {
 		r.Turns = &row.Turns
 	}
 	if row.knowsTokens() {
-		tokens := TokensOf(row.Usage)
+		tokens := TokensOf(row.Usage, t.Budget.Prices)
 		r.Tokens = &tokens
 	}
 	if !row.Lost {
@@ -152,7 +152,9 @@ func verdictOf(v schedule.Verdict) verdictJSON {
 // MarshalJSON returns the state for scripts, by the rules of [Report.MarshalJSON].
 func (v StateView) MarshalJSON() ([]byte, error) {
 	return encode(stateJSON{
-		Claims: List(v.claims, ClaimOf), Deliveries: v.deliveries, Pause: PauseOf(v.state.Pause), Days: List(v.state.Days, DayOf),
+		Claims:     List(v.claims, func(c schedule.Claim) Claim { return ClaimOf(c, v.prices) }),
+		Deliveries: v.deliveries, Pause: PauseOf(v.state.Pause),
+		Days:     List(v.state.Days, func(d schedule.Day) Day { return DayOf(d, v.prices) }),
 		Reserved: v.state.Reserved(), Ticks: List(v.state.History, pastTickOf), RateLimits: v.state.RateLimits,
 	})
 }

@@ -198,6 +198,25 @@ func ticks() map[string]report.Tick {
 			t.Budget = schedule.Budget{TokensPerTick: 50_000, TokensPerDay: 120_000}
 			t.Verdicts = []schedule.Verdict{verdict("ABC-3", "Another", "", "", schedule.DayBudget, "budget.max_tokens_per_day is spent until 2025-11-22T00:00:00Z")}
 		}),
+		"money": tick(func(t *report.Tick) {
+			used := func(model string, input, output int64) schedule.Usage {
+				u := schedule.TariffUsage{Tariff: schedule.Tariff{Model: model}, Input: input, Cached: input / 2, Output: output, Reasoning: output / 2}
+				return schedule.Usage{Input: input, Output: output, Tariffs: schedule.Tariffs{u}}
+			}
+			t.Budget = schedule.Budget{
+				TokensPerIssue: 2_000_000, USDPerIssue: schedule.MoneyOf(5), USDPerDay: schedule.MoneyOf(20),
+				Prices: schedule.Prices{"gpt-6": {Rates: schedule.Rates{Input: 1.25, Cached: 0.125, CacheWrite: 1.25, Output: 10}}},
+			}
+			known, unknown := used("gpt-6", 400_000, 90_000), used("other", 3000, 100)
+			t.Rows = []report.Row{
+				with(row("ABC-1", "A model with a price", schedule.Done, waits("continuation", end)), func(r *report.Row) { r.Usage = known }),
+				with(row("ABC-2", "A model without one", schedule.Stopped, waits("the model other has answered, and budget.prices has no price for it", end)), func(r *report.Row) { r.Usage = unknown }),
+			}
+			t.Spent = schedule.Spent{Sessions: 2, Usage: known.Plus(unknown), Time: end.Sub(start)}
+			t.Today.Usage = t.Today.Usage.Plus(t.Spent.Usage) // a part was counted before tariffs were recorded
+			addClaim(t, schedule.Claim{Identifier: "ABC-1", Title: "A model with a price", Phase: schedule.Waiting, Tokens: 490_000, Tariffs: known.Tariffs, Sessions: 1}, schedule.Unpriced, "the model other has answered, and budget.prices has no price for it")
+			t.Reserved = schedule.Reserved{Shards: 1, USD: schedule.MoneyOf(1.5)}
+		}),
 		"fleet": fleet(),
 		"assigned": tick(func(t *report.Tick) {
 			t.Assigned, t.Acted = report.Assigned{Issues: 12, Shards: 6}, 12

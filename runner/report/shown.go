@@ -52,15 +52,61 @@ type Issue struct {
 	State string `json:"state"`
 }
 
-// Tokens holds token counts.
+// Tokens holds token counts, and what they cost.
 type Tokens struct {
+	counts
+	Models []ModelTokens `json:"models"`
+	Cost   *Cost         `json:"cost"` // nil without budget.prices
+}
+
+type counts struct {
 	Input  int64 `json:"input_tokens"`
 	Output int64 `json:"output_tokens"`
 	Total  int64 `json:"total_tokens"`
 }
 
-// TokensOf returns the counts of a usage with their sum.
-func TokensOf(u schedule.Usage) Tokens { return Tokens{u.Input, u.Output, u.Total()} }
+// ModelTokens holds the tokens of the responses that have the same tariff. Reasoning is a part of
+// the output, and the cached tokens and cache writes are parts of the input.
+type ModelTokens struct {
+	Model string `json:"model"`
+	Tier  string `json:"service_tier"`
+	Long  bool   `json:"long_context"`
+	counts
+	Cached     int64 `json:"cached_input_tokens"`
+	CacheWrite int64 `json:"cache_write_tokens"`
+	Reasoning  int64 `json:"reasoning_tokens"`
+}
+
+// Cost is the price of tokens in US dollars.
+type Cost struct {
+	USD        *schedule.Money `json:"usd"`               // nil if the price of some is not known
+	AtLeast    schedule.Money  `json:"at_least_usd"`      // of the tokens whose price is known
+	Unmeasured int64           `json:"unmeasured_tokens"` // tokens that were counted before models were recorded
+}
+
+// TokensOf returns the counts of a usage, and their price.
+func TokensOf(u schedule.Usage, prices schedule.Prices) Tokens {
+	return Tokens{counts{u.Input, u.Output, u.Total()}, modelsOf(u.Tariffs), costOf(u, prices)}
+}
+
+func modelsOf(t schedule.Tariffs) []ModelTokens {
+	return List(t, func(u schedule.TariffUsage) ModelTokens {
+		return ModelTokens{u.Model, u.Tier, u.Long, counts{u.Input, u.Output, u.Input + u.Output}, u.Cached, u.CacheWrite, u.Reasoning}
+	})
+}
+
+// costOf returns the price of a usage, nil without prices.
+func costOf(u schedule.Usage, prices schedule.Prices) *Cost {
+	if len(prices) == 0 {
+		return nil
+	}
+	c := prices.Of(u)
+	cost := Cost{AtLeast: c.USD, Unmeasured: c.Unmeasured}
+	if c.IsKnown() {
+		cost.USD = &c.USD
+	}
+	return &cost
+}
 
 // Spent holds what sessions have used.
 type Spent struct {
@@ -70,7 +116,9 @@ type Spent struct {
 }
 
 // SpentOf returns the spending of a tick.
-func SpentOf(s schedule.Spent) Spent { return Spent{s.Sessions, TokensOf(s.Usage), Seconds(s.Time)} }
+func SpentOf(s schedule.Spent, prices schedule.Prices) Spent {
+	return Spent{s.Sessions, TokensOf(s.Usage, prices), Seconds(s.Time)}
+}
 
 // Day holds what all runs used on one day in UTC.
 type Day struct {
@@ -79,8 +127,8 @@ type Day struct {
 }
 
 // DayOf returns the spending of a day.
-func DayOf(d schedule.Day) Day {
-	return Day{d.Date, Spent{d.Sessions, TokensOf(d.Usage), Seconds(d.Time)}}
+func DayOf(d schedule.Day, prices schedule.Prices) Day {
+	return Day{d.Date, Spent{d.Sessions, TokensOf(d.Usage, prices), Seconds(d.Time)}}
 }
 
 // Pause describes a systemic failure that pauses all issues.
@@ -111,16 +159,18 @@ type Claim struct {
 	Failures   int            `json:"failures"`
 	Idle       int            `json:"idle_sessions"`
 	Tokens     int64          `json:"issue_total_tokens"` // of all its sessions
+	Models     []ModelTokens  `json:"issue_models"`       // the same tokens by model
+	Cost       *Cost          `json:"issue_cost"`         // nil without budget.prices
 	LeaseUntil Time           `json:"lease_until"`
 	Owner      schedule.Owner `json:"owner"`
 }
 
 // ClaimOf returns a claim.
-func ClaimOf(c schedule.Claim) Claim {
+func ClaimOf(c schedule.Claim, prices schedule.Prices) Claim {
 	return Claim{
 		Issue: Issue{IssueNames{c.ID, c.Identifier, c.URL}, c.Title, c.State},
 		Phase: c.Phase, Since: Time{c.Since}, Why: c.Why, Attempt: c.Attempt, DueAt: Time{c.Due}, Thread: c.Thread,
-		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, LeaseUntil: Time{c.Lease}, Owner: c.Owner,
+		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Models: modelsOf(c.Tariffs), Cost: costOf(c.Spent(), prices), LeaseUntil: Time{c.Lease}, Owner: c.Owner,
 	}
 }
 

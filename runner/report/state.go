@@ -34,6 +34,13 @@ type StateView struct {
 	program    string            // the words of a shell that start this program; empty for symphony
 	place      string            // where the state is, as --state takes it; empty for the default of every command
 	comments   schedule.Comments // zero if the workflow is not known
+	prices     schedule.Prices   // nil if the workflow is not known
+}
+
+// PricedBy returns the view with the cost of tokens.
+func (v StateView) PricedBy(prices schedule.Prices) StateView {
+	v.prices = prices
+	return v
 }
 
 // State returns a view of the state as it is at now.
@@ -178,10 +185,11 @@ func (v StateView) parked(d *document, page bool) {
 		{head: "Since", kind: instantColumn, drop: 4},
 		{head: "Sessions", kind: numberColumn, drop: 1},
 		{head: "Tokens", kind: numberColumn, drop: 2},
+		{head: "Cost", kind: numberColumn, drop: 2},
 		{head: "Why", min: 14, width: whyWidth, prose: true},
 	}}
 	for _, c := range claims {
-		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Since), number(c.Sessions), number(c.Tokens), cell(v.parkedReason(c)))
+		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Since), number(c.Sessions), number(c.Tokens), price(c.Spent(), v.prices), cell(v.parkedReason(c)))
 	}
 	if page { // a phone shows only the columns to the left
 		t.move(len(t.columns)-1, 1)
@@ -259,10 +267,11 @@ func (v StateView) waiting(d *document, l Links) {
 		{head: "Due", kind: instantColumn},
 		{head: "Attempt", kind: numberColumn, drop: 1},
 		{head: "Tokens", kind: numberColumn, drop: 2},
+		{head: "Cost", kind: numberColumn, drop: 2},
 		{head: "Why", min: 14, width: whyWidth, prose: true},
 	}}
 	for _, c := range claims {
-		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Due), number(c.Attempt), number(c.Tokens), l.lostShard(c.Why))
+		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Due), number(c.Attempt), number(c.Tokens), price(c.Spent(), v.prices), l.lostShard(c.Why))
 	}
 	d.add(section{heading: "Waiting", detail: "a tick starts what is due", body: document{t}})
 }
@@ -310,15 +319,15 @@ func (v StateView) days(d *document) {
 	var body document
 	if len(v.state.Days) > 0 {
 		t := table{room: shortRoom, short: shownTicks, columns: []column{
-			{head: "Day (UTC)"}, {head: "Sessions", kind: numberColumn}, {head: "Tokens", kind: numberColumn}, {head: "Agent time", kind: numberColumn},
+			{head: "Day (UTC)"}, {head: "Sessions", kind: numberColumn}, {head: "Tokens", kind: numberColumn}, {head: "Cost", kind: numberColumn}, {head: "Agent time", kind: numberColumn},
 		}}
 		for _, day := range slices.Backward(v.state.Days) {
-			t.add(cell(day.Date), number(day.Sessions), number(day.Usage.Total()), duration(day.Time))
+			t.add(cell(day.Date), number(day.Sessions), number(day.Usage.Total()), price(day.Usage, v.prices), duration(day.Time))
 		}
 		body.add(t)
 	}
 	if r := v.state.Reserved(); r.Shards > 0 {
-		body.add(paragraph{own(reservedFor(r) + ": " + tokens(r.Tokens) + ".")})
+		body.add(paragraph{own(reservedFor(r) + ": " + reservedWords(r) + ".")})
 	}
 	if len(body) > 0 {
 		d.add(section{heading: "Spending", body: body})

@@ -45,7 +45,7 @@ func Stand(plan []schedule.Verdict, id tracker.ID, slots int, active []string) S
 
 // competes holds the reasons for which an issue that may be started waits for its turn.
 var competes = map[schedule.Reason]bool{
-	schedule.NoSlots: true, schedule.NoStateSlots: true, schedule.BatchSpent: true, schedule.TickBudget: true, schedule.DayBudget: true,
+	schedule.NoSlots: true, schedule.NoStateSlots: true, schedule.BatchSpent: true, schedule.TickBudget: true, schedule.DayBudget: true, schedule.Unpriced: true,
 	schedule.Paused: true, schedule.OnHold: true, schedule.OutOfTime: true, schedule.CommandOnly: true,
 	schedule.NextPlan: true, schedule.Interrupted: true,
 }
@@ -191,8 +191,9 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.NoSlots:         "It starts when a session ends; agent.max_concurrent_agents is the number of slots.",
 	schedule.NoStateSlots:    "It starts when a session ends; agent.max_concurrent_agents_by_state is the number of slots.",
 	schedule.BatchSpent:      "It has its turn in the next tick; agent.max_issues_per_tick is the size of the batch.",
-	schedule.TickBudget:      "It has its turn in the next tick; budget.max_tokens_per_tick is the limit.",
-	schedule.DayBudget:       "It has its turn tomorrow (UTC); budget.max_tokens_per_day is the limit.",
+	schedule.TickBudget:      "It has its turn in the next tick; budget.max_tokens_per_tick and budget.max_usd_per_tick are the limits.",
+	schedule.DayBudget:       "It has its turn tomorrow (UTC); budget.max_tokens_per_day and budget.max_usd_per_day are the limits.",
+	schedule.Unpriced:        "Add the price to budget.prices: until then, or until tomorrow (UTC), nothing starts, because nobody knows what was spent.",
 	schedule.Paused:          "Fix the cause. One session tries first after the pause, or when the key, the login or the codex settings change. ",
 	schedule.OnHold:          "Fix that, then try again: nothing starts before.",
 	schedule.OutOfTime:       "It has its turn in the next tick; the deadline is the limit.",

@@ -170,7 +170,7 @@ func (s *State) Retry(id tracker.ID, now time.Time) bool {
 	}
 	c.setPhase(Waiting, "an operator asked for a retry", now)
 	c.Due = now
-	c.Attempt, c.Failures, c.Idle, c.Tokens = 0, 0, 0, 0
+	c.Attempt, c.Failures, c.Idle, c.Tokens, c.Tariffs = 0, 0, 0, 0, nil
 	s.Claims[id] = c
 	if talk, known := s.Conversations[id]; known {
 		talk.Rounds, talk.CheckRounds = 0, 0

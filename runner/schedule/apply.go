@@ -102,7 +102,7 @@ func (s *State) free(c *Claim, talk *Conversation, d Decision, now time.Time) {
 // sendBack begins the claim of an issue that somebody moved back to an active state. It
 // is looked at as a new one, unless there is feedback to go on with.
 func (c *Claim) sendBack(talk *Conversation, f Feedback) {
-	c.Tokens, talk.Rounds, talk.CheckRounds = 0, 0, 0
+	c.Tokens, c.Tariffs, talk.Rounds, talk.CheckRounds = 0, nil, 0, 0
 	if f.Round == "" {
 		c.Thread, c.Attempt = "", 0
 	}
@@ -118,7 +118,7 @@ func (c *Claim) setFree(talk *Conversation, d Decision, now time.Time) {
 		talk.obey(d.Feedback)
 	}
 	if d.Why.Reason == Commanded || d.Feedback.Round == RoundSaid {
-		c.Tokens = 0
+		c.Tokens, c.Tariffs = 0, nil
 		talk.Rounds, talk.CheckRounds = 0, 0
 	}
 	if d.Feedback.Command == CommandRetry {

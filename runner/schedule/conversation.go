@@ -36,10 +36,11 @@ type Conversation struct {
 	PendingCommand Order  `json:"ordered,omitzero"`                    // command from outside of comments that is not obeyed yet; zero for none
 	Answer         string `json:"answer,omitempty" bound:"lines=4000"` // answer from outside of comments, for the next session; empty for none
 
-	// Thread, Sessions and Tokens begin the next claim of the issue.
-	Thread   string `json:"thread,omitempty" bound:"whole=256"`
-	Sessions int    `json:"sessions,omitempty"`
-	Tokens   int64  `json:"tokens,omitempty"`
+	// Thread, Sessions, Tokens and Tariffs begin the next claim of the issue.
+	Thread   string  `json:"thread,omitempty" bound:"whole=256"`
+	Sessions int     `json:"sessions,omitempty"`
+	Tokens   int64   `json:"tokens,omitempty"`
+	Tariffs  Tariffs `json:"tariffs,omitempty" bound:"list=32"`
 }
 
 // Checks is the state of the checks of a commit, in the word that people are shown.
@@ -224,7 +225,7 @@ func (s *State) Finished(id tracker.ID) {
 
 // nextClaim returns a claim that begins where the last one on the issue ended.
 func (c Conversation) nextClaim(id tracker.ID) Claim {
-	return Claim{ID: id, Attempt: attemptOn(c.Thread), Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens}
+	return Claim{ID: id, Attempt: attemptOn(c.Thread), Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens, Tariffs: c.Tariffs}
 }
 
 // attemptOn returns the attempt of a session that begins with no failures behind it.
@@ -238,12 +239,12 @@ func attemptOn(thread string) int {
 // release keeps the start values of the next claim. If a person changed something, the next one
 // begins again.
 func (c *Conversation) release(claim Claim, why Reason, clean bool) {
-	c.Thread, c.Sessions, c.Tokens, c.Closed = claim.Thread, claim.Sessions, claim.Tokens, false
+	c.Thread, c.Sessions, c.Tokens, c.Tariffs, c.Closed = claim.Thread, claim.Sessions, claim.Tokens, claim.Tariffs, false
 	if clean || why == Changed {
 		c.Thread = "" // its files are gone, or the issue is looked at as a new one
 	}
 	if why == Changed || why == Reopened {
-		c.Tokens, c.Rounds, c.CheckRounds = 0, 0, 0
+		c.Tokens, c.Tariffs, c.Rounds, c.CheckRounds = 0, nil, 0, 0
 	}
 }
 

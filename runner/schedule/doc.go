@@ -127,7 +127,7 @@
 //	failed                  Exit: ReadUpTo stays, so the next session is given it again
 //	parked                  ParkedUpTo: older feedback does not let the issue go on
 //	a command               Stop, Park or Free: CommandsUpTo
-//	claim released          Thread, Sessions and Tokens stay for the next claim
+//	claim released          Thread, Sessions, Tokens and Tariffs stay for the next claim
 //	merged                  Finish, in each tick until [State.Finished]: the delivery and this are dropped
 //
 // An issue that was handed over is in no active state. A claim for feedback ([Claim].Feedback)

@@ -197,6 +197,10 @@ func genPolicy(t *rapid.T) schedule.Policy {
 			TokensPerIssue: rapid.SampledFrom([]int64{0, 500, 1000}).Draw(t, "tokens per issue"),
 			TokensPerTick:  rapid.SampledFrom([]int64{0, 0, 2000}).Draw(t, "tokens per tick"),
 			TokensPerDay:   rapid.SampledFrom([]int64{0, 0, 5000}).Draw(t, "tokens per day"),
+			USDPerIssue:    rapid.SampledFrom([]schedule.Money{0, 0, 1500}).Draw(t, "dollars per issue"),
+			USDPerTick:     rapid.SampledFrom([]schedule.Money{0, 0, 3000}).Draw(t, "dollars per tick"),
+			USDPerDay:      rapid.SampledFrom([]schedule.Money{0, 0, 7000}).Draw(t, "dollars per day"),
+			Prices:         prices,
 		},
 	}
 	if p.OfFleet = !often(t, "one process"); p.OfFleet {
@@ -391,11 +395,12 @@ func checkShape(t rapid.TB, c schedule.Claim) {
 		{slot != (c.Owner != schedule.Owner{}), "an owner belongs to a session"},
 		{slot == c.Lease.IsZero(), "a lease belongs to a session"},
 		{c.Phase != schedule.Running && !c.TurnSince.IsZero(), "a turn belongs to a running session"},
-		{!slot && (!c.Heard.IsZero() || c.Turns != 0 || c.Live != schedule.Usage{}), "signs of life belong to a session"},
+		{!slot && (!c.Heard.IsZero() || c.Turns != 0 || !c.Live.IsZero()), "signs of life belong to a session"},
 		{(c.Phase == schedule.Stopping) != (c.StopReason != ""), "a cause belongs to a stop"},
 		{(c.Phase == schedule.Waiting) == c.Due.IsZero(), "a time belongs to a wait"},
 		{(c.Phase == schedule.Running) != (c.Why == ""), "every claim except a running one says why"},
 		{c.Live.Total() > c.Tokens, "a session's tokens are the issue's"},
+		{sumOf(c.Tariffs) > c.Tokens, "tokens by tariff are tokens of the issue"},
 	} {
 		if rule.broken {
 			t.Fatalf("%s: %+v", rule.what, c)

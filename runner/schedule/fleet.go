@@ -65,8 +65,10 @@ func (f Fleet) slots() int { return min(max(f.Slots, 1), MaxSlots) }
 // Issues that need different runners are never in the same shard. Spread uses as few shards
 // as possible. The numbers of issues of two shards with the same runner differ by at most one.
 func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decision, []Shard) {
-	left, limited := s.tokensLeft(p.Budget, now)
-	groups := f.group(ds, left)
+	measures := s.measures(p.Budget, now)
+	tokens, limited := measures[0].left()
+	usd, limitedUSD := measures[1].left()
+	groups := f.group(ds, min(tokens, usd))
 	var shards []Shard
 	shardOf := map[tracker.ID]int{}
 	for _, g := range groups {
@@ -80,9 +82,12 @@ func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decis
 			shardOf[id] = shard.Number
 		}
 	}
-	var share int64
-	if limited && len(shardOf) > 0 {
-		share = left / int64(len(shardOf))
+	var share Share
+	if n := int64(len(shardOf)); n > 0 && limited {
+		share.Tokens = tokens / n
+	}
+	if n := int64(len(shardOf)); n > 0 && limitedUSD {
+		share.USD = Money(usd / n)
 	}
 	spread := make([]Decision, 0, len(ds))
 	for _, d := range ds {
@@ -93,8 +98,12 @@ func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decis
 			continue
 		default:
 			d.Owner, d.Fleet, d.Lease, d.Share = f.Owner.OfShard(number), f.Name, f.Lease, share
+			c := s.Claims[d.ID]
 			if own := p.Budget.TokensPerIssue; limited && own > 0 {
-				d.Share = min(share, max(own-s.Claims[d.ID].Tokens, 1))
+				d.Share.Tokens = min(share.Tokens, max(own-c.Tokens, 1))
+			}
+			if own := p.Budget.USDPerIssue; limitedUSD && own > 0 {
+				d.Share.USD = min(share.USD, max(own-p.Budget.Prices.Of(c.Spent()).USD, 1))
 			}
 		}
 		spread = append(spread, d)
@@ -109,13 +118,14 @@ type runnerGroup struct {
 }
 
 // group returns the issues that start, in groups that need the same runner. It takes them in
-// their order as long as there are slots, and at least one token for each.
-func (f Fleet) group(ds []Decision, tokens int64) []*runnerGroup {
+// their order as long as there are slots, and at least one token, or one millionth of a
+// dollar, for each.
+func (f Fleet) group(ds []Decision, room int64) []*runnerGroup {
 	var groups []*runnerGroup
 	byKey := map[string]*runnerGroup{}
 	shards := 0
 	for _, d := range ds {
-		if d.Action != Dispatch || tokens == 0 {
+		if d.Action != Dispatch || room == 0 {
 			continue
 		}
 		runsOn := f.runner(d.Issue.Labels)
@@ -133,7 +143,7 @@ func (f Fleet) group(ds []Decision, tokens int64) []*runnerGroup {
 			groups = append(groups, g)
 		}
 		g.ids = append(g.ids, d.ID)
-		tokens--
+		room--
 	}
 	return groups
 }

@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -197,7 +198,7 @@ func (w *fleetWorld) saveOf(fleet schedule.Fleet, s *schedule.State, revision in
 	}
 	for owner, r := range s.Reserves {
 		if fleet.Owns(owner) {
-			w.shares[owner] = r.Tokens
+			w.shares[owner] = max(r.Tokens, int64(r.USD))
 		}
 	}
 	return w.save(s, revision)
@@ -265,7 +266,7 @@ func (j *workJob) step(w *fleetWorld) {
 		switch what := w.pick(6, "shard does"); {
 		case what < 3 && j.state.Claims[s.id].Phase == schedule.Running:
 			s.tokens += int64(w.pick(maxTokens, "tokens"))
-			j.state.Heartbeat(s.id, schedule.Update{Alive: true, Usage: schedule.Usage{Input: s.tokens}, Turns: 1}, w.now)
+			j.state.Heartbeat(s.id, schedule.Update{Alive: true, Usage: s.usage(), Turns: 1}, w.now)
 			j.plan(w)
 		case what == 3:
 			j.keep()
@@ -321,7 +322,7 @@ func (j *workJob) expire(w *fleetWorld) {
 		if s.live {
 			s.live = false
 			j.state.Apply(schedule.Decision{Action: schedule.Stop, ID: s.id, Why: schedule.Why{Reason: schedule.DeadlineReached}}, w.now)
-			j.state.Exit(s.id, schedule.Outcome{Class: schedule.Stopped, Usage: schedule.Usage{Input: s.tokens}}, w.policy, w.now)
+			j.state.Exit(s.id, schedule.Outcome{Class: schedule.Stopped, Usage: s.usage()}, w.policy, w.now)
 		}
 	}
 	if j.stage < 2 {
@@ -383,7 +384,7 @@ func (j *collectJob) settle(w *fleetWorld, r *artifact) {
 	for id, was := range before {
 		is, kept := j.state.Claims[id]
 		ours := holdsSlot(was) && was.Owner == r.owner
-		if ours != slices.Contains(settled, id) || ours && kept && holdsSlot(is) || !ours && is != was {
+		if ours != slices.Contains(settled, id) || ours && kept && holdsSlot(is) || !ours && !reflect.DeepEqual(is, was) {
 			w.t.Fatalf("the result of %s changed %+v to %+v", r.owner.Name(), was, is)
 		}
 	}

@@ -47,6 +47,15 @@ type agentSession struct {
 	tokens int64
 }
 
+// usage returns the tokens of the session, all of one model.
+func (s *agentSession) usage() schedule.Usage {
+	u := schedule.Usage{Input: s.tokens}
+	if s.tokens > 0 {
+		u.Tariffs = schedule.Tariffs{{Tariff: schedule.Tariff{Model: "m"}, Input: s.tokens}}
+	}
+	return u
+}
+
 type claimKey struct {
 	owner schedule.Owner
 	id    tracker.ID
@@ -66,8 +75,12 @@ func newFleetWorld(t *rapid.T) *fleetWorld {
 	w.policy = simple().policy
 	w.policy.Budget = schedule.Budget{}
 	w.policy.MaxPerTick, w.policy.MaxPerState, w.policy.MaxConcurrent = 0, nil, 2
-	if w.pick(2, "budget") == 1 {
+	switch w.pick(3, "budget") {
+	case 1:
 		w.policy.Budget.TokensPerDay = dayBudget
+	case 2: // a token costs the smallest amount, so the numbers are the same
+		w.policy.Budget.USDPerDay = dayBudget
+		w.policy.Budget.Prices = schedule.Prices{"m": {Rates: schedule.Rates{Input: 1}}}
 	}
 	w.selfHosted = w.pick(2, "self-hosted") == 1
 	w.fleet = schedule.Fleet{
@@ -172,7 +185,7 @@ func (w *fleetWorld) start(id tracker.ID, owner schedule.Owner) *agentSession {
 func (w *fleetWorld) end(s *agentSession, c schedule.Claim) schedule.Outcome {
 	s.live = false
 	issue := w.issue(s.id)
-	o := schedule.Outcome{Class: schedule.Done, Turns: 1, Usage: schedule.Usage{Input: s.tokens}, Thread: "th"}
+	o := schedule.Outcome{Class: schedule.Done, Turns: 1, Usage: s.usage(), Thread: "th"}
 	switch what := w.pick(8, "outcome"); {
 	case c.Phase == schedule.Stopping:
 		o.Class = schedule.Stopped
@@ -340,7 +353,9 @@ func (w *fleetWorld) check() {
 
 // checkBudget fails the test if more was promised to shards than the budget allows.
 func (w *fleetWorld) checkBudget() {
-	if w.policy.Budget.TokensPerDay == 0 {
+	b := w.policy.Budget
+	budget := max(b.TokensPerDay, int64(b.USDPerDay))
+	if budget == 0 {
 		return
 	}
 	used, told := map[schedule.Owner]int64{}, map[schedule.Owner]int64{}
@@ -359,7 +374,7 @@ func (w *fleetWorld) checkBudget() {
 			w.t.Fatalf("%s spent %d tokens of its share of %d", owner.Name(), used[owner], share)
 		}
 	}
-	if sum > w.policy.Budget.TokensPerDay {
-		w.t.Fatalf("%d tokens are promised to shards, and %d are allowed", sum, w.policy.Budget.TokensPerDay)
+	if sum > budget {
+		w.t.Fatalf("%d tokens are promised to shards, and %d are allowed", sum, budget)
 	}
 }

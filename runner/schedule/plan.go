@@ -61,7 +61,7 @@ type Decision struct {
 	Owner Owner         // the shard; zero for this run
 	Fleet string        // the name of its fleet
 	Lease time.Duration // time for which the shard counts as alive if nobody can be asked
-	Share int64         // tokens of the budgets for this session; 0: no limit
+	Share Share         // share of the budgets for this session
 }
 
 // Snapshot holds the known facts about the issues when a plan is made.
@@ -343,7 +343,7 @@ func (s *State) Wake(p Policy, now time.Time) (at time.Time, ok bool) {
 	if s.Pause.Why != "" {
 		sooner(s.Pause.Until)
 	}
-	if s.SpentBudget(p.Budget, now).Reason == DayBudget {
+	if s.SpentBudget(p.Budget, now).ofDay() {
 		sooner(nextDay(now))
 	}
 	return at, ok
@@ -360,7 +360,7 @@ func (s *State) NextRetry(p Policy, now time.Time) (at time.Time, ok bool) {
 	if ok && s.Pause.Why != "" {
 		at = later(at, s.Pause.Until)
 	}
-	if ok && s.SpentBudget(p.Budget, now).Reason == DayBudget {
+	if ok && s.SpentBudget(p.Budget, now).ofDay() {
 		at = later(at, nextDay(now))
 	}
 	return at, ok

@@ -261,8 +261,8 @@ func (pl *planner) settleUnclaimed(c Claim, known *tracker.Issue, f Feedback) {
 // mustPark returns the reason for asking a person before the next session on an issue; zero
 // for none.
 func (pl *planner) mustPark(c Claim, f Feedback) Why {
-	if b := pl.p.Budget; b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue {
-		return issueBudget(c, b)
+	if why := pl.p.Budget.issueSpent(c); !why.None() {
+		return why
 	}
 	return pl.roundsSpent(f, pl.talk(c.ID))
 }

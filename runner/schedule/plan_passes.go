@@ -63,8 +63,8 @@ func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool, f Feedb
 		return commanded(f)
 	}
 	b := pl.p.Budget
-	if b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue {
-		return issueBudget(c, b)
+	if why := b.issueSpent(c); !why.None() {
+		return why
 	}
 	if why := pl.state.SpentBudget(b, pl.now); !why.None() {
 		return why
@@ -89,10 +89,6 @@ func (c Claim) watched(p Policy) bool {
 
 // silentSince returns the time of the last sign of life in the current turn.
 func (c Claim) silentSince() time.Time { return later(c.TurnSince, c.Heard) }
-
-func issueBudget(c Claim, b Budget) Why {
-	return Why{IssueBudget, fmt.Sprintf("spent %d tokens of budget.max_tokens_per_issue %d", c.Tokens, b.TokensPerIssue)}
-}
 
 // settle performs the second pass on a claim without a session: it releases,
 // dispatches or keeps it. An issue with a delivery and no claim comes here as a claim

@@ -51,13 +51,44 @@ type Policy struct {
 }
 
 // Budget bounds the cost of an issue, a tick and a day. Tokens are input plus
-// output; 0 means unlimited.
+// output, and USD are dollars by Prices; 0 means unlimited.
 type Budget struct {
 	Attempts       int   `json:"max_attempts_per_issue"` // failures in a row before an issue is parked
 	IdleSessions   int   `json:"max_idle_sessions"`      // sessions in a row that changed nothing before it is parked
 	TokensPerIssue int64 `json:"max_tokens_per_issue"`   // tokens of one issue in all runs, while it is claimed
 	TokensPerTick  int64 `json:"max_tokens_per_tick"`
 	TokensPerDay   int64 `json:"max_tokens_per_day"` // a day of UTC
+
+	USDPerIssue Money  `json:"max_usd_per_issue"` // as TokensPerIssue
+	USDPerTick  Money  `json:"max_usd_per_tick"`
+	USDPerDay   Money  `json:"max_usd_per_day"`
+	Prices      Prices `json:"prices,omitempty"`
+}
+
+// LimitsMoney reports whether a budget is set in dollars.
+func (b Budget) LimitsMoney() bool { return b.USDPerIssue > 0 || b.USDPerTick > 0 || b.USDPerDay > 0 }
+
+// LimitsSpending reports whether a budget is set in tokens or dollars.
+func (b Budget) LimitsSpending() bool {
+	return b.LimitsMoney() || b.TokensPerIssue > 0 || b.TokensPerTick > 0 || b.TokensPerDay > 0
+}
+
+// issueSpent returns the spent budget that forbids another session on the issue of a claim; zero
+// for none.
+func (b Budget) issueSpent(c Claim) Why {
+	if b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue {
+		return Why{IssueBudget, fmt.Sprintf("spent %d tokens of budget.max_tokens_per_issue %d", c.Tokens, b.TokensPerIssue)}
+	}
+	if cost := b.Prices.Of(c.Spent()); b.USDPerIssue > 0 && cost.USD >= b.USDPerIssue {
+		return Why{IssueBudget, fmt.Sprintf("spent %s of budget.max_usd_per_issue %s", cost, b.USDPerIssue)}
+	}
+	return Why{}
+}
+
+// Share is the part of the budgets that a session of a fleet gets.
+type Share struct {
+	Tokens int64 // 0: no limit
+	USD    Money // 0: no limit
 }
 
 // PerTick returns the maximum of sessions that one tick starts.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -349,7 +350,7 @@ func TestTokensAreCountedOnce(t *testing.T) {
 		var high schedule.Usage // the highest numbers reported
 		for range rapid.IntRange(0, 8).Draw(t, "reports") {
 			u := genUsage(t)
-			high = schedule.Usage{Input: max(high.Input, u.Input), Output: max(high.Output, u.Output)}
+			high = high.AtLeast(u)
 			f.state.Heartbeat("1", schedule.Update{Usage: u, RateLimits: json.RawMessage(`{}`)}, f.now)
 			if got := f.state.Claims["1"].Tokens; got != high.Total() {
 				t.Fatalf("the issue has %d tokens, want %d", got, high.Total())
@@ -357,15 +358,15 @@ func TestTokensAreCountedOnce(t *testing.T) {
 			f.now = f.now.Add(time.Duration(rapid.IntRange(0, 8).Draw(t, "hours")) * time.Hour)
 		}
 		end := genUsage(t)
-		high = schedule.Usage{Input: max(high.Input, end.Input), Output: max(high.Output, end.Output)}
+		high = high.AtLeast(end)
 		f.state.Exit("1", schedule.Outcome{Class: schedule.Transient, Why: "busy", Usage: end}, f.policy, f.now)
 		f.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 1 << 20}}, f.now) // too late
 
 		var days schedule.Usage
 		for _, day := range f.state.Days {
-			days.Input, days.Output = days.Input+day.Usage.Input, days.Output+day.Usage.Output
+			days = days.Plus(day.Usage)
 		}
-		if f.state.Claims["1"].Tokens != high.Total() || f.state.Tick.Usage != high || days != high {
+		if f.state.Claims["1"].Tokens != high.Total() || !reflect.DeepEqual(f.state.Tick.Usage, high) || !reflect.DeepEqual(days, high) {
 			t.Fatalf("the claim has %d, the tick %v, the days %v; want %v",
 				f.state.Claims["1"].Tokens, f.state.Tick.Usage, days, high)
 		}
@@ -373,8 +374,28 @@ func TestTokensAreCountedOnce(t *testing.T) {
 }
 
 func genUsage(t *rapid.T) schedule.Usage {
-	return schedule.Usage{
-		Input:  rapid.Int64Range(0, 600).Draw(t, "input"),
-		Output: rapid.Int64Range(0, 200).Draw(t, "output"),
+	var u schedule.Usage
+	for _, model := range []string{"", "m", "n"} { // in the order of tariffs
+		part := schedule.TariffUsage{
+			Tariff: schedule.Tariff{Model: model},
+			Input:  rapid.Int64Range(0, 300).Draw(t, "input"),
+			Output: rapid.Int64Range(0, 100).Draw(t, "output"),
+		}
+		if part.Input+part.Output > 0 && rapid.IntRange(0, 3).Draw(t, "has the model "+model) > 0 {
+			part.Cached = rapid.Int64Range(0, part.Input).Draw(t, "cached")
+			u.Input, u.Output = u.Input+part.Input, u.Output+part.Output
+			u.Tariffs = append(u.Tariffs, part)
+		}
 	}
+	return u
+}
+
+// prices has no price for the model n and for one without a name.
+var prices = schedule.Prices{"m": {Rates: schedule.Rates{Input: 2, Cached: 1, CacheWrite: 2, Output: 5}}}
+
+func sumOf(t schedule.Tariffs) (n int64) {
+	for _, u := range t {
+		n += u.Input + u.Output
+	}
+	return n
 }

@@ -28,9 +28,10 @@ const (
 	NoSlots         Reason = "no_slots"         // every slot is taken
 	NoStateSlots    Reason = "no_state_slots"   // every slot of its state is taken
 	BatchSpent      Reason = "batch_spent"      // this tick has started its maximum of sessions
-	TickBudget      Reason = "tick_budget"      // † budget.max_tokens_per_tick is spent
-	DayBudget       Reason = "day_budget"       // † budget.max_tokens_per_day is spent
-	IssueBudget     Reason = "issue_budget"     // † budget.max_tokens_per_issue is spent
+	TickBudget      Reason = "tick_budget"      // † a budget of the tick is spent
+	DayBudget       Reason = "day_budget"       // † a budget of the day is spent
+	Unpriced        Reason = "unpriced"         // † the dollars of the day are not known, and a budget is in dollars
+	IssueBudget     Reason = "issue_budget"     // † a budget of the issue is spent
 	Paused          Reason = "paused"           // a systemic failure keeps sessions from starting
 	OnHold          Reason = "on_hold"          // the workflow or the tracker cannot be read
 	OutOfTime       Reason = "out_of_time"      // the deadline is too near
@@ -57,7 +58,7 @@ const (
 // Stops reports whether a session is stopped for the reason.
 func (r Reason) Stops() bool {
 	switch r {
-	case Stalled, Terminal, NotActive, NotRoutable, NotDispatchable, NotVisible, IssueBudget, TickBudget, DayBudget,
+	case Stalled, Terminal, NotActive, NotRoutable, NotDispatchable, NotVisible, IssueBudget, TickBudget, DayBudget, Unpriced,
 		Interrupted, DeadlineReached, ClaimLost, Merged, Closed, Commanded:
 		return true
 	}
@@ -78,7 +79,7 @@ func (r Reason) releases() bool {
 // a slot, a budget, time, or the end of a general hold.
 func (r Reason) lacksRoom() bool {
 	switch r {
-	case NoSlots, NoStateSlots, BatchSpent, TickBudget, DayBudget, Paused, OnHold, OutOfTime, CommandOnly, NextPlan, Interrupted:
+	case NoSlots, NoStateSlots, BatchSpent, TickBudget, DayBudget, Unpriced, Paused, OnHold, OutOfTime, CommandOnly, NextPlan, Interrupted:
 		return true
 	}
 	return false

@@ -23,6 +23,7 @@ type Reserve struct {
 	Fleet  string       `json:"fleet,omitempty" bound:"whole=256"`  // the name of the fleet
 	Since  time.Time    `json:"since,omitzero"`                     // time when the shard was planned, or when its claims were taken over
 	Tokens int64        `json:"tokens,omitempty"`                   // share of the token budgets for all sessions of the shard; 0: no limit
+	USD    Money        `json:"usd,omitempty"`                      // share of the budgets in dollars; 0: no limit
 	IDs    []tracker.ID `json:"ids" bound:"keep list=16 whole=256"` // issues that the plan gave to the shard, sorted
 }
 
@@ -65,7 +66,8 @@ func (s *Spending) reserve(d Decision, now time.Time) {
 	if !open {
 		r.Fleet, r.Since = d.Fleet, now
 	}
-	r.Tokens = min(r.Tokens+min(d.Share, MaxTokens), MaxTokens)
+	r.Tokens = min(r.Tokens+min(d.Share.Tokens, MaxTokens), MaxTokens)
+	r.USD = min(r.USD+min(d.Share.USD, maxMoney), maxMoney)
 	ids := append(slices.Clone(r.IDs), d.ID)
 	slices.Sort(ids)
 	r.IDs = slices.Compact(ids)
@@ -88,14 +90,16 @@ func (s *Spending) awaitResult(owner Owner, now time.Time) {
 type Reserved struct {
 	Shards int   `json:"shards"`
 	Tokens int64 `json:"total_tokens"`
+	USD    Money `json:"usd"`
 }
 
 // Reserved returns the sum of the open reserves of all other owners.
 func (s *Spending) Reserved() (all Reserved) {
 	for owner, r := range s.Reserves {
-		if owner != s.Self && r.Tokens > 0 {
+		if owner != s.Self && (r.Tokens > 0 || r.USD > 0) {
 			all.Shards++
 			all.Tokens = min(all.Tokens+r.Tokens, MaxTokens)
+			all.USD = min(all.USD+r.USD, maxMoney)
 		}
 	}
 	return all

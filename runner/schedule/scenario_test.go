@@ -26,7 +26,8 @@ import (
 //
 //	-- policy --   settings, over the settings of [simple]: concurrent, per-state, batch,
 //	               active, terminal, labels, backoff, stall, attempts, idle,
-//	               issue-tokens, tick-tokens, day-tokens, delivers, hands-over (to which
+//	               issue-tokens, tick-tokens, day-tokens, issue-usd, tick-usd, day-usd,
+//	               price (of a model's output, model:usd), delivers, hands-over (to which
 //	               state), rounds, check-rounds
 //	-- issues --   one issue a line: its identifier, then title, text, state, priority,
 //	               created, labels, blocked (by which issues); Todo by default
@@ -39,7 +40,7 @@ import (
 //
 //	plan                            plan and apply; prints the decisions
 //	explain                         prints the verdict on each issue, applies nothing
-//	heartbeat ABC-1 [alive] [turn=begins] [tokens=500] [turns=1] [thread=t]
+//	heartbeat ABC-1 [alive] [turn=begins] [tokens=500] [of=model:500,…] [turns=1] [thread=t]
 //	exit ABC-1 CLASS ["why"] [tokens=500] [turns=0] [thread=t] [idle] [unread] [retry=1h] [delivered] [refused="why"] [question="why?"]
 //	tracker ABC-2 state=Done …      somebody edits an issue; "gone" and "back" hide and show it
 //	tracker down | list-down | up   reads fail: all, only the list, none

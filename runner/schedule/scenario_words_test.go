@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -82,6 +83,19 @@ func (s *story) setPolicy(key, value string) bool {
 		p.Budget.IdleSessions = s.number(value)
 	case "issue-tokens":
 		p.Budget.TokensPerIssue = int64(s.number(value))
+	case "issue-usd":
+		p.Budget.USDPerIssue = schedule.MoneyOf(s.fraction(value))
+	case "tick-usd":
+		p.Budget.USDPerTick = schedule.MoneyOf(s.fraction(value))
+	case "day-usd":
+		p.Budget.USDPerDay = schedule.MoneyOf(s.fraction(value))
+	case "price":
+		model, usd, _ := strings.Cut(value, ":")
+		p.Budget.Prices = maps.Clone(p.Budget.Prices)
+		if p.Budget.Prices == nil {
+			p.Budget.Prices = schedule.Prices{}
+		}
+		p.Budget.Prices[model] = schedule.Price{Rates: schedule.Rates{Output: s.fraction(usd)}}
 	case "tick-tokens":
 		p.Budget.TokensPerTick = int64(s.number(value))
 	case "hands-over":
@@ -188,6 +202,8 @@ func (s *story) heartbeat(name string, words []string) {
 			return known
 		case "tokens":
 			u.Usage.Output = int64(s.number(value))
+		case "of":
+			u.Usage = s.usage(value)
 		case "turns":
 			u.Turns = s.number(value)
 		case "thread":
@@ -199,6 +215,25 @@ func (s *story) heartbeat(name string, words []string) {
 	})
 	s.state.Heartbeat(s.id(name), u, s.now)
 	s.printClaim(s.id(name))
+}
+
+// usage returns the output tokens of models, written as model:tokens,….
+func (s *story) usage(models string) (u schedule.Usage) {
+	for _, one := range list(models) {
+		model, tokens, _ := strings.Cut(one, ":")
+		n := int64(s.number(tokens))
+		u.Output += n
+		u.Tariffs = append(u.Tariffs, schedule.TariffUsage{Tariff: schedule.Tariff{Model: model}, Output: n})
+	}
+	return u
+}
+
+func (s *story) fraction(value string) float64 {
+	f, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		s.t.Fatalf("%q is not a number", value)
+	}
+	return f
 }
 
 func (s *story) deliver(name string, words []string) {
@@ -235,6 +270,8 @@ func (s *story) exit(name string, words []string) {
 		switch key {
 		case "tokens":
 			o.Usage.Output = int64(s.number(value))
+		case "of":
+			o.Usage = s.usage(value)
 		case "turns":
 			o.Turns = s.number(value)
 		case "thread":

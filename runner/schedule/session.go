@@ -259,10 +259,10 @@ func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 	if c.Idle++; !o.Idle {
 		c.Idle = 0
 	}
-	b := p.Budget
-	switch {
-	case b.TokensPerIssue > 0 && c.Tokens >= b.TokensPerIssue:
-		return parked(issueBudget(*c, b))
+	if why := p.Budget.issueSpent(*c); !why.None() {
+		return parked(why)
+	}
+	switch b := p.Budget; {
 	case b.IdleSessions > 0 && c.Idle >= b.IdleSessions:
 		nothing := "changed nothing"
 		if p.Delivers {

@@ -16,8 +16,9 @@ const MaxTokens = 1 << 53
 
 // Usage holds token counts as the agent reports them.
 type Usage struct {
-	Input  int64 `json:"input,omitempty"`
-	Output int64 `json:"output,omitempty"`
+	Input   int64   `json:"input,omitempty"`
+	Output  int64   `json:"output,omitempty"`
+	Tariffs Tariffs `json:"tariffs,omitempty" bound:"list=32"` // the same tokens by tariff
 }
 
 // Total returns the number that budgets are compared with.
@@ -25,13 +26,21 @@ func (u Usage) Total() int64 { return u.Input + u.Output }
 
 // Plus returns the sum of both, at most MaxTokens of each kind.
 func (u Usage) Plus(other Usage) Usage {
-	return Usage{Input: min(u.Input+other.Input, MaxTokens), Output: min(u.Output+other.Output, MaxTokens)}
+	return Usage{min(u.Input+other.Input, MaxTokens), min(u.Output+other.Output, MaxTokens), u.Tariffs.plus(other.Tariffs)}
 }
+
+// AtLeast returns the higher of each number.
+func (u Usage) AtLeast(other Usage) Usage {
+	return Usage{max(u.Input, other.Input), max(u.Output, other.Output), u.Tariffs.atLeast(other.Tariffs)}
+}
+
+// IsZero reports whether there are no tokens.
+func (u Usage) IsZero() bool { return u.Input == 0 && u.Output == 0 && len(u.Tariffs) == 0 }
 
 // atMost returns the part of the usage whose total is at most n.
 func (u Usage) atMost(n int64) Usage {
 	input := min(u.Input, n)
-	return Usage{Input: input, Output: min(u.Output, n-input)}
+	return Usage{input, min(u.Output, n-input), u.Tariffs.atMost(n)}
 }
 
 // Spent holds the spending of a tick so far.
@@ -117,13 +126,14 @@ func (s *Spending) SpentToday(now time.Time) Day {
 // countTokens adds tokens to the claim, the tick and the day.
 func (s *Spending) countTokens(c *Claim, live Usage, now time.Time) {
 	more := Usage{
-		Input:  max(min(live.Input, MaxTokens)-c.Live.Input, 0),
-		Output: max(min(live.Output, MaxTokens)-c.Live.Output, 0),
+		Input:   max(min(live.Input, MaxTokens)-c.Live.Input, 0),
+		Output:  max(min(live.Output, MaxTokens)-c.Live.Output, 0),
+		Tariffs: live.Tariffs.since(c.Live.Tariffs),
 	}
-	if more == (Usage{}) {
+	if more.IsZero() {
 		return
 	}
-	c.Tokens = min(c.Tokens+more.Total(), MaxTokens)
+	c.Tokens, c.Tariffs = min(c.Tokens+more.Total(), MaxTokens), c.Tariffs.plus(more.Tariffs)
 	day := s.today(now)
 	c.Live, s.Tick.Usage, day.Usage = c.Live.Plus(more), s.Tick.Usage.Plus(more), day.Usage.Plus(more)
 }
@@ -142,34 +152,61 @@ func nextDay(now time.Time) time.Time {
 // SpentBudget returns the spent budget that forbids to start anything more; zero
 // for none.
 func (s *Spending) SpentBudget(b Budget, now time.Time) Why {
-	if b.TokensPerTick > 0 && s.Tick.Usage.Total() >= b.TokensPerTick {
-		return Why{TickBudget, "budget.max_tokens_per_tick is spent"}
+	measures := s.measures(b, now)
+	for _, m := range measures {
+		if len(m.unpriced) > 0 && (b.LimitsMoney() || m.share > 0) {
+			return Why{Unpriced, m.unpriced[0].String() + " has answered, and budget.prices has no price for it"}
+		}
 	}
-	if share := s.Reserves[s.Self].Tokens; share > 0 && s.Tick.Usage.Total() >= share {
-		return Why{TickBudget, "this shard's share of the token budgets is spent"}
-	}
-	if b.TokensPerDay <= 0 {
-		return Why{}
-	}
-	spent := s.SpentToday(now).Usage.Total()
-	if spent >= b.TokensPerDay {
-		return Why{DayBudget, "budget.max_tokens_per_day is spent until " + nextDay(now).Format(time.RFC3339)}
-	}
-	if r := s.Reserved(); spent+r.Tokens >= b.TokensPerDay {
-		return Why{DayBudget, "what is left of budget.max_tokens_per_day is reserved for " + text.Count(r.Shards, "shard") + " of which there is no result yet"}
+	for _, m := range measures {
+		switch {
+		case m.perTick > 0 && m.tick >= m.perTick:
+			return Why{TickBudget, "budget.max_" + m.unit + "_per_tick is spent"}
+		case m.share > 0 && m.tick >= m.share:
+			return Why{TickBudget, "this shard's share of the " + m.budgets + " is spent"}
+		case m.perDay > 0 && m.today >= m.perDay:
+			return Why{DayBudget, "budget.max_" + m.unit + "_per_day is spent until " + nextDay(now).Format(time.RFC3339)}
+		case m.perDay > 0 && m.today+m.reserved >= m.perDay:
+			return Why{DayBudget, "what is left of budget.max_" + m.unit + "_per_day is reserved for " + text.Count(s.Reserved().Shards, "shard") + " of which there is no result yet"}
+		}
 	}
 	return Why{}
 }
 
-// tokensLeft returns the tokens that the sessions which start now may spend. If no budget
-// limits them, limited is false.
-func (s *Spending) tokensLeft(b Budget, now time.Time) (left int64, limited bool) {
-	left = MaxTokens
-	if b.TokensPerTick > 0 {
-		left, limited = b.TokensPerTick-s.Tick.Usage.Total(), true
+// ofDay reports whether a spent budget is spent until the day ends.
+func (w Why) ofDay() bool { return w.Reason == DayBudget || w.Reason == Unpriced }
+
+// measure is the spending in one of the units in which budgets are set: tokens, or millionths of
+// a dollar.
+type measure struct {
+	unit, budgets   string   // the unit in the names of the budgets, and the budgets in words
+	perTick, perDay int64    // the budgets; 0 for none
+	tick, today     int64    // spent
+	share           int64    // of this run, if it is a shard; 0 for no limit
+	reserved        int64    // for shards without a result
+	unpriced        []Tariff // tariffs that the numbers leave out
+}
+
+// measures returns the spending in tokens and in money.
+func (s *Spending) measures(b Budget, now time.Time) [2]measure {
+	tick, today, share, reserved := s.Tick.Usage, s.SpentToday(now).Usage, s.Reserves[s.Self], s.Reserved()
+	tickCost, todayCost := b.Prices.Of(tick), b.Prices.Of(today)
+	return [2]measure{
+		{"tokens", "token budgets", b.TokensPerTick, b.TokensPerDay, tick.Total(), today.Total(), share.Tokens, reserved.Tokens, nil},
+		{"usd", "budgets in dollars", int64(b.USDPerTick), int64(b.USDPerDay), int64(tickCost.USD), int64(todayCost.USD), int64(share.USD), int64(reserved.USD),
+			append(tickCost.Unpriced, todayCost.Unpriced...)},
 	}
-	if b.TokensPerDay > 0 {
-		left, limited = min(left, b.TokensPerDay-s.SpentToday(now).Usage.Total()-s.Reserved().Tokens), true
+}
+
+// left returns the amount that the sessions which start now may spend. If no budget limits
+// them, limited is false.
+func (m measure) left() (left int64, limited bool) {
+	left = MaxTokens
+	if m.perTick > 0 {
+		left, limited = m.perTick-m.tick, true
+	}
+	if m.perDay > 0 {
+		left, limited = min(left, m.perDay-m.today-m.reserved), true
 	}
 	return max(left, 0), limited
 }

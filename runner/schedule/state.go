@@ -105,6 +105,7 @@ type Claim struct {
 	Failures int       `json:"failures,omitempty"`                 // failures in a row
 	Idle     int       `json:"idle,omitempty"`                     // sessions in a row that changed nothing
 	Tokens   int64     `json:"tokens,omitempty"`                   // input and output, over all sessions
+	Tariffs  Tariffs   `json:"tariffs,omitempty" bound:"list=32"`  // the same tokens by tariff
 	Feedback bool      `json:"feedback,omitempty"`                 // it is claimed for feedback: see [Policy.Answering]
 	Setup    Setup     `json:"setup,omitzero"`                     // setup of its last session, if that failed by a fault of WORKFLOW.md; zero otherwise
 	Fault    string    `json:"fault,omitempty" bound:"line=500"`   // the kind of the fault for which its last session was charged; empty for none
@@ -112,6 +113,9 @@ type Claim struct {
 	// pull request or the hand-over is missing, for which no agent is needed.
 	Unsettled bool `json:"unsettled,omitempty"`
 }
+
+// Spent returns the tokens of all sessions.
+func (c Claim) Spent() Usage { return Usage{Input: c.Tokens, Tariffs: c.Tariffs} }
 
 // holdsSlot reports whether the claim counts against the concurrency limits.
 func (c Claim) holdsSlot() bool { return c.Phase.HasSession() }

@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -262,10 +263,10 @@ func TestSumsOfTokensStayWithinTheirLimit(t *testing.T) {
 	f.state.Exit("1", schedule.Outcome{Class: schedule.IssueFailed, Usage: most}, f.policy, noon)
 	f.state.Exit("2", schedule.Outcome{Class: schedule.IssueFailed, Usage: most}, f.policy, noon)
 	full := schedule.Usage{Input: schedule.MaxTokens, Output: schedule.MaxTokens}
-	if got := f.state.SpentToday(noon).Usage; got != full {
+	if got := f.state.SpentToday(noon).Usage; !reflect.DeepEqual(got, full) {
 		t.Errorf("the day has %+v", got)
 	}
-	if got := f.state.Tick.Usage; got != full {
+	if got := f.state.Tick.Usage; !reflect.DeepEqual(got, full) {
 		t.Errorf("the tick has %+v", got)
 	}
 	if got := f.state.Claims["1"].Tokens; got != schedule.MaxTokens {

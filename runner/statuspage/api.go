@@ -177,11 +177,11 @@ func (v *view) stateJSON(now time.Time) stateJSON {
 		GeneratedAt: report.Time{Time: now},
 		Counts:      countsJSON{len(v.Running), len(v.Waiting), len(v.Parked), v.QueueLength(), len(v.Completed)},
 		Running:     report.List(v.Running, (*issue).running), Retrying: report.List(v.Waiting, (*issue).retrying),
-		Totals: report.SpentOf(spent), RateLimits: v.Limits,
+		Totals: report.SpentOf(spent, v.raw.Prices), RateLimits: v.Limits,
 		Queue:     queueJSON{v.QueueLength(), v.QueueWords(), report.Time{Time: v.Listed()}, report.List(v.Queue, (*issue).issue)},
 		Elsewhere: report.List(v.Elsewhere, (*issue).elsewhere), Parked: report.List(v.Parked, (*issue).parked),
 		Deliveries: report.List(v.Delivered, (*issue).Delivery), Completed: v.Completed, Events: v.Events, Trouble: v.Trouble,
-		Pause: report.PauseOf(pause), Today: report.DayOf(today), Slots: v.raw.Slots,
+		Pause: report.PauseOf(pause), Today: report.DayOf(today, v.raw.Prices), Slots: v.raw.Slots,
 		NextPollAt: report.Time{Time: v.raw.NextPoll}, DeadlineAt: report.Time{Time: v.raw.Deadline}, StartedAt: report.Time{Time: v.raw.Started},
 		Workflow: v.Workflow, Tracker: v.Tracker,
 	}
@@ -247,7 +247,7 @@ func (i *issue) issue() report.Issue {
 
 // row returns the claim of the issue, with texts that are fit to be shown.
 func (i *issue) row() report.Claim {
-	c, line := report.ClaimOf(i.claim), i.view.line
+	c, line := report.ClaimOf(i.claim, i.view.raw.Prices), i.view.line
 	c.Issue, c.Why, c.Thread = i.issue(), i.why(), line(c.Thread, maxName)
 	c.Owner.Run, c.Owner.Job, c.Owner.Host = line(c.Owner.Run, maxName), line(c.Owner.Job, maxName), line(c.Owner.Host, maxName)
 	return c
@@ -256,7 +256,7 @@ func (i *issue) row() report.Claim {
 func (i *issue) running() *runningJSON {
 	return &runningJSON{
 		Claim: i.row(), SessionID: i.Session(), Turns: i.claim.Turns, LastEvent: i.Event(), LastMessage: i.Summary(),
-		StartedAt: report.Time{Time: i.session.Started}, LastEventAt: report.Time{Time: i.heard()}, Tokens: report.TokensOf(i.claim.Live),
+		StartedAt: report.Time{Time: i.session.Started}, LastEventAt: report.Time{Time: i.heard()}, Tokens: report.TokensOf(i.claim.Live, i.view.raw.Prices),
 		Status: i.session.Status, PID: i.session.PID, Doing: i.Doing(),
 	}
 }

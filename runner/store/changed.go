@@ -30,12 +30,12 @@ func (r record) withoutVolatile() record {
 	r.Claims = slices.Clone(r.Claims)
 	for i := range r.Claims {
 		c := &r.Claims[i]
-		c.Heard, c.TurnSince, c.Turns, c.Live, c.Tokens = time.Time{}, time.Time{}, 0, schedule.Usage{}, 0
+		c.Heard, c.TurnSince, c.Turns, c.Live, c.Tokens, c.Tariffs = time.Time{}, time.Time{}, 0, schedule.Usage{}, 0, nil
 	}
 	days := []day{}
 	for _, d := range r.Days {
 		d.Tokens = schedule.Usage{}
-		if d != (day{Date: d.Date}) {
+		if !reflect.DeepEqual(d, day{Date: d.Date}) {
 			days = append(days, d)
 		}
 	}
@@ -63,7 +63,7 @@ func commitMessage(old, new *schedule.State) string {
 	}
 	var names []string
 	for _, id := range slices.Sorted(maps.Keys(identifiers)) {
-		if old.Claims[id] != new.Claims[id] || old.Deliveries[id] != new.Deliveries[id] || !reflect.DeepEqual(old.Conversations[id], new.Conversations[id]) {
+		if !reflect.DeepEqual(old.Claims[id], new.Claims[id]) || old.Deliveries[id] != new.Deliveries[id] || !reflect.DeepEqual(old.Conversations[id], new.Conversations[id]) {
 			names = append(names, plainName(identifiers[id]))
 		}
 	}

@@ -74,8 +74,8 @@ func sample() *schedule.State {
 		{
 			ID: "a1", Identifier: "ABC-1", Title: "Teapot <is> “short” & stout", URL: "https://tracker.example/ABC-1?x=1&y=2",
 			State: "In Progress", Content: "5a2f", Phase: schedule.Running, Since: at(0, 1), Owner: self, Lease: at(10, 0),
-			Heard: at(1, 500), TurnSince: at(0, 30), Turns: 3, Live: schedule.Usage{Input: 1200, Output: 80}, Attempt: 1, Thread: "th-1",
-			Sessions: 4, Failures: 1, Idle: 1, Tokens: 123456,
+			Heard: at(1, 500), TurnSince: at(0, 30), Turns: 3, Live: schedule.Usage{Input: 1200, Output: 80, Tariffs: tariffs(1200, 80)}, Attempt: 1, Thread: "th-1",
+			Sessions: 4, Failures: 1, Idle: 1, Tokens: 123456, Tariffs: tariffs(123000, 456),
 		},
 		{
 			ID: "b2", Identifier: "ABC-2", Title: "Stalled", State: "Todo", Phase: schedule.Stopping, Since: at(2, 0),
@@ -91,7 +91,7 @@ func sample() *schedule.State {
 	s.Pause = schedule.Pause{Why: "usageLimitExceeded", Since: at(6, 0), Until: at(59, 0), Setup: schedule.Setup{Agent: "0a1b", Workflow: "2c3d"}, Cause: schedule.CauseStart, Fault: "hook before_run: exit status 1", Passed: true}
 	s.Salt = "SALT"
 	s.Days = []schedule.Day{
-		{Date: "2026-02-28", Sessions: 2, Usage: schedule.Usage{Input: 10, Output: 20}, Time: 61800 * time.Millisecond},
+		{Date: "2026-02-28", Sessions: 2, Usage: schedule.Usage{Input: 10, Output: 20, Tariffs: tariffs(10, 20)}, Time: 61800 * time.Millisecond},
 		{Date: "2026-03-01", Sessions: 1},
 	}
 	s.History = []schedule.TickRecord{
@@ -116,25 +116,35 @@ func sample() *schedule.State {
 			Read: []string{"IC_1@1772366400", "pull IC_3@1772366821"},
 			Pull: "91be", Checks: schedule.ChecksRed, Closed: true, Rounds: 2, CheckRounds: 1, Moved: true, Asked: "Which colour?\n\t1. red", Posted: "77c2",
 			PendingCommand: schedule.Order{Command: schedule.CommandStop, By: "kim", Answer: "red\nor blue"}, Answer: "blue",
-			Thread: "th-0", Sessions: 3, Tokens: 99000,
+			Thread: "th-0", Sessions: 3, Tokens: 99000, Tariffs: tariffs(98000, 400),
 		},
 		"b1": {ReadUpTo: schedule.Mark{At: at(50, 0)}, Thread: "th-7", Sessions: 1, Tokens: 12},
 	}
-	s.Reserves = map[schedule.Owner]schedule.Reserve{shard: {Fleet: ".github/workflows/fleet.yml", Since: at(9, 0), Tokens: 250000, IDs: []tracker.ID{"a1", "e5"}}}
+	s.Reserves = map[schedule.Owner]schedule.Reserve{shard: {Fleet: ".github/workflows/fleet.yml", Since: at(9, 0), Tokens: 250000, USD: 1_500_001, IDs: []tracker.ID{"a1", "e5"}}}
 	s.RateLimits = json.RawMessage(`{"primary":{"used_percent":12.5,"window_minutes":300},"credits":null}`)
 	return s
+}
+
+// tariffs returns tokens of one tariff, of which every part is used.
+func tariffs(input, output int64) schedule.Tariffs {
+	return schedule.Tariffs{{
+		Tariff: schedule.Tariff{Model: "gpt-6", Tier: "flex", Long: true},
+		Input:  input, Cached: 4, CacheWrite: 3, Output: output, Reasoning: 2,
+	}}
 }
 
 // sampleOfVersion1 returns the sample without the fields that version 2 added.
 func sampleOfVersion1() *schedule.State {
 	s := sample()
 	s.Wait = schedule.TrackerWait{}
+	s.Days[0].Usage.Tariffs = nil
 	s.Days[0].Time, s.History[0].Failed = s.Days[0].Time.Truncate(time.Second), 0
 	s.Salt, s.Pause.Setup = "", schedule.Setup{}
 	s.Pause.Cause, s.Pause.Fault, s.Pause.Passed = "", "", false
 	s.Deliveries, s.Conversations, s.Reserves = nil, nil, nil
 	delete(s.Claims, "e5")
 	for id, c := range s.Claims {
+		c.Live.Tariffs, c.Tariffs = nil, nil
 		c.TurnSince, c.Setup, c.Feedback, c.Fault, c.Unsettled = time.Time{}, schedule.Setup{}, false, "", false
 		s.Claims[id] = c
 	}

@@ -107,7 +107,7 @@ func validateClaim(c schedule.Claim) error {
 		return errors.New("its id is empty")
 	case !session && c.Phase != schedule.Waiting && c.Phase != schedule.Parked:
 		return fmt.Errorf("unknown phase %.40q", c.Phase)
-	case !session && (c.Owner != schedule.Owner{} || c.Turns != 0 || c.Live != schedule.Usage{} || !c.Lease.IsZero() || !c.Heard.IsZero() || !c.TurnSince.IsZero()):
+	case !session && (c.Owner != schedule.Owner{} || c.Turns != 0 || !c.Live.IsZero() || !c.Lease.IsZero() || !c.Heard.IsZero() || !c.TurnSince.IsZero()):
 		return fmt.Errorf("it is %s, yet has an owner or a live session", c.Phase)
 	case c.Phase != schedule.Waiting && !c.Due.IsZero():
 		return fmt.Errorf("it is %s, yet has a due time", c.Phase)

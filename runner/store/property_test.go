@@ -83,7 +83,7 @@ func TestAStateThatCanBeReadCanBeChangedAndSaved(t *testing.T) {
 				s.Exit(id, schedule.Outcome{Class: class, Usage: most, Turns: 1, RetryAt: genTime().Draw(t, "told"), Refused: genWild(maxWhy).Draw(t, "refused"), LeftOut: genWild(maxWhy).Draw(t, "left out"), Blocked: genWild(maxWhy).Draw(t, "blocked")}, p, now)
 			case 4:
 				shard := schedule.Owner{Run: "1", Attempt: 1, Shard: 1}
-				d := schedule.Decision{Action: schedule.Dispatch, ID: id, Issue: tracker.Issue{ID: id}, Owner: shard, Lease: time.Hour, Share: math.MaxInt64}
+				d := schedule.Decision{Action: schedule.Dispatch, ID: id, Issue: tracker.Issue{ID: id}, Owner: shard, Lease: time.Hour, Share: schedule.Share{Tokens: math.MaxInt64, USD: math.MaxInt64}}
 				if s.Apply(d, now); len(s.Reserves[shard].IDs) > schedule.MaxSlots {
 					s.Unstart(shard, now)
 				}

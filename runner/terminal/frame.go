@@ -141,6 +141,14 @@ func (p *painter) sections() []*section {
 	return []*section{sessions, parked, waiting, queue, elsewhere, events}
 }
 
+// cost returns the price of a usage behind its tokens, empty without prices.
+func cost(u schedule.Usage, prices schedule.Prices) string {
+	if len(prices) == 0 {
+		return ""
+	}
+	return " (" + prices.Of(u).String() + ")"
+}
+
 // header returns the facts about the whole run, in at most n lines.
 func (p *painter) header(n int) []string {
 	g := p.Progress
@@ -148,7 +156,7 @@ func (p *painter) header(n int) []string {
 	if g.Tracker != "" {
 		pieces = append(pieces, p.clean(g.Tracker))
 	}
-	pieces = append(pieces, fmt.Sprintf("%d of %d slots", len(g.Sessions), g.Slots), text.Number(g.Spent.Usage.Total())+" tokens")
+	pieces = append(pieces, fmt.Sprintf("%d of %d slots", len(g.Sessions), g.Slots), text.Number(g.Spent.Usage.Total())+" tokens"+cost(g.Spent.Usage, g.Prices))
 	if k := len(g.Elsewhere); k > 0 {
 		pieces = append(pieces, fmt.Sprintf("%d elsewhere", k))
 	}
@@ -171,7 +179,7 @@ func (p *painter) header(n int) []string {
 		pieces = append(pieces, limits)
 	}
 	if today := g.Today.Usage.Total(); today != g.Spent.Usage.Total() && today > 0 {
-		pieces = append(pieces, text.Number(today)+" tokens today")
+		pieces = append(pieces, text.Number(today)+" tokens"+cost(g.Today.Usage, g.Prices)+" today")
 	}
 	var lines []string
 	for len(pieces) > 0 && len(lines) < n {

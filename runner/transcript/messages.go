@@ -129,15 +129,14 @@ func (r *Reader) onUsage(m message) {
 	if r.totals == nil {
 		r.totals = map[string]tokens{}
 	}
-	r.totals[p.ThreadID] = tokens{max(total.Input, before.Input), max(total.Output, before.Output)}
+	r.totals[p.ThreadID] = total.each(before, func(a, b int64) int64 { return max(a, b) })
 	switch {
 	case known:
-		last = tokens{total.Input - before.Input, total.Output - before.Output}
+		last = total.minus(before)
 	case p.ThreadID == r.thread && (!r.turn.open || r.turn.id == "" || r.turn.id != p.TurnID):
 		return // usage from before the session: Codex may repeat it when the turn is asked for
 	}
-	r.spent.Input += max(last.Input, 0)
-	r.spent.Output += max(last.Output, 0)
+	r.spent = r.spent.each(last, func(a, b int64) int64 { return a + max(b, 0) })
 }
 
 func (r *Reader) onError(m message) []Entry {

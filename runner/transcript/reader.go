@@ -47,13 +47,21 @@ type turn struct {
 	before tokens // tokens that the session had used earlier
 }
 
-// tokens counts the tokens of a model.
+// tokens counts the tokens of a model. Cached is a part of Input.
 type tokens struct {
 	Input  int64 `json:"inputTokens"`
+	Cached int64 `json:"cachedInputTokens"`
 	Output int64 `json:"outputTokens"`
 }
 
 func (t tokens) total() int64 { return t.Input + t.Output }
+
+// each returns the results of f for each pair of parts.
+func (t tokens) each(u tokens, f func(a, b int64) int64) tokens {
+	return tokens{f(t.Input, u.Input), f(t.Cached, u.Cached), f(t.Output, u.Output)}
+}
+
+func (t tokens) minus(u tokens) tokens { return t.each(u, func(a, b int64) int64 { return a - b }) }
 
 // Session returns the first line of the log, with clean texts; the zero value if it has not
 // come.
@@ -334,8 +342,12 @@ func (r *Reader) endTurn(completed bool, status, why string) []Entry {
 	}
 	e := r.entry(KindTurn, fmt.Sprintf("turn %d %s", r.turn.number, how))
 	e.Failed, e.Took = !completed, r.now-r.turn.began
-	used := tokens{r.spent.Input - r.turn.before.Input, r.spent.Output - r.turn.before.Output}
-	text := fmt.Sprintf("%s (%s in, %s out)", count(used.total(), "token"), grouped(used.Input), grouped(used.Output))
+	used := r.spent.minus(r.turn.before)
+	cached := ""
+	if used.Cached > 0 {
+		cached = ", " + grouped(used.Cached) + " of them cached"
+	}
+	text := fmt.Sprintf("%s (%s in%s, %s out)", count(used.total(), "token"), grouped(used.Input), cached, grouped(used.Output))
 	if r.turn.number > 1 {
 		text += fmt.Sprintf("; %s so far", grouped(r.spent.total()))
 	}

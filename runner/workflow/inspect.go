@@ -94,6 +94,7 @@ func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	d.decodeRepository()
 	d.checkSetup()
 	d.checkNetworks()
+	d.checkPrices()
 	d.warnAboutFetches()
 	d.warnAboutOwnFolders()
 	d.placeMissing()

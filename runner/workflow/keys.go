@@ -146,6 +146,10 @@ func (d *decoder) table() []entry {
 		withDefault("budget.max_tokens_per_issue", "0", "tokens an issue may use over all runs; 0 is unlimited", d.tokens(&budget.TokensPerIssue)),
 		withDefault("budget.max_tokens_per_tick", "0", "tokens a tick may use; 0 is unlimited", d.tokens(&budget.TokensPerTick)),
 		withDefault("budget.max_tokens_per_day", "0", "tokens a day of UTC may use; 0 is unlimited", d.tokens(&budget.TokensPerDay)),
+		withDefault("budget.max_usd_per_issue", "0", "US dollars an issue may cost over all runs, by budget.prices; 0 is unlimited", d.dollars(&budget.USDPerIssue)),
+		withDefault("budget.max_usd_per_tick", "0", "US dollars a tick may cost; 0 is unlimited", d.dollars(&budget.USDPerTick)),
+		withDefault("budget.max_usd_per_day", "0", "US dollars a day of UTC may cost; 0 is unlimited", d.dollars(&budget.USDPerDay)),
+		optional("budget.prices", "{}", "map from models to their prices in US dollars for a million tokens: input, cached_input, cache_write, output; long_context with the same and above, the input tokens of a response from which they hold; tiers, a map from service tiers to factors; a model that is not in it has an unknown price, which is never 0", d.prices(&budget.Prices)),
 
 		withDefault("codex.command", "codex app-server", "shell command of the agent, run in the workspace of an issue, where a relative path begins", d.command(&codex.Command)),
 		optional("codex.approval_policy", "", "Codex's AskForApproval, passed on as it is", d.jsonValue(&codex.ApprovalPolicy)),

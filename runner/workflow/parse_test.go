@@ -170,7 +170,12 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				MaxBackoff:     6 * time.Second,
 				Stall:          9 * time.Second,
 				MaxRounds:      6, MaxCheckRounds: 7, HandsOver: true, HandedOver: "In Review",
-				Budget: schedule.Budget{Attempts: 11, IdleSessions: 12, TokensPerIssue: 13, TokensPerTick: 14, TokensPerDay: 15},
+				Budget: schedule.Budget{Attempts: 11, IdleSessions: 12, TokensPerIssue: 13, TokensPerTick: 14, TokensPerDay: 15,
+					USDPerIssue: 16_000_000, USDPerTick: 17_500_000, USDPerDay: 18_000_000, Prices: schedule.Prices{"m": {
+						Rates: schedule.Rates{Input: 1.25, Cached: 0.125, CacheWrite: 1.25, Output: 10},
+						Long:  &schedule.LongPrice{Above: 272_000, Rates: schedule.Rates{Input: 2.5, Cached: 2.5, CacheWrite: 2.5, Output: 15}},
+						Tiers: map[string]float64{"flex": 0.5},
+					}}},
 			},
 			MaxTurns: 5,
 			RunsOn:   map[string][]string{"gpu": {"self-hosted", "a100"}, "arm64": {"ubuntu-24.04-arm"}},
@@ -213,7 +218,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				Inputs: []string{"package-lock.json"}, Keep: []string{"node_modules", "web/node_modules"}, Timeout: 7 * time.Second, Online: true,
 			},
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 126,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 136,
 		Warnings: []string{
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",

@@ -280,7 +280,8 @@ func TestTheExamplesOfTheReadmeAreGood(t *testing.T) {
 			front = "tracker: {kind: file}\n" + front
 		}
 		wf := parse(t, front, inJob("https://github.com", nil))
-		if wf.Settings.Repository == nil || len(wf.Warnings) > 0 {
+		wrong := wf.Settings.Repository == nil && (strings.Contains(front, "repository:") || strings.Contains(front, "delivery:"))
+		if wrong || len(wf.Warnings) > 0 {
 			t.Errorf("%s\n%+v\n%q", front, wf.Settings.Repository, wf.Warnings)
 		}
 	}

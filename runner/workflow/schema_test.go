@@ -125,6 +125,8 @@ func TestTheSchemaRefusesEveryWrongTypeThatTheProgramRejects(t *testing.T) {
 			s.set("tracker.kind", "github")
 			s.set("repository.url", "https://github.com/o/r")
 			s.set("hooks.trusted", true)
+			s.set("codex.model", "m")
+			s.set("budget.prices", map[string]any{"m": map[string]any{"input": 1, "output": 1}})
 			s.set(key, v)
 			bySchema, byProgram := s.verdicts(t, schema)
 			if bySchema == nil && byProgram != nil {
