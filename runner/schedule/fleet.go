@@ -65,10 +65,8 @@ func (f Fleet) slots() int { return min(max(f.Slots, 1), MaxSlots) }
 // Issues that need different runners are never in the same shard. Spread uses as few shards
 // as possible. The numbers of issues of two shards with the same runner differ by at most one.
 func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decision, []Shard) {
-	measures := s.measures(p.Budget, now)
-	tokens, limited := measures[0].left()
-	usd, limitedUSD := measures[1].left()
-	groups := f.group(ds, min(tokens, usd))
+	tokens, usd := s.left(p.Budget, now)
+	groups := f.group(ds, min(tokens.left, usd.left))
 	var shards []Shard
 	shardOf := map[tracker.ID]int{}
 	for _, g := range groups {
@@ -82,13 +80,7 @@ func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decis
 			shardOf[id] = shard.Number
 		}
 	}
-	var share Share
-	if n := int64(len(shardOf)); n > 0 && limited {
-		share.Tokens = tokens / n
-	}
-	if n := int64(len(shardOf)); n > 0 && limitedUSD {
-		share.USD = Money(usd / n)
-	}
+	share := Share{tokens.of(len(shardOf)), Money(usd.of(len(shardOf)))}
 	spread := make([]Decision, 0, len(ds))
 	for _, d := range ds {
 		number, assigned := shardOf[d.ID]
@@ -99,10 +91,10 @@ func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decis
 		default:
 			d.Owner, d.Fleet, d.Lease, d.Share = f.Owner.OfShard(number), f.Name, f.Lease, share
 			c := s.Claims[d.ID]
-			if own := p.Budget.TokensPerIssue; limited && own > 0 {
+			if own := p.Budget.TokensPerIssue; tokens.limited && own > 0 {
 				d.Share.Tokens = min(share.Tokens, max(own-c.Tokens, 1))
 			}
-			if own := p.Budget.USDPerIssue; limitedUSD && own > 0 {
+			if own := p.Budget.USDPerIssue; usd.limited && own > 0 {
 				d.Share.USD = min(share.USD, max(own-p.Budget.Prices.Of(c.Spent()).USD, 1))
 			}
 		}

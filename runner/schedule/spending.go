@@ -154,7 +154,7 @@ func nextDay(now time.Time) time.Time {
 func (s *Spending) SpentBudget(b Budget, now time.Time) Why {
 	measures := s.measures(b, now)
 	for _, m := range measures {
-		if len(m.unpriced) > 0 && (b.LimitsMoney() || m.share > 0) {
+		if len(m.unpriced) > 0 {
 			return Why{Unpriced, m.unpriced[0].String() + " has answered, and budget.prices has no price for it"}
 		}
 	}
@@ -187,28 +187,68 @@ type measure struct {
 	unpriced        []Tariff // tariffs that the numbers leave out
 }
 
-// measures returns the spending in tokens and in money.
-func (s *Spending) measures(b Budget, now time.Time) [2]measure {
-	tick, today, share, reserved := s.Tick.Usage, s.SpentToday(now).Usage, s.Reserves[s.Self], s.Reserved()
-	tickCost, todayCost := b.Prices.Of(tick), b.Prices.Of(today)
-	return [2]measure{
-		{"tokens", "token budgets", b.TokensPerTick, b.TokensPerDay, tick.Total(), today.Total(), share.Tokens, reserved.Tokens, nil},
-		{"usd", "budgets in dollars", int64(b.USDPerTick), int64(b.USDPerDay), int64(tickCost.USD), int64(todayCost.USD), int64(share.USD), int64(reserved.USD),
-			append(tickCost.Unpriced, todayCost.Unpriced...)},
+// measures returns the spending in the units that a budget, or the share of this run, limits.
+func (s *Spending) measures(b Budget, now time.Time) []measure {
+	share := s.Reserves[s.Self]
+	tokens := b.TokensPerTick > 0 || b.TokensPerDay > 0 || share.Tokens > 0
+	money := b.LimitsMoney() || share.USD > 0
+	if !tokens && !money {
+		return nil
 	}
+	var reserved Reserved
+	if b.TokensPerDay > 0 || b.USDPerDay > 0 {
+		reserved = s.Reserved()
+	}
+	tick, today := s.Tick.Usage, s.SpentToday(now).Usage
+	all := make([]measure, 0, 2)
+	if tokens {
+		all = append(all, measure{"tokens", "token budgets", b.TokensPerTick, b.TokensPerDay, tick.Total(), today.Total(), share.Tokens, reserved.Tokens, nil})
+	}
+	if money {
+		tickCost, todayCost := b.Prices.Of(tick), b.Prices.Of(today)
+		all = append(all, measure{"usd", "budgets in dollars", int64(b.USDPerTick), int64(b.USDPerDay), int64(tickCost.USD), int64(todayCost.USD),
+			int64(share.USD), int64(reserved.USD), append(tickCost.Unpriced, todayCost.Unpriced...)})
+	}
+	return all
 }
 
-// left returns the amount that the sessions which start now may spend. If no budget limits
-// them, limited is false.
-func (m measure) left() (left int64, limited bool) {
-	left = MaxTokens
+// rest is the amount of one unit that the sessions which start now may spend.
+type rest struct {
+	left    int64
+	limited bool // a budget limits it
+}
+
+// left returns the tokens, and the millionths of a dollar, that are left of the budgets.
+func (s *Spending) left(b Budget, now time.Time) (tokens, usd rest) {
+	tokens, usd = rest{left: MaxTokens}, rest{left: MaxTokens}
+	for _, m := range s.measures(b, now) {
+		if m.unit == "usd" {
+			usd = m.rest()
+		} else {
+			tokens = m.rest()
+		}
+	}
+	return tokens, usd
+}
+
+func (m measure) rest() rest {
+	r := rest{left: MaxTokens}
 	if m.perTick > 0 {
-		left, limited = m.perTick-m.tick, true
+		r = rest{m.perTick - m.tick, true}
 	}
 	if m.perDay > 0 {
-		left, limited = min(left, m.perDay-m.today-m.reserved), true
+		r = rest{min(r.left, m.perDay-m.today-m.reserved), true}
 	}
-	return max(left, 0), limited
+	r.left = max(r.left, 0)
+	return r
+}
+
+// of returns the equal part of n sessions; 0 for no limit.
+func (r rest) of(n int) int64 {
+	if !r.limited || n == 0 {
+		return 0
+	}
+	return r.left / int64(n)
 }
 
 // addDays adds the spending of a shard, by day.
