@@ -53,7 +53,7 @@ func TestAFailedTurnSaysWhatItMeansForTheIssue(t *testing.T) {
 			f.assertFailed(got, want, fullRun, "turn_failed", strings.Fields(failure)[0], "the script fails with "+failure)
 			want := schedule.Outcome{
 				Class: got.Class, Status: schedule.StatusFailed, Why: got.Why, Thread: f.requests("turn/start")[0].Thread, Turns: 1,
-				Usage: schedule.Usage{Input: 100, Output: 20}, Issue: f.readIssue(),
+				Usage: scriptedUsage(100, 20), Issue: f.readIssue(),
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)

@@ -377,3 +377,9 @@ lines:
 }
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// scriptedUsage returns tokens of the scripted agent's model.
+func scriptedUsage(input, output int64) schedule.Usage {
+	u := schedule.TariffUsage{Tariff: schedule.Tariff{Model: "scripted"}, Input: input, Output: output}
+	return schedule.Usage{Input: input, Output: output, Tariffs: schedule.Tariffs{u}}
+}

@@ -30,7 +30,7 @@ func TestALaterSessionContinuesTheThread(t *testing.T) {
 	// Tokens that the thread used before are not counted again.
 	want := schedule.Outcome{
 		Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: f.readIssue(), Thread: first.Thread, Turns: 1,
-		Usage: schedule.Usage{Input: 100, Output: 20},
+		Usage: scriptedUsage(100, 20),
 	}
 	if diff := cmp.Diff(want, second); diff != "" {
 		t.Error(diff)

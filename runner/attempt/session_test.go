@@ -30,7 +30,7 @@ func TestAnAttemptDoesWhatTheIssueSays(t *testing.T) {
 	}
 	want := schedule.Outcome{
 		Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: f.readIssue(), Thread: turns[0].Thread, Turns: 1,
-		Usage: schedule.Usage{Input: 1100, Output: 20},
+		Usage: scriptedUsage(1100, 20),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -102,7 +102,7 @@ func TestTurnsContinueOnTheSameThread(t *testing.T) {
 			got := f.run(t.Context())
 			want := schedule.Outcome{
 				Class: schedule.Done, Status: schedule.StatusSucceeded, Issue: f.readIssue(), Thread: got.Thread, Turns: test.turns,
-				Usage: schedule.Usage{Input: 100 * int64(test.turns), Output: 20 * int64(test.turns)},
+				Usage: scriptedUsage(100*int64(test.turns), 20*int64(test.turns)),
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
@@ -166,7 +166,7 @@ func TestASessionEndsWithoutAFailureWhenTheIssueIsNoLongerItsOwn(t *testing.T) {
 			got := f.run(t.Context())
 			want := schedule.Outcome{
 				Class: schedule.Done, Status: schedule.StatusSucceeded, Gone: test.gone, Thread: got.Thread, Turns: 1,
-				Usage: schedule.Usage{Input: 100, Output: 20}, Idle: true,
+				Usage: scriptedUsage(100, 20), Idle: true,
 			}
 			if test.read {
 				want.Issue = f.readIssue()
