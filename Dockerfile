@@ -6,30 +6,22 @@
 # there the image has to be used with `options: --user root`. Codex's sandbox needs user namespaces, which
 # many container engines keep from containers; symphony then says so before a session starts.
 
-# The release workflow replaces these by the digests that the tags are at then; they are labels of the image.
-ARG GO_BASE=golang:1.26-bookworm
-ARG NODE_BASE=node:22-bookworm-slim
-ARG DEBIAN_BASE=debian:bookworm-slim
-
-FROM ${GO_BASE} AS symphony
+# Dependabot proposes newer digests. Each is an index of images, amd64 and arm64 among them.
+FROM golang:1.26-bookworm@sha256:551752d3ad9de9923190bf5280500617ed8fee287ffb4b0220e770ef89346258 AS symphony
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -tags nethttpomithttp2 -ldflags '-s -w -funcalign=16' -o /symphony ./cmd/symphony
 
-FROM ${NODE_BASE} AS codex
+FROM node:22-bookworm-slim@sha256:48e4b67d85f87bd551df43704e24d252f56cc5f8e9718841aace50f19948f0f9 AS codex
 ARG CODEX_VERSION=0.169.0
 RUN apt-get update && apt-get install --yes --no-install-recommends ca-certificates curl
 COPY .github/action/common.sh .github/action/fetch-codex.sh .github/action/codex.sha512 /action/
 RUN bash /action/fetch-codex.sh "$CODEX_VERSION" "linux-$(dpkg --print-architecture | sed s/amd64/x64/)" /codex \
   && /codex/bin/codex --version
 
-FROM ${DEBIAN_BASE}
-ARG GO_BASE
-ARG NODE_BASE
-ARG DEBIAN_BASE
-LABEL org.opencontainers.image.base.name=${DEBIAN_BASE} symphony.base.go=${GO_BASE} symphony.base.node=${NODE_BASE}
+FROM debian:bookworm-slim@sha256:abd67ffcfa541b485a3dff59865ab629aa048a6c613e639d36e7456b0b229241
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends bash ca-certificates curl git openssh-client \
   && rm -rf /var/lib/apt/lists/* \

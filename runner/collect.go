@@ -28,10 +28,15 @@ func (r *Runner) Collect(ctx context.Context, plan fleet.Plan, results []fleet.R
 	}
 	err := l.openFleet(ctx)
 	if err == nil {
+		var news []telling
 		err = l.saveOver(ctx, "save what the shards left", func() error {
 			l.collector.collect(ctx, plan, results)
+			news = l.notifier.mark(time.Now(), nil, true, nil)
 			return ctx.Err()
 		})
+		if err == nil && l.notifier.flush(news) {
+			err = l.saveOver(ctx, "note who was not told", ctx.Err)
+		}
 	}
 	if err == nil {
 		l.readForReport(ctx)

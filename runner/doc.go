@@ -47,7 +47,7 @@
 // issue that a person means by a name, demo has a sample project, and trial plays the path of
 // an issue in a repository. setup keeps what the preparation of a project has made, room has the
 // variables of the agent's commands, hosts the sets of hosts that they may reach, and action
-// speaks to GitHub Actions.
+// speaks to GitHub Actions. notify makes the notices for Slack and others, and sends them.
 //
 // # One tick
 //
@@ -61,7 +61,8 @@
 //	│                 if another run saved first: load, apply our exits, distrust all
 //	│                 that was read, plan again
 //	│         perform start and stop sessions, remove workspaces, finish what was merged
-//	│         answer  answer commands, and tell people that an issue waits for them
+//	│         answer  answer commands, and tell people that an issue waits for them; tell the
+//	│                 destinations of notices what the save has noted
 //	└─ wait   a session's update or exit, the poll timer, schedule's Wake, the deadline, a signal,
 //	          a request of the status page, a change of WORKFLOW.md, at which it looks every second
 //	until nothing runs and nothing falls due soon; then save and report
@@ -92,6 +93,7 @@
 //	display        progress.go      what people see of a run in progress
 //	account        account.go       the report of the tick
 //	collector      collector.go     settles the results of a fleet
+//	notifier       notifier.go      tells the destinations of WORKFLOW.md what has changed
 //	fleetPart      fleet.go         what makes the run the plan or a shard of a fleet
 //
 // A change of the state by a part is a [schedule.Change], which is made again if another run

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +35,7 @@ type fixture struct {
 	root     *workspace.Root
 	dir      string // of the root
 	log      *strings.Builder
+	web      http.RoundTripper // of notices; nil for the network
 	sessions func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
 }
 
@@ -71,6 +73,7 @@ func (f *fixture) run() *runner.Runner {
 		},
 		OwnerStatuses: eachOwner(func(context.Context, schedule.Owner) schedule.OwnerStatus { return schedule.Unknown }),
 		Self:          schedule.Owner{Host: "here", PID: 1},
+		Web:           f.web,
 		Once:          true,
 		Log:           slog.New(slog.NewTextHandler(f.log, nil)),
 	}

@@ -54,6 +54,7 @@ type loop struct {
 	cleaner       cleaner
 	pauseTest     pauseTest
 	collector     collector
+	notifier      notifier
 	fleet         fleetPart
 	running       *sessions
 	logs          *eventLogs
@@ -107,6 +108,7 @@ func newLoop(r *Runner) *loop {
 	l.account = account{core: &l.core, partial: r.Shards > 0}
 	l.orders = orders{core: &l.core, issues: &l.issues, first: r.Order}
 	l.collector = collector{core: &l.core, account: &l.account, owners: &l.owners, left: r.LeftResults}
+	l.notifier = notifier{core: &l.core, account: &l.account, base: r.Web, redact: r.Redact, isPart: r.Shards > 0, left: noticeTime}
 	l.fleet = fleetPart{core: &l.core, setup: &l.setup, plan: r.Fleet, shards: r.Shards}
 	l.files = files{core: &l.core, sessions: l.running, logs: r.Logs, repeats: !r.Once}
 	l.cleaner = cleaner{
@@ -283,12 +285,24 @@ func (l *loop) finished(now time.Time) bool {
 
 // ended saves the state of a single tick that was not stopped early.
 func (l *loop) ended(ctx context.Context) error {
-	err := l.saveLast(ctx)
+	err := l.saveLast(ctx, l.failure())
 	switch {
 	case err != nil:
 		return err
 	case !l.issues.listed() && !l.settings.bad.None():
 		return nil // the report has the workflow's error; reconciling was all there was to do
+	case l.issues.unread != nil:
+		return l.issues.unread
+	}
+	return l.files.err
+}
+
+// failure returns the reason for which the run did less than it should have; nil if there is
+// none.
+func (l *loop) failure() error {
+	switch {
+	case !l.settings.bad.None():
+		return errors.New(l.settings.bad.String())
 	case l.issues.unread != nil:
 		return l.issues.unread
 	}
@@ -320,7 +334,11 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 	l.awaitMessages()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
-	again := l.saveLast(last)
+	failure := err
+	if err == nil {
+		failure = l.failure()
+	}
+	again := l.saveLast(last, failure)
 	if again != nil && err != nil && !errors.Is(err, schedule.ErrInterrupted) {
 		l.Log.Warn("the last save failed too", "error", again) // the reason is the one that ends the run
 		return err
@@ -330,7 +348,7 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 
 // waitsForMessages reports whether something is in progress whose end will be a message.
 func (l *loop) waitsForMessages() bool {
-	return l.running.count() > 0 || len(l.cleaner.removing) > 0 || len(l.conversations.posting) > 0 || l.files.cancel != nil || l.pauseTest.cancel != nil
+	return l.running.count() > 0 || len(l.cleaner.removing) > 0 || len(l.conversations.posting) > 0 || l.notifier.sending || l.files.cancel != nil || l.pauseTest.cancel != nil
 }
 
 // awaitMessages applies messages until nothing is in progress, for stopTime at most. A killed

@@ -147,12 +147,26 @@ func (l *loop) save(ctx context.Context) error {
 	return nil
 }
 
-// saveLast saves the state at the end of a run.
-func (l *loop) saveLast(ctx context.Context) error {
-	return l.saveOver(ctx, "close the state", func() error {
+// saveLast saves the state at the end of a run, with the error that ends the run or nil, and
+// tells the destinations of notices what is news. An interrupted run leaves that to the next one.
+func (l *loop) saveLast(ctx context.Context, failure error) error {
+	var news []telling
+	err := l.saveOver(ctx, "close the state", func() error {
 		l.remember(time.Now())
+		if !errors.Is(failure, schedule.ErrInterrupted) {
+			news = l.notifier.mark(time.Now(), nil, true, failure)
+		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	if l.notifier.flush(news) {
+		if err := l.saveOver(ctx, "note who was not told", func() error { return nil }); err != nil {
+			l.Log.Warn("it is not noted which destinations were not told: the next run does not tell them", "error", err)
+		}
+	}
+	return nil
 }
 
 // saveClaimed saves the state for a session in progress. It fails if another run has

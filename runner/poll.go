@@ -22,6 +22,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	if !l.Once {
 		l.before = l.spent()
 		l.state.NewTick()
+		l.notifier.newTick()
 		l.preflight = attempt.NewPreflightOnce()
 	}
 	l.issues.beginPoll()

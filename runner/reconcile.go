@@ -146,9 +146,12 @@ func (l *loop) commit(ctx context.Context, decisions []schedule.Decision) error 
 	if l.Once && l.running.count() == 0 && !starts {
 		l.remember(now) // this may be the last save of the tick
 	}
+	news := l.notifier.mark(now, decisions, false, nil)
 	err := l.save(ctx)
 	if err != nil {
 		l.state, l.tick.Acted = before, acted
+		return err
 	}
-	return err
+	l.notifier.deliver(news)
+	return nil
 }

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
@@ -90,6 +91,8 @@ type Runner struct {
 	// the state; the zero value for a command that changes nothing. If it fails, the run ends
 	// before anything is done. It is nil for a run without a command.
 	Order func(*schedule.State) (tracker.ID, schedule.Order, error)
+
+	Web http.RoundTripper // sends notices; nil is the default of package http
 
 	OrderOnly bool // the run carries out Order and starts no session
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 // setupDigest holds digests of the settings and tools of sessions: when a digest changes, a
@@ -44,6 +45,7 @@ func (s *setupDigest) digests(salt string) schedule.Setup {
 	}
 	settings := s.wf.Settings
 	settings.Tracker.Config, settings.Tracker.Credentials = nil, nil // may hold a short password
+	settings.Notify = workflow.Notify{}                              // no session depends on it, and it holds addresses
 	settings.Workspace.Root = ""                                     // may be another one in every run
 	if repository := settings.Repository; repository != nil {
 		withoutToken := *repository

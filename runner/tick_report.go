@@ -17,6 +17,7 @@ import (
 // were left alone.
 func (l *loop) finish(now time.Time) {
 	t := &l.tick
+	l.notifier.warnOnce()
 	if l.state != nil && l.state.Pause.Why == "" {
 		l.resolve(progress.Agent)
 	}

@@ -78,6 +78,7 @@ var levels = map[string]int{
 	"runner/action":         2,
 	"runner/room":           2,
 	"runner/hosts":          2,
+	"runner/notify":         2,
 	"runner/setup":          2,
 
 	// What makes requests and published texts safe, whatever sends them.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/hosts"
+	"github.com/symphony-runner/symphony/runner/notify"
 	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -53,7 +54,7 @@ func generated(t *testing.T) map[string]map[string]string {
 		".github/BENCHMARKS.md":     {"fleet": fleetFigures()},
 		".github/SECURITY.md":       {"guard": guardTable(t), "key-places": keyPlaces()},
 		"cmd/symphony/README.md":    {"help": helpText(t), "exit": exitTable(), "environment": environmentTable()},
-		"runner/workflow/README.md": {"keys": keyTable()},
+		"runner/workflow/README.md": {"keys": keyTable(), "events": eventTable()},
 		"runner/workflow/ROOM.md":   {"room": roomTable(), "hosts": hostTable(), "setup": setupTable()},
 	}
 	for _, k := range trackers() {
@@ -80,6 +81,16 @@ func keyTable() string {
 	b.WriteString("| key | default | meaning |\n|---|---|---|\n")
 	for _, key := range workflow.Keys(trackers()) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key.Name, code(key.Default), key.Meaning)
+	}
+	return b.String()
+}
+
+// eventTable returns the table of the events of notices.
+func eventTable() string {
+	var b strings.Builder
+	b.WriteString("| event | the change |\n|---|---|\n")
+	for _, e := range notify.Events() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", e, e.Meaning())
 	}
 	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -151,12 +152,12 @@ func TestAReleaseIsPublishedLast(t *testing.T) {
 			t.Errorf("the job %s waits for no check of the commit", name)
 		}
 	}
-	bases := 0
+	bases, digest := 0, regexp.MustCompile(`^[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}\s`)
 	for line := range strings.Lines(readText(t, "../../Dockerfile")) {
 		if image, is := strings.CutPrefix(line, "FROM "); is {
 			bases++
-			if !strings.HasPrefix(image, "${") {
-				t.Errorf("the release cannot pin the base %s", image)
+			if !digest.MatchString(image) {
+				t.Errorf("the base %s is not named by its digest", image)
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func TestAReleaseHasTheSchemaWhereItSaysThatItIs(t *testing.T) {
 	t.Parallel()
 	name := path.Base(workflow.SchemaURL)
 	release := readText(t, filepath.Join(root, ".github", "workflows", "release.yml"))
-	for _, line := range []string{`symphony" schema >"$out/` + name + `"`, "sha256sum -- *.tar.gz " + name, "*.tar.gz " + name + " checksums.txt"} {
+	for _, line := range []string{`symphony" schema >"$out/` + name + `"`, "sha256sum -- *.tar.gz " + name, "*.tar.gz " + name + " symphony.cdx.json checksums.txt"} {
 		if !strings.Contains(release, line) {
 			t.Errorf("release.yml does not say %s", line)
 		}

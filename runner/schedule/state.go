@@ -28,6 +28,10 @@ type State struct {
 	// Conversations holds, by issue, the marks of handled comments and checks. An issue has
 	// an entry as long as it has a claim or a delivery.
 	Conversations map[tracker.ID]Conversation
+	// Told holds what destinations were told of and still holds, and Worked the time at which
+	// a session ended well last; zero as long as nobody asked.
+	Told   []Told
+	Worked time.Time
 
 	// Completed lists the issues whose session ended normally in this run (SPEC §4.1.8): with
 	// the work delivered if the policy delivers work, else out of the active states. The latest
@@ -58,6 +62,7 @@ func (s *State) Clone() *State {
 	c.Finishing = maps.Clone(s.Finishing)
 	c.Failed = maps.Clone(s.Failed)
 	c.History = slices.Clone(s.History)
+	c.Told = slices.Clone(s.Told)
 	return &c
 }
 
@@ -255,6 +260,7 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 	bound("the pause lasts until", &s.Pause.Until, p.longestWait(), now.Add(p.MaxBackoff))
 	bound("the tracker is left alone until", &s.Wait.Until, MaxTrackerWait, now)
 	bound("the pause began", &s.Pause.Since, 0, now)
+	bound("a session worked", &s.Worked, 0, now)
 	tomorrow := nextDay(now.Add(maxSkew)).Format(time.DateOnly)
 	s.Days = slices.DeleteFunc(slices.Clone(s.Days), func(d Day) bool {
 		future := d.Date >= tomorrow

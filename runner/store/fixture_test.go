@@ -121,6 +121,8 @@ func sample() *schedule.State {
 		"b1": {ReadUpTo: schedule.Mark{At: at(50, 0)}, Thread: "th-7", Sessions: 1, Tokens: 12},
 	}
 	s.Reserves = map[schedule.Owner]schedule.Reserve{shard: {Fleet: ".github/workflows/fleet.yml", Since: at(9, 0), Tokens: 250000, USD: 1_500_001, IDs: []tracker.ID{"a1", "e5"}}}
+	s.Told = []schedule.Told{{To: "ops", What: "merged 7a"}, {To: "team", What: "parked 8b", Failed: 1, Again: true}}
+	s.Worked = at(51, 0)
 	s.RateLimits = json.RawMessage(`{"primary":{"used_percent":12.5,"window_minutes":300},"credits":null}`)
 	return s
 }
@@ -141,7 +143,7 @@ func sampleOfVersion1() *schedule.State {
 	s.Days[0].Time, s.History[0].Failed = s.Days[0].Time.Truncate(time.Second), 0
 	s.Salt, s.Pause.Setup = "", schedule.Setup{}
 	s.Pause.Cause, s.Pause.Fault, s.Pause.Passed = "", "", false
-	s.Deliveries, s.Conversations, s.Reserves = nil, nil, nil
+	s.Deliveries, s.Conversations, s.Reserves, s.Told, s.Worked = nil, nil, nil, nil, time.Time{}
 	delete(s.Claims, "e5")
 	for id, c := range s.Claims {
 		c.Live.Tariffs, c.Tariffs = nil, nil

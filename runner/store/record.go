@@ -39,8 +39,10 @@ type record struct {
 	Salt       string                `json:"salt,omitempty" bound:"whole=256"`       // salt of the digests in every setup
 	Deliveries []delivery            `json:"deliveries,omitempty" bound:"list=1000"` // sorted by id
 
-	Conversations []conversation `json:"conversations,omitempty" bound:"list=21000"` // sorted by id; of claims and deliveries
-	Open          []reserve      `json:"open,omitempty" bound:"list=24000"`          // sorted by owner; of shards with a claim, and of lost shards
+	Conversations []conversation  `json:"conversations,omitempty" bound:"list=21000"` // sorted by id; of claims and deliveries
+	Told          []schedule.Told `json:"told,omitempty" bound:"list=11000"`          // sorted
+	Worked        time.Time       `json:"worked,omitzero"`                            // see [schedule.State.Worked]
+	Open          []reserve       `json:"open,omitempty" bound:"list=24000"`          // sorted by owner; of shards with a claim, and of lost shards
 }
 
 type delivery struct {
@@ -74,6 +76,7 @@ func newRecord(s *schedule.State, generation int64) record {
 		Version: version, Generation: generation,
 		Claims: make([]schedule.Claim, 0, len(s.Claims)), Past: slices.Clone(s.History),
 		Pause: s.Pause, Wait: s.Wait, RateLimits: compactRateLimits(s.RateLimits), Salt: s.Salt,
+		Told: slices.Clone(s.Told), Worked: s.Worked,
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
 		r.Claims = append(r.Claims, s.Claims[id])
@@ -110,6 +113,7 @@ func (r record) toState() *schedule.State {
 		s.Claims[c.ID] = c
 	}
 	s.Wait, s.Pause, s.Salt, s.History = r.Wait, r.Pause, r.Salt, slices.Clone(r.Past)
+	s.Told, s.Worked = slices.Clone(r.Told), r.Worked
 	for _, d := range r.Days {
 		s.Days = append(s.Days, schedule.Day{Date: d.Date, Sessions: d.Sessions, Usage: d.Tokens, Time: d.duration()})
 	}

@@ -168,6 +168,9 @@ func (d *decoder) table() []entry {
 		optional("codex.network", "[]", "hosts that the agent's commands and delivery.verify reach, as hooks.network has them; what the agent reads can leave by the path of a request to one of them", d.hosts(&s.Network.Hosts)),
 		optional("codex.deny", "[]", "files and folders that the agent may not read, besides those that the guard denies; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; what Codex itself runs stays readable", d.denyPaths(&codex.Deny)),
 
+		optional("notify.destinations", "[]", "where people are told of changes, at most 10 places with kind, url and events; see Notices", d.destinations(&s.Notify)),
+		withDefault("notify.quiet_days", "7", "days without a session that ended well after which the event nothing_worked is told, once", d.number(1, 365, func(_ value, n int64) { s.Notify.QuietDays = int(n) })),
+
 		optional("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent; a change needs a restart", d.port()),
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/runner/notify"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -111,6 +112,7 @@ func TestAMinimalWorkflowHasTheDefaults(t *testing.T) {
 				Budget: schedule.Budget{Attempts: 10, IdleSessions: 3},
 			},
 			Feedback: workflow.Feedback{Label: "needs-human"},
+			Notify:   workflow.Notify{QuietDays: 7},
 			MaxTurns: 20,
 			Codex: codex.Config{
 				Command:      "codex app-server",
@@ -135,7 +137,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wf, err := workflow.Parse(path, content, with(map[string]string{"KEY": "lin_1", "SHOP_TOKEN": "shop_1"}))
+	wf, err := workflow.Parse(path, content, with(map[string]string{"KEY": "lin_1", "SHOP_TOKEN": "shop_1", "OPS_URL": "https://ops.test/hook", "OPS_KEY": "ops_1"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,8 +219,14 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				Run: "make deps", Update: "make lock", Env: []string{"REGISTRY_TOKEN"},
 				Inputs: []string{"package-lock.json"}, Keep: []string{"node_modules", "web/node_modules"}, Timeout: 7 * time.Second, Online: true,
 			},
+			Notify: workflow.Notify{
+				Destinations: []notify.Destination{{
+					Name: "ops", Kind: notify.Webhook, URL: "https://ops.test/hook", Secret: "ops_1", Events: []notify.Event{notify.Parked, notify.Merged},
+				}},
+				QuietDays: 16, SecretEnv: []string{"OPS_URL", "OPS_KEY"},
+			},
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 136,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 140,
 		Warnings: []string{
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",

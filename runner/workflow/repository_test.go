@@ -279,7 +279,9 @@ func TestTheExamplesOfTheReadmeAreGood(t *testing.T) {
 		if !strings.Contains(front, "tracker:") {
 			front = "tracker: {kind: file}\n" + front
 		}
-		wf := parse(t, front, inJob("https://github.com", nil))
+		wf := parse(t, front, inJob("https://github.com", map[string]string{
+			"SLACK_WEBHOOK": "https://slack.example/x", "TEAMS_WEBHOOK": "https://teams.example/x", "OPS_URL": "https://ops.example/x", "OPS_KEY": "key of ops",
+		}))
 		wrong := wf.Settings.Repository == nil && (strings.Contains(front, "repository:") || strings.Contains(front, "delivery:"))
 		if wrong || len(wf.Warnings) > 0 {
 			t.Errorf("%s\n%+v\n%q", front, wf.Settings.Repository, wf.Warnings)

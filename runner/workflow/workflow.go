@@ -70,6 +70,7 @@ type Settings struct {
 	// sandbox, and SetupNetwork the hosts of Setup.Run.
 	Network, HookNetwork, SetupNetwork codex.Network
 	Setup                              setup.Config
+	Notify                             Notify
 }
 
 // Tracker selects an adapter and holds its settings.
@@ -86,17 +87,18 @@ func (s Settings) Credentials() []string {
 	if s.Repository != nil && s.Repository.Token != "" {
 		credentials = append(credentials, s.Repository.Token)
 	}
-	return credentials
+	return append(credentials, s.Notify.credentials()...)
 }
 
 // SecretEnv returns the names of the environment variables of all settings that are
 // credentials, which no child process may see.
 func (s Settings) SecretEnv() []string {
 	names := slices.Clone(s.Tracker.SecretEnv)
-	if s.Repository == nil {
-		return names
+	more := slices.Clone(s.Notify.SecretEnv)
+	if s.Repository != nil {
+		more = append(more, s.Repository.SecretEnv...)
 	}
-	for _, name := range s.Repository.SecretEnv {
+	for _, name := range more {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
