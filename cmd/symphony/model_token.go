@@ -58,7 +58,13 @@ func (p process) identity(wf workflow.Workflow) (identity.Config, error) {
 	return config, nil
 }
 
-// job returns the access of this job to its identity token.
+// namesIdentity reports whether a job, or the settings of a workflow, name an identity.
+func (p process) namesIdentity(wf workflow.Workflow) bool {
+	s := wf.Settings.Identity
+	return s.Command+s.TokenURL+p.value(identityProviderVariable)+p.value(serviceAccountVariable) != ""
+}
+
+// identityOfJob returns the access of this job to its identity token.
 func (p process) identityOfJob() identity.Job {
 	return identity.Job{URL: p.value("ACTIONS_ID_TOKEN_REQUEST_URL"), Token: p.value("ACTIONS_ID_TOKEN_REQUEST_TOKEN")}
 }
