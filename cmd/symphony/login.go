@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -78,6 +79,20 @@ func (p process) account(wf workflow.Workflow) attempt.Account {
 		account.AskCommand = []string{self, modelTokenName}
 	}
 	return account
+}
+
+// threadSecret returns the secret that seals the threads of a fleet; empty for none. All shards of
+// this run and of later ones have it, and no agent, and nobody can guess it. Without an API key
+// that is another secret that is stored for the jobs. Nothing else will do: the token of a job is
+// another one in each, and what a plan writes for its shards (outputs, artifacts, caches,
+// references) is read by all who can read the repository.
+func (p process) threadSecret() string {
+	for _, secret := range []string{p.modelKey(), p.value(appKeyVariable), p.value("LINEAR_API_KEY")} {
+		if secret = strings.TrimSpace(secret); len(secret) >= minGuessproof {
+			return secret
+		}
+	}
+	return ""
 }
 
 // modelKey returns the API key of the environment. CODEX_API_KEY takes precedence over
