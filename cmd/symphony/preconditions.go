@@ -132,7 +132,7 @@ func checkLogin(p process, wf workflow.Workflow) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: Codex has no login: set the inputs openai-identity-provider and openai-service-account, or openai-api-key (in a fork every secret is empty), name a provider with -c model_provider in codex.command, or log in at %s", errUsage, home)
+	return fmt.Errorf("%w: Codex has no login: set the input openai-identity-provider or openai-api-key (in a fork every secret is empty), name a provider with -c model_provider in codex.command, or log in at %s", errUsage, home)
 }
 
 // checkIdentity returns an error for settings with which no session would get a token, or would
