@@ -46,8 +46,9 @@
 // Actions that runs it, and validation reports the findings of its checks. lookup finds the
 // issue that a person means by a name, demo has a sample project, and trial plays the path of
 // an issue in a repository. setup keeps what the preparation of a project has made, room has the
-// variables of the agent's commands, hosts the sets of hosts that they may reach, and action
-// speaks to GitHub Actions.
+// variables of the agent's commands, hosts the sets of hosts that they may reach, identity gets
+// the tokens with which sessions reach the model in place of a key, and action speaks to GitHub
+// Actions.
 //
 // # One tick
 //

@@ -75,9 +75,8 @@ func (p process) account(wf workflow.Workflow) attempt.Account {
 	if config, err := p.identity(wf); err == nil && account.Key == "" {
 		account.Tokens = p.tokens.source(p, wf, config)
 	}
-	if self, err := os.Executable(); err == nil {
-		account.AskCommand = []string{self, modelTokenName}
-	}
+	self, _ := os.Executable() // an empty one makes Codex say that it gets no token
+	account.AskCommand = []string{self, modelTokenName}
 	return account
 }
 
