@@ -122,7 +122,7 @@ func (e *TurnError) advice() string {
 	case e.Info == "usageLimitExceeded" || e.Info == "sessionBudgetExceeded":
 		return "raise the limit of the account, or wait for it to reset"
 	case e.Info == "unauthorized" || e.HTTPStatus == 401:
-		return "check the API key, or log in to Codex again"
+		return "check the API key, the account that gives tokens, or the login of Codex"
 	case e.Info == "modelNotFound":
 		return "check codex.model"
 	case e.Info == "contextWindowExceeded":

@@ -167,6 +167,9 @@ type posture struct {
 // sandbox of its own.
 func (c Config) UsesProfile() bool { return !present(c.TurnSandboxPolicy) && !present(c.ThreadSandbox) }
 
+// IsGuarded reports whether the agent can neither read the denied paths nor leave its sandbox.
+func (c Config) IsGuarded() bool { return c.UsesProfile() && !allowsEscalation(c.ApprovalPolicy) }
+
 // newPosture returns the posture that the workflow asks for. It applies
 // thread_sandbox to each turn, for the reason given in hardenedSettings.
 func newPosture(o Options) (posture, error) {

@@ -45,7 +45,8 @@
 // Environment (SPEC §15.3). A child sees an allowlist of variables and those that
 // the workflow names, never those that the caller denies; see [Env]. The denied
 // names are removed a second time after the shell has read the login profile.
-// [HideFromChildren] keeps children from reading our own environment.
+// [HideFromChildren] keeps children from reading our own environment. [Output] alone gives a
+// child all of it: a script of the operator, on which no issue has an influence.
 //
 // Git. An agent that may commit cannot change the configuration and the hooks of
 // .git, nor where git looks for them; see [Root.Seal]. Links that it leaves in .git

@@ -289,6 +289,7 @@ func TestEveryInputReachesTheProgram(t *testing.T) {
 		"workflow",                                         // the argument
 		"state-branch",                                     // a part of --state
 		"openai-api-key", "linear-api-key", "github-token", // by the environment
+		"openai-identity-provider", "openai-service-account", // the same
 		"app-id", "private-key", // the same
 		"codex-version", "cache-sessions", "cache-workspaces", // around the program
 		"upload-logs", // what --logs and --report left

@@ -38,6 +38,7 @@ func run(ctx context.Context, p process) int {
 	a.stdout = out
 	a.detectActions()
 	a.redactor = a.environmentSecrets()
+	a.tokens = &modelTokens{secret: func(token string) { a.addSecret(a.redactor, token) }}
 	root := a.command()
 	root.SetArgs(a.args)
 	root.SetIn(a.stdin)
@@ -79,6 +80,7 @@ func (a *app) command() *cobra.Command {
 		(&initCommand{app: a}).command(),
 		(&demoCommand{app: a}).command(),
 		(&scriptedAgentCommand{app: a}).command(),
+		(&modelTokenCommand{a}).command(),
 		(&trialCommand{app: a}).command(),
 		(&validateCommand{a}).command(),
 		(&explainCommand{app: a}).command(),

@@ -77,6 +77,7 @@ var levels = map[string]int{
 	"tracker/github/client": 2, // of the tracker, the state branch and the liveness of runs
 	"runner/action":         2,
 	"runner/room":           2,
+	"runner/identity":       2,
 	"runner/hosts":          2,
 	"runner/notify":         2,
 	"runner/setup":          2,

@@ -54,7 +54,7 @@ func TestEveryFlagCompletesWhatItTakes(t *testing.T) {
 		"report": ":0\n", "output": ":0\n", // files
 		"log-format": "text\njson\n:4\n", "fail-on": "never\nfailed\nparked\n:4\n", "state": "file:\nbranch:\ncache:\n:6\n",
 		"command": strings.Join(feedback.Commands(), "\n") + "\n:4\n",
-		"tracker": "github\nlinear\nfile\n:4\n", "delivery": "pull_request\nbranch\npatch\n:4\n", "schedule": "15m\n1h\n6h\n24h\nnone\n:4\n",
+		"tracker": "github\nlinear\nfile\n:4\n", "delivery": "pull_request\nbranch\npatch\n:4\n", "schedule": "15m\n1h\n6h\n24h\nnone\n:4\n", "login": "identity\nkey\n:4\n",
 	}
 	seen := 0
 	var ask func(path []string, cmd *cobra.Command)

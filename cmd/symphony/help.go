@@ -42,7 +42,7 @@ var environmentMeanings = []row{
 	{"GITHUB_SERVER_URL, GITHUB_API_URL", "a GitHub that is not github.com; one of the two is enough"},
 	{"LINEAR_API_KEY", "key for the tracker linear"},
 	{"OPENAI_API_KEY, CODEX_API_KEY", "key for Codex; without one, its own login is used"},
-	{"OPENAI_BASE_URL", "where that key goes, if not to OpenAI"},
+	{"OPENAI_BASE_URL", "where that key goes, or a token of identity.command, if not to OpenAI"},
 	{"CODEX_HOME", "Codex's own folder, with its login, if not ~/.codex"},
 	{appIDVariable + ", " + appKeyVariable, "a GitHub App that fetches, pushes and opens pull requests"},
 	{"GH_TOKEN", "token for log --run on github.com and hosts of ghe.com, before GITHUB_TOKEN and that of gh"},

@@ -5,9 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 // minGuessproof is the length in bytes from which a value counts as one that cannot
@@ -18,14 +20,13 @@ const minGuessproof = 16
 // key, its address, the variables that codex.env names, and the files of the
 // user's own Codex home. A value too short to withstand guessing is left out.
 func (p process) login(c codex.Config) []string {
-	account := p.account()
-	texts := []string{account.BaseURL}
+	texts := []string{p.value("OPENAI_BASE_URL"), p.value(identityProviderVariable), p.value(serviceAccountVariable)}
 	add := func(name, value string) {
 		if len(value) >= minGuessproof {
 			texts = append(texts, name+"="+value)
 		}
 	}
-	add("key", account.Key)
+	add("key", p.modelKey())
 	for _, name := range c.Env {
 		value, _ := p.getenv(name)
 		add(name, value)
@@ -66,12 +67,38 @@ func (p process) codexHome() string {
 // codex.env names them. Sessions get the API key over their connection.
 var keyNames = []string{"OPENAI_API_KEY", "CODEX_API_KEY", appKeyVariable}
 
-// account returns the login of sessions. CODEX_API_KEY takes precedence over
+// account returns the login of sessions of a workflow. A key of the environment takes precedence
+// over tokens, except inside Actions, where checkLogin refuses both together.
+func (p process) account(wf workflow.Workflow) attempt.Account {
+	base, _ := p.getenv("OPENAI_BASE_URL")
+	account := attempt.Account{Key: p.modelKey(), BaseURL: base}
+	if config, err := p.identity(wf); err == nil && account.Key == "" {
+		account.Tokens = p.tokens.source(p, wf, config)
+	}
+	self, _ := os.Executable() // an empty one makes Codex say that it gets no token
+	account.AskCommand = []string{self, modelTokenName}
+	return account
+}
+
+// threadSecret returns the secret that seals the threads of a fleet; empty for none. All shards of
+// this run and of later ones have it, and no agent, and nobody can guess it. Without an API key
+// that is another secret that is stored for the jobs. Nothing else will do: the token of a job is
+// another one in each, and what a plan writes for its shards (outputs, artifacts, caches,
+// references) is read by all who can read the repository.
+func (p process) threadSecret() string {
+	for _, secret := range []string{p.modelKey(), p.value(appKeyVariable), p.value("LINEAR_API_KEY")} {
+		if secret = strings.TrimSpace(secret); len(secret) >= minGuessproof {
+			return secret
+		}
+	}
+	return ""
+}
+
+// modelKey returns the API key of the environment. CODEX_API_KEY takes precedence over
 // OPENAI_API_KEY, as for `codex exec`: users who set both mean the first for Codex and
 // the second for other programs.
-func (p process) account() attempt.Account {
+func (p process) modelKey() string {
 	key, _ := p.getenv("CODEX_API_KEY")
 	general, _ := p.getenv("OPENAI_API_KEY")
-	base, _ := p.getenv("OPENAI_BASE_URL")
-	return attempt.Account{Key: cmp.Or(key, general), BaseURL: base}
+	return cmp.Or(key, general)
 }

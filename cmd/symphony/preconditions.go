@@ -12,6 +12,7 @@ import (
 
 	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/action"
+	"github.com/symphony-runner/symphony/runner/identity"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
@@ -115,7 +116,14 @@ var ownProvider = sync.OnceValue(func() *regexp.Regexp {
 // every secret is empty.
 func checkLogin(p process, wf workflow.Workflow) error {
 	command := wf.Settings.Codex.Command
-	if filepath.Base(shell.Program(command)) != "codex" || p.account().Key != "" || ownProvider().MatchString(command) {
+	config, err := p.identity(wf)
+	if err != nil {
+		return err
+	}
+	if config.TokenURL != "" || config.Command != "" {
+		return checkIdentity(p, wf)
+	}
+	if filepath.Base(shell.Program(command)) != "codex" || p.modelKey() != "" || ownProvider().MatchString(command) {
 		return nil
 	}
 	home := p.codexHome()
@@ -124,5 +132,24 @@ func checkLogin(p process, wf workflow.Workflow) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: Codex has no login: set the input openai-api-key (in a fork every secret is empty), name a provider with -c model_provider in codex.command, or log in at %s", errUsage, home)
+	return fmt.Errorf("%w: Codex has no login: set the input openai-identity-provider or openai-api-key (in a fork every secret is empty), name a provider with -c model_provider in codex.command, or log in at %s", errUsage, home)
+}
+
+// checkIdentity returns an error for settings with which no session would get a token, or would
+// not use it.
+func checkIdentity(p process, wf workflow.Workflow) error {
+	const instead = "sessions get tokens for the model by the inputs or the section identity"
+	switch {
+	case p.modelKey() != "":
+		return fmt.Errorf("%w: %s, and there is an API key too: remove openai-api-key, or OPENAI_API_KEY and CODEX_API_KEY from the env", errUsage, instead)
+	case ownProvider().MatchString(wf.Settings.Codex.Command):
+		return fmt.Errorf("%w: %s, and codex.command names a provider of its own: remove one of the two", errUsage, instead)
+	case !wf.Settings.Codex.IsGuarded():
+		return fmt.Errorf("%w: %s, and the agent could get them: remove codex.thread_sandbox, codex.turn_sandbox_policy and codex.approval_policy, or use an API key", errUsage, instead)
+	case wf.Settings.Identity.Command != "":
+		return nil
+	case p.identityOfJob() == identity.Job{}:
+		return fmt.Errorf("%w: %s, and this job may have no identity token: add `id-token: write` to its permissions, beside those that it has", errUsage, instead)
+	}
+	return nil
 }

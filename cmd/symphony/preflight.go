@@ -43,7 +43,7 @@ func preflight(ctx context.Context, p process, wf workflow.Workflow, warn func(s
 	job := attempt.Job{
 		Issue: tracker.Issue{ID: "preflight", Identifier: "preflight"},
 		Codex: wf.Settings.Codex, Workspaces: root, Version: version(), Log: quiet(),
-		Account: p.account(), SessionDir: filepath.Join(folder, "codex"), Denied: room.DenyCredentials(p.getenv),
+		Account: p.account(wf), SessionDir: filepath.Join(folder, "codex"), Denied: room.DenyCredentials(p.getenv),
 		Loopback: wf.Settings.Loopback, UnixSockets: wf.Settings.UnixSockets, Network: wf.Settings.Network, HookNetwork: wf.Settings.HookNetwork, Lookup: p.getenv,
 		Prompt: wf.Prompt, Warn: warn,
 	}

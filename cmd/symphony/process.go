@@ -30,6 +30,7 @@ type process struct {
 
 	interrupts *interrupts
 	lookup     hosts.Lookup // nil asks the resolver of this machine
+	tokens     *modelTokens // nil makes no tokens
 }
 
 // tempDir returns the folder for temporary files.

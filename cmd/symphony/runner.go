@@ -91,7 +91,7 @@ func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *state
 		OwnerStatuses: ownerStatuses(a.statePlace(), wf, self, state),
 		LeftResults:   a.opener().leftResults(wf),
 		Self:          self,
-		Account:       a.account(),
+		Account:       a.account(wf),
 		Login:         a.login,
 		Test:          testCause(a.process),
 		SessionDir:    sessionFolder(wf.Path),

@@ -120,7 +120,7 @@ func (s *setupCommand) setupJob(ctx context.Context, wf workflow.Workflow, log *
 	closing = append(closing, func() { root.Close() })
 	job = attempt.Job{
 		Issue: tracker.Issue{ID: "setup", Identifier: "setup"}, Codex: set.Codex, Workspaces: root, Version: version(), Log: log,
-		Account: s.account(), SessionDir: filepath.Join(folder, "codex"), Denied: room.DenyCredentials(s.getenv),
+		Account: s.account(wf), SessionDir: filepath.Join(folder, "codex"), Denied: room.DenyCredentials(s.getenv),
 		Loopback: set.Loopback, UnixSockets: set.UnixSockets, Lookup: s.getenv, Redact: s.redactor.String, Prompt: wf.Prompt,
 		Warn: func(text string) { fmt.Fprintf(s.stderr, "warning: %s\n", text) },
 		Repository: &attempt.Repository{

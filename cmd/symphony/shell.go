@@ -157,7 +157,7 @@ func (s *shellCommand) job(ctx context.Context, wf workflow.Workflow, root *work
 	set, data := wf.Settings, dataFolder(wf.Path)
 	job := attempt.Job{
 		Issue: issue, Codex: set.Codex, Workspaces: root, Version: version(), Log: quiet(),
-		Account: s.account(), SessionDir: sessionFolder(wf.Path), Denied: denied(s.statePlace(), wf.Path),
+		Account: s.account(wf), SessionDir: sessionFolder(wf.Path), Denied: denied(s.statePlace(), wf.Path),
 		Loopback: set.Loopback, UnixSockets: set.UnixSockets, Network: set.Network, Lookup: s.getenv, Redact: s.redactor.String,
 		Warn: s.warn,
 	}

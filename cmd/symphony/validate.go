@@ -97,6 +97,9 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	if s := wf.Settings; len(s.Network.Hosts)+len(s.HookNetwork.Hosts)+len(s.SetupNetwork.Hosts) > 0 {
 		check("network", nil, v.checkNetwork(in))
 	}
+	if in.Readable() && v.namesIdentity(wf) {
+		check("identity", []string{"identity", "codex.command"}, v.checkIdentity)
+	}
 	if in.Readable() {
 		check("codex", []string{"codex.command"}, v.checkCodex)
 	} else {
@@ -284,6 +287,30 @@ func (v *validateCommand) checkAppToken(ctx context.Context, _ *validation.Repor
 		_, err = tokens(ctx)
 	}
 	return id, err
+}
+
+// checkIdentity gets a token for the model, which fails unless all settings are right, also those
+// of the provider.
+func (v *validateCommand) checkIdentity(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
+	config, err := v.identity(wf)
+	if err != nil {
+		return "", err
+	}
+	if config.TokenURL == "" && config.Command == "" {
+		return wf.Settings.Identity.TokenURL + ", not tried: only a job of Actions has an identity", nil
+	}
+	if err := checkIdentity(v.process, wf); err != nil {
+		return "", err
+	}
+	token, err := v.tokens.source(v.process, wf, config).Token(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	what := "identity.command"
+	if config.Command == "" {
+		what = fmt.Sprintf("%s, audience %s", config.TokenURL, cmp.Or(config.Audience, "of GitHub"))
+	}
+	return fmt.Sprintf("%s, a token is renewed after %v", what, token.Interval().Round(time.Second)), nil
 }
 
 // checkCodex starts Codex, and warns of settings that weaken its sandbox.

@@ -200,7 +200,10 @@ func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, 
 		c.warn(fmt.Sprintf("some threads cannot be resumed, so their issues begin new ones: %v", err))
 	}
 	tick, err := r.Run(ctx)
-	if packed := c.store.PackThreads(r.SessionDir, r.Account.Key); packed != nil {
+	if c.threadSecret() == "" && r.Account.Tokens != nil && c.store.HasThreads() {
+		c.warn("threads stay in this shard, so its issues begin new ones: no secret lasts that could seal them; an App's key (private-key) or LINEAR_API_KEY would")
+	}
+	if packed := c.store.PackThreads(r.SessionDir, c.threadSecret()); packed != nil {
 		c.warn(fmt.Sprintf("some threads are lost, so their issues begin new ones: %v", packed))
 	}
 	return tick, err
@@ -211,7 +214,7 @@ func (c *workCommand) unpackThreads(ctx context.Context, r *runner.Runner) error
 	if _, _, err := r.Store.Load(ctx); err != nil { // opens the slice
 		return err
 	}
-	return c.store.UnpackThreads(r.SessionDir, r.Account.Key)
+	return c.store.UnpackThreads(r.SessionDir, c.threadSecret())
 }
 
 // returnIssues starts nothing. The first result of the slice says so, and stays the result.

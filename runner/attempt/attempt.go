@@ -63,7 +63,7 @@ func newAttempt(job Job, report func(Update)) *attempt {
 	rooms := rooms{lookup: job.Lookup, network: job.Network, kept: job.Codex.Env}
 	a.dirs = sessionDirs{
 		rooms: rooms, all: job.SessionDir, key: workspace.Key(job.Issue.Identifier), required: job.Repository != nil,
-		account: job.Account, loopback: job.Loopback,
+		account: job.Account, loopback: job.Loopback, guarded: job.Codex.IsGuarded(),
 	}
 	a.sandbox = &sandbox{journal: j, rooms: rooms, networks: networks(job.Repository, job.HookNetwork, false), issue: issueVariables(job)}
 	c := &core{sandbox: a.sandbox, repository: job.Repository, workspaces: job.Workspaces}
@@ -204,7 +204,7 @@ type openSession func(context.Context, io.ReadWriteCloser, codex.Options) (*code
 // process. When it returns, no process of the session is alive.
 func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, open openSession, use func() error) error {
 	defer a.cleanDirs()
-	if err := a.dirs.make(a.Thread); err != nil {
+	if err := a.dirs.make(ctx, a.Thread); err != nil {
 		return err
 	}
 	isRepository := true // once the agent's program runs
@@ -251,7 +251,7 @@ func (a *attempt) runSession(ctx context.Context, process *workspace.Process, op
 		a.usage = usage(session.Usage(), session.Tariffs())
 	}()
 	a.sandbox.session = session
-	return use()
+	return a.dirs.withTokenFailure(use())
 }
 
 // awaitPreflight waits, before the first turn or program, until it is known whether sessions
@@ -339,7 +339,7 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepositor
 				readable = slices.Concat(readable, process.Programs())
 			}
 			denied := room.RealPaths(a.deniedPaths(home), readable)
-			if err := a.dirs.shareTmp(slices.Concat(denied, readable, []string{ws.Path}), a.Workspaces.Environment(a.Codex.Env)); err != nil {
+			if err := a.dirs.shareTmp(slices.Concat(a.dirs.named(denied), readable, []string{ws.Path}), a.Workspaces.Environment(a.Codex.Env)); err != nil {
 				a.warn("commands cannot write /tmp", err)
 			}
 			return denied
@@ -366,6 +366,9 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepositor
 		return nil, codex.Options{}, err
 	}
 	options.PID = process.PID()
+	if a.dirs.tokens != nil {
+		a.dirs.tokens.Serve(process.PID())
+	}
 	return process, options, nil
 }
 
@@ -381,6 +384,9 @@ func (a *attempt) deniedPaths(home string) []string {
 	if a.dirs.all != "" {
 		paths = append(paths, a.dirs.all)
 	}
+	if a.dirs.tokens != nil {
+		paths = append(paths, a.dirs.tokens.Dir)
+	}
 	if a.Repository != nil && a.Repository.Host != nil { // the preflight has none
 		paths = append(paths, a.Repository.Host.Dir())
 	}
@@ -395,6 +401,9 @@ func (a *attempt) deniedPaths(home string) []string {
 
 // cleanDirs removes the files that the session leaves, except the rollout of its thread.
 func (a *attempt) cleanDirs() {
+	if tokens := a.dirs.tokens; tokens != nil && tokens.Stranger() != nil {
+		a.warn("look at what the session did", tokens.Stranger())
+	}
 	if err := a.dirs.clean(cmp.Or(a.thread, a.Thread)); err != nil {
 		a.warn("files of the session were not removed", err)
 	}

@@ -133,3 +133,30 @@ func TestTheScriptedAgentAnswersTheProbesAsCodexDoes(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestASocketOfTheMachineMayGoWhileASessionWorks removes one, as another session does that ends.
+func TestASocketOfTheMachineMayGoWhileASessionWorks(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux opens Unix sockets")
+	}
+	folder, err := os.MkdirTemp("/tmp", "s-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	listenUnix(t, filepath.Join(folder, "s"))
+	f, _ := newCodexFixture(t)
+	f.job.UnixSockets = true
+	f.onUpdate = func(u Update) {
+		if u.Thread != "" {
+			os.RemoveAll(folder)
+		}
+	}
+	if got := f.run(t.Context()); got.Class != schedule.Done || !strings.Contains(f.readLog(), "the command ran") {
+		t.Errorf("%+v\n%s", got, f.readLog())
+	}
+	if _, err := os.Stat(folder); err == nil {
+		t.Error("the socket did not go, so this shows nothing")
+	}
+}

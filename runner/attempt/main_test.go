@@ -1,15 +1,26 @@
 package attempt
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
 	"github.com/symphony-runner/symphony/internal/scriptedagent"
+	"github.com/symphony-runner/symphony/runner/identity"
 )
 
 // TestMain makes the test binary an agent when it is run as `agent HOME METHOD...`. It
-// does not know the methods.
+// does not know the methods. When it is run as `ask SOCKET`, it asks for a token.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "ask" {
+		token, err := identity.Ask(os.Args[2])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Println(token)
+		return
+	}
 	if len(os.Args) < 3 || os.Args[1] != "agent" {
 		os.Exit(m.Run())
 	}

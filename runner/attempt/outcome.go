@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/identity"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
@@ -133,7 +134,9 @@ func classify(err error) (schedule.Class, time.Time) {
 	switch {
 	case errors.Is(err, ErrPerson):
 		return schedule.NeedsInput, time.Time{}
-	case isAny(err, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrSettings, codex.ErrNoSandbox, codex.ErrNoExec, ErrSetup):
+	case errors.Is(err, identity.ErrUnavailable):
+		return schedule.Transient, time.Time{}
+	case isAny(err, identity.ErrRefused, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrSettings, codex.ErrNoSandbox, codex.ErrNoExec, ErrSetup):
 		return schedule.Systemic, time.Time{}
 	case errors.Is(err, git.ErrRefused):
 		return schedule.IssueFailed, time.Time{}

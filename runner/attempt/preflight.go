@@ -22,7 +22,7 @@ func Preflight(ctx context.Context, job Job) (version string, err error) {
 	}
 	defer a.Workspaces.Release(ws)
 	defer a.cleanDirs()
-	if err := a.dirs.make(a.Thread); err != nil {
+	if err := a.dirs.make(ctx, a.Thread); err != nil {
 		return "", err
 	}
 	process, options, err := a.start(ctx, ws, false)

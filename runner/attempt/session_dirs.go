@@ -2,6 +2,8 @@ package attempt
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/identity"
 	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -23,7 +26,16 @@ const defaultBaseURL = "https://api.openai.com/v1"
 type Account struct {
 	Key     string // key of the model's API; empty uses the login of the user's own Codex home
 	BaseURL string // address of that API; empty for OpenAI's
+
+	// Tokens gives tokens that do not live long, in place of a key; nil for none.
+	Tokens *identity.Source
+	// AskCommand is a program with its first arguments that prints the answer of
+	// [identity.Ask] for the socket that is its last argument. Tokens need it.
+	AskCommand []string
 }
+
+// needsHome reports whether sessions need a Codex home of their own.
+func (acc Account) needsHome() bool { return acc.Key != "" || acc.Tokens != nil }
 
 // homesDir returns the folder that holds one Codex home per issue.
 func homesDir(sessionDir string) string { return filepath.Join(sessionDir, "home") }
@@ -93,18 +105,21 @@ type sessionDirs struct {
 	key      string // key of the issue's workspace, which names them
 	suffix   string // end of the name of the Codex home; empty for the home of the issue
 	required bool   // the session cannot do without them
+	guarded  bool   // see [codex.Config.IsGuarded]
 
 	home, temp string            // the session's own Codex home and temporary folder; empty for none
 	bubblewrap *codex.Bubblewrap // program and /tmp of the session; nil for none
 	sockets    room.Sockets
+	tokens     *identity.Channel // nil without Account.Tokens
+	renewal    time.Duration     // time between two renewals of the token
 }
 
 // make makes the folders: a temporary one that the agent may write and, with a key, a Codex
 // home. It first removes the files of an earlier session, except the thread that is to be
 // resumed.
-func (d *sessionDirs) make(thread string) error {
+func (d *sessionDirs) make(ctx context.Context, thread string) error {
 	if d.all == "" {
-		if d.account.Key != "" || d.required {
+		if d.account.needsHome() || d.required {
 			return errors.New("an API key or a repository needs a folder for the sessions' own files, and none is given")
 		}
 		return nil
@@ -132,8 +147,11 @@ func (d *sessionDirs) make(thread string) error {
 	if err := d.room(d.temp, d.network).Make(root, codex.ShellStart()); err != nil {
 		return err
 	}
-	if d.account.Key == "" {
+	if !d.account.needsHome() {
 		return nil
+	}
+	if err := d.openTokens(ctx); err != nil {
+		return err
 	}
 	d.home = filepath.Join(homesDir(d.all), d.key) + d.suffix
 	err = os.MkdirAll(d.home, 0o700)
@@ -141,7 +159,7 @@ func (d *sessionDirs) make(thread string) error {
 		err = cleanHome(d.home, thread)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(d.home, "config.toml"), []byte(d.account.config(d.loopback)), 0o600)
+		err = os.WriteFile(filepath.Join(d.home, "config.toml"), []byte(d.config()), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("make a Codex home: %w", err)
@@ -149,12 +167,38 @@ func (d *sessionDirs) make(thread string) error {
 	return nil
 }
 
+// openTokens makes the channel by which Codex gets tokens, and gets the first one: without it no
+// session can work.
+func (d *sessionDirs) openTokens(ctx context.Context) error {
+	if d.account.Tokens == nil {
+		return nil
+	}
+	if !d.guarded {
+		return fmt.Errorf("give the session tokens: %w: its agent could get them too: remove codex.thread_sandbox, codex.turn_sandbox_policy and codex.approval_policy, or use an API key", codex.ErrSettings)
+	}
+	first, err := d.account.Tokens.Token(ctx, "")
+	if err != nil {
+		return err
+	}
+	d.renewal = first.Interval()
+	d.tokens, err = identity.Listen(d.account.Tokens)
+	return err
+}
+
+// withTokenFailure returns the error of a session, with its cause in front if Codex got no token.
+func (d *sessionDirs) withTokenFailure(err error) error {
+	if err == nil || d.tokens == nil || d.tokens.Failed() == nil {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", d.tokens.Failed(), err)
+}
+
 // saveProfile adds the agent's permission profile to the config.toml of the session's
 // Codex home. It is added later because the rules depend on where the programs of the
 // running agent are. Codex reads the file again when it needs it.
 func (d *sessionDirs) saveProfile(lines string) error {
 	path := filepath.Join(d.home, "config.toml")
-	err := os.WriteFile(path+".new", []byte(lines+d.account.config(d.loopback)), 0o600)
+	err := os.WriteFile(path+".new", []byte(lines+d.config()), 0o600)
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
@@ -177,6 +221,15 @@ func (d *sessionDirs) shareTmp(paths, environment []string) error {
 		}
 	}
 	return d.bubblewrap.Share(paths)
+}
+
+// named returns the denied paths that Codex may name to the sandbox. Where /tmp is denied as a
+// whole, it names none of the sockets there, and they may be gone before the next command.
+func (d *sessionDirs) named(denied []string) []string {
+	if !slices.Contains(denied, "/tmp") {
+		return denied
+	}
+	return slices.DeleteFunc(slices.Clone(denied), func(path string) bool { return slices.Contains(d.sockets.Denied, path) })
 }
 
 // renewCheckTmp empties the /tmp of the commands that check work.
@@ -205,6 +258,9 @@ func (d *sessionDirs) environment() []string {
 // clean removes the files that the session leaves, except the rollout of its thread.
 func (d *sessionDirs) clean(thread string) (err error) {
 	d.sockets.Close()
+	if d.tokens != nil {
+		d.tokens.Close()
+	}
 	if d.temp != "" {
 		err = forceRemoveAll(d.temp)
 	}
@@ -220,8 +276,21 @@ func (d *sessionDirs) clean(thread string) (err error) {
 // config returns the config.toml of the session's Codex home. The key is not in it:
 // Codex gets it over the connection and keeps it in memory. The provider is not the
 // built-in one, because the timeouts of that one cannot be set. The feature network_proxy is the
-// server's half of the loopback.
-func (acc Account) config(loopback bool) string {
+// server's half of the loopback. With tokens, Codex asks for them by a program.
+func (d *sessionDirs) config() string {
+	login := "requires_openai_auth = true\n"
+	if d.tokens != nil {
+		words := append(slices.Clone(d.account.AskCommand[1:]), d.tokens.Socket())
+		arguments, _ := json.Marshal(words) // strings always marshal, and so they are in TOML
+		login = fmt.Sprintf(`
+[model_providers.symphony.auth]
+command = %q
+args = %s
+cwd = %q
+timeout_ms = %d
+refresh_interval_ms = %d
+`, d.account.AskCommand[0], arguments, d.home, identity.AskTime.Milliseconds(), d.renewal.Milliseconds())
+	}
 	return madeForSessions + fmt.Sprintf(`
 cli_auth_credentials_store = "ephemeral"
 check_for_update_on_startup = false
@@ -231,8 +300,7 @@ model_provider = "symphony"
 name = "Symphony"
 base_url = %q
 wire_api = "responses"
-requires_openai_auth = true
-
+%s
 [analytics]
 enabled = false
 
@@ -240,7 +308,7 @@ enabled = false
 network_proxy = %t
 plugins = false
 shell_snapshot = false
-`, cmp.Or(acc.BaseURL, defaultBaseURL), loopback)
+`, cmp.Or(d.account.BaseURL, defaultBaseURL), login, d.loopback)
 }
 
 // madeForSessions is the first line of config.toml in each home that sessionDirs makes. The

@@ -61,7 +61,8 @@
 // session on the issue begins a new one, without the context of the old one.
 //
 // A rollout holds prompts and everything that the agent read, and many people can read an
-// artifact or a cache. So a rollout is sealed: encrypted with a key that is derived from the
-// API key, and bound to its issue and its session. Only the shards have the API key, and agents do not, so
-// nobody else can read or forge a rollout. Collect copies it without opening it.
+// artifact or a cache. So a rollout is sealed: encrypted with a key that is derived from a
+// secret, and bound to its issue and its session. The secret is the API key, which only the shards have, or
+// without one another secret that is stored for the jobs (the key of an App, or of Linear). Agents have neither,
+// so nobody else can read or forge a rollout. Where no secret is stored, threads stay in their shard. Collect copies it without opening it.
 package fleet

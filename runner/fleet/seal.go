@@ -59,7 +59,7 @@ func (t thread) unpack(data []byte, secret string) (io.Reader, error) {
 	}
 	packed, err := seal.Open(nil, nil, data, t.binding())
 	if err != nil {
-		return nil, errors.New("it was not sealed for this session of this issue with the key of this account")
+		return nil, errors.New("it was not sealed for this session of this issue with the same secret")
 	}
 	return gzip.NewReader(bytes.NewReader(packed))
 }

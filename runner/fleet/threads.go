@@ -111,30 +111,33 @@ func threadsOf(s *schedule.State) []thread {
 	return all
 }
 
+// HasThreads reports whether issues of the shard have threads, which their next sessions resume.
+func (s *SliceStore) HasThreads() bool { return len(threadsOf(s.result.State)) > 0 }
+
 // PackThreads packs the threads of the shard's issues into the folder of its result, and
-// seals them with the key of the account. sessionDir holds the Codex homes. A thread without
+// seals them with a key that is derived from a secret of the shards. sessionDir holds the Codex homes. A thread without
 // a rollout is skipped. The error reports the threads that could not be packed; the others
-// are packed. With an empty key PackThreads does nothing.
-func (s *SliceStore) PackThreads(sessionDir, key string) error {
-	if key == "" {
+// are packed. With an empty secret PackThreads does nothing.
+func (s *SliceStore) PackThreads(sessionDir, secret string) error {
+	if secret == "" {
 		return nil
 	}
 	var errs []error
 	for _, t := range threadsOf(s.result.State) {
-		if err := s.packThread(sessionDir, key, t); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.packThread(sessionDir, secret, t); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("the thread of %s is not packed: %w", t.identifier, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (s *SliceStore) packThread(sessionDir, key string, t thread) error {
+func (s *SliceStore) packThread(sessionDir, secret string, t thread) error {
 	rollout, err := attempt.OpenRollout(sessionDir, t.identifier, t.name)
 	if err != nil {
 		return err
 	}
 	defer rollout.Close()
-	data, err := t.pack(rollout, key, maxThread)
+	data, err := t.pack(rollout, secret, maxThread)
 	if err != nil {
 		return err
 	}
@@ -157,9 +160,9 @@ func makeThreads(folder *os.Root) (*os.Root, error) {
 // UnpackThreads unpacks the threads of the shard's issues from the bundle into the Codex
 // homes of the issues, below sessionDir. A thread that is not in the bundle is skipped. The
 // error reports the threads that could not be unpacked, such as those that were sealed with
-// another key; the others are unpacked. With an empty key UnpackThreads does nothing.
-func (s *SliceStore) UnpackThreads(sessionDir, key string) error {
-	if key == "" {
+// another secret; the others are unpacked. With an empty secret UnpackThreads does nothing.
+func (s *SliceStore) UnpackThreads(sessionDir, secret string) error {
+	if secret == "" {
 		return nil
 	}
 	bundle, err := openRoot(s.exchange, threadsFolder)
@@ -181,19 +184,19 @@ func (s *SliceStore) UnpackThreads(sessionDir, key string) error {
 		if !found {
 			continue
 		}
-		if err := unpackThread(bundle, sessionDir, key, t); err != nil {
+		if err := unpackThread(bundle, sessionDir, secret, t); err != nil {
 			errs = append(errs, fmt.Errorf("the thread of %s is not unpacked: %w", t.identifier, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func unpackThread(bundle *os.Root, sessionDir, key string, t thread) error {
+func unpackThread(bundle *os.Root, sessionDir, secret string, t thread) error {
 	data, err := readFile(bundle, t.fileName(), maxThread)
 	if err != nil {
 		return err
 	}
-	rollout, err := t.unpack(data, key)
+	rollout, err := t.unpack(data, secret)
 	if err != nil {
 		return err
 	}

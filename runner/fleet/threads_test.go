@@ -308,10 +308,10 @@ func TestAThreadThatCannotBeOpenedIsReportedAndSkipped(t *testing.T) {
 	}{
 		"no pack":          {func(path string) error { return os.WriteFile(path, []byte("{}"), 0o600) }, "it was not sealed for this session of this issue"},
 		"of another issue": {func(path string) error { return os.WriteFile(path, []byte(packed(t, "1b", "of 1b")), 0o600) }, "it was not sealed for this session of this issue"},
-		"of another account": {func(path string) error {
+		"of another secret": {func(path string) error {
 			data, err := sampleThread("1a").pack(strings.NewReader("text"), "sk-another", maxThread)
 			return errors.Join(err, os.WriteFile(path, data, 0o600))
-		}, "it was not sealed for this session of this issue with the key of this account"},
+		}, "it was not sealed for this session of this issue with the same secret"},
 		"a part":   {func(path string) error { return os.WriteFile(path, []byte(packed(t, "1a", "text")[:15]), 0o600) }, "it was not sealed"},
 		"a link":   {func(path string) error { return os.Symlink(outside, path) }, "escapes"},
 		"a pipe":   {func(path string) error { return syscall.Mkfifo(path, 0o600) }, "not a regular file"},

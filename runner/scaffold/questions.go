@@ -137,6 +137,16 @@ func Questions() []Question {
 				return nil
 			},
 		},
+		{
+			Name: "login", Text: "How do agents log in to the model: identity (OpenAI trusts the jobs of this repository, and no key is stored) or key?", Choices: []string{"identity", "key"},
+			Usage:    "`how` agents log in to the model: identity (OpenAI trusts the jobs of this repository, and no key is stored) or key",
+			needed:   func(s Setup) bool { return !s.Local() && s.API() == "" }, // OpenAI has to know the server's identities
+			standard: func(Setup) string { return "key" },                       // the other one takes an owner of the organization
+			take: func(s *Setup, answer string) error {
+				s.Login = answer
+				return oneOf(answer, "identity", "key")
+			},
+		},
 	}
 }
 

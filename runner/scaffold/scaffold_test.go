@@ -72,6 +72,32 @@ func setUp(t *testing.T, folder string, answers map[string]string) Setup {
 	return s
 }
 
+func TestAnIdentityIsOfferedFirstWhereItFits(t *testing.T) {
+	t.Parallel()
+	for origin, fits := range map[string]bool{"https://github.com/acme/shop": true, "https://github.example.org/acme/shop": false} {
+		folder := checkout(t, origin, nil)
+		s := setUp(t, folder, map[string]string{"tracker": "github", "login": "identity"})
+		runs := texts(t, s)[actionsWorkflow]
+		for _, problem := range lint(t, runs) {
+			t.Errorf("%s: %v", origin, problem)
+		}
+		for _, text := range []string{"\n  id-token: write", "openai-identity-provider: ${{ vars.OPENAI_IDENTITY_PROVIDER_ID }}", "openai-service-account: ${{ vars.OPENAI_SERVICE_ACCOUNT_ID }}"} {
+			if strings.Contains(runs, text) != fits {
+				t.Errorf("%s: %q is there: %v", origin, text, !fits)
+			}
+		}
+		steps := fmt.Sprint(s.Steps("symphony"))
+		if strings.Contains(runs+steps, "OPENAI_API_KEY") == fits || strings.Contains(steps, "gh variable set OPENAI_SERVICE_ACCOUNT_ID") != fits {
+			t.Errorf("%s:\n%s", origin, steps)
+		}
+	}
+	for _, q := range Questions() {
+		if q.Name == "login" && (q.Choices[0] != "identity" || q.Default(Setup{}) != "key") {
+			t.Errorf("%+v", q)
+		}
+	}
+}
+
 func TestAChoiceIsTakenAsPeopleSpellIt(t *testing.T) {
 	t.Parallel()
 	s := setUp(t, checkout(t, "https://github.com/acme/shop", nil), map[string]string{"tracker": "GitHub", "schedule": "None", "delivery": "Pull Request", "repository": "acme/shop"})

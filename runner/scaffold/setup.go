@@ -25,6 +25,7 @@ type Setup struct {
 	Delivery string // pull_request, branch or patch
 	Cron     string // schedule of runs of Actions; empty for no workflow of Actions
 	Project  string // slugId of a project of Linear
+	Login    string // identity or key; empty where only the second fits
 
 	Folder     string   // name of the folder of the checkout
 	Server     string   // https://github.com, or another server that speaks its API
@@ -41,6 +42,7 @@ func (s Setup) Linear() bool       { return s.Tracker == "linear" }
 func (s Setup) PullRequests() bool { return s.Delivery == string(workflow.KindPullRequest) }
 func (s Setup) Branch() bool       { return s.Delivery == string(workflow.KindBranch) }
 func (s Setup) Local() bool        { return s.Cron == "" }
+func (s Setup) Identity() bool     { return s.Login == "identity" }
 func (s Setup) Schema() string     { return workflow.SchemaURL }
 
 // Comments reports whether comments on GitHub may start a run.

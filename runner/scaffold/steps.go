@@ -36,6 +36,12 @@ func (s Setup) Steps(program string) []Step {
 			"the labels of the issues to work on, and of those that wait for a person"})
 	}
 	secrets := []string{"OPENAI_API_KEY"}
+	if s.Identity() {
+		secrets = nil
+		steps = append(steps,
+			Step{"gh variable set OPENAI_IDENTITY_PROVIDER_ID" + repo, "the ID of an identity provider that an owner of the OpenAI organization adds: issuer https://token.actions.githubusercontent.com, audience https://api.openai.com/v1"},
+			Step{"gh variable set OPENAI_SERVICE_ACCOUNT_ID" + repo, "the ID of the service account that a mapping of it gives to this repository, for its default branch alone"})
+	}
 	if s.Linear() {
 		secrets = append(secrets, "LINEAR_API_KEY")
 	}
@@ -55,6 +61,9 @@ func (s Setup) Steps(program string) []Step {
 			name = s.Repository
 		}
 		steps = append(steps, Step{"gh api -X PUT" + s.ghHost() + " repos/" + name + "/actions/permissions/workflow -F can_approve_pull_request_reviews=true", "lets Actions open pull requests"})
+	}
+	if s.Identity() { // which a job has on GitHub alone
+		return steps
 	}
 	return append(steps, Step{act, "optional, with Docker: a dry run of the whole workflow on this machine"})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/runner/hosts"
+	"github.com/symphony-runner/symphony/runner/identity"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -55,6 +56,7 @@ func optional(name, def, meaning string, f form) entry {
 func (d *decoder) table() []entry {
 	s := &d.settings
 	policy, budget, codex, hooks, setup := &s.Policy, &s.Policy.Budget, &s.Codex, &s.Workspace.Hooks, &s.Setup
+	ident := &s.Identity
 	repo, del, limits := &d.repository, &s.Delivery, delivery.Defaults()
 	return []entry{
 		optional("tracker.kind", "", "the kind of tracker: "+strings.Join(kindNames(d.env.Trackers), ", ")+"; required", form{d.deferred, choiceSchema(kindNames(d.env.Trackers)...)}),
@@ -170,6 +172,12 @@ func (d *decoder) table() []entry {
 
 		optional("notify.destinations", "[]", "where people are told of changes, at most 10 places with kind, url and events; see Notices", d.destinations(&s.Notify)),
 		withDefault("notify.quiet_days", "7", "days without a session that ended well after which the event nothing_worked is told, once", d.number(1, 365, func(_ value, n int64) { s.Notify.QuietDays = int(n) })),
+		optional("identity.audience", "https://api.openai.com/v1 with openai-identity-provider", "audience of the identity token of a job of Actions, which the model's provider expects", d.text(&ident.Audience)),
+		optional("identity.token_url", "https://auth.openai.com/oauth/token with openai-identity-provider", "token endpoint where the job exchanges its identity token for one that Codex sends to the model, at OPENAI_BASE_URL; in place of an API key, in jobs of Actions on Linux with the permission id-token: write; the section takes effect at the start of the program", d.tokenURL(&ident.TokenURL)),
+		optional("identity.grant", "token-exchange", "form of the exchange: token-exchange (RFC 8693) or jwt-bearer (RFC 7523)", d.word(func(word string) { ident.Grant = word }, identity.TokenExchange, identity.JWTBearer)),
+		optional("identity.body", "json with openai-identity-provider, else form", "how its fields are sent: form or json", d.word(func(word string) { ident.Body = word }, identity.FormBody, identity.JSONBody)),
+		optional("identity.fields", "{}", "map of further fields of the exchange, such as client_id or scope; none of them may be a secret", d.exchangeFields(&ident.Fields)),
+		optional("identity.command", "", "shell command that prints a token for the model, in place of the exchange; it runs in the folder of WORKFLOW.md with the environment and the rights of this program, not in the sandbox, again and again while sessions work", d.text(&ident.Command)),
 
 		optional("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent; a change needs a restart", d.port()),
 	}

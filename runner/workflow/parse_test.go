@@ -17,6 +17,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/runner/identity"
 	"github.com/symphony-runner/symphony/runner/notify"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/setup"
@@ -191,6 +192,10 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				MaxToolCalls: 40,
 				Env:          []string{"NPM_TOKEN"}, Deny: []string{"/vault"},
 			},
+			Identity: identity.Config{
+				Audience: "https://gateway.example", TokenURL: "https://gateway.example/oauth/token", Grant: identity.JWTBearer, Body: identity.JSONBody,
+				Fields: map[string]string{"client_id": "abc", "scope": "models"}, Command: "vault read -field=token models",
+			},
 			Port: &port,
 			Repository: &workflow.Repository{
 				Remote: "https://github.test/acme/shop", Base: branch(t, "develop"), BranchPrefix: "agent/",
@@ -226,7 +231,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				QuietDays: 16, SecretEnv: []string{"OPS_URL", "OPS_KEY"},
 			},
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 140,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 147,
 		Warnings: []string{
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/identity"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/tracker"
@@ -52,7 +53,9 @@ type Settings struct {
 	// of the issue in normal form.
 	RunsOn map[string][]string
 	Codex  codex.Config
-	Port   *int // port of the status server: nil is off, 0 any free port
+	// Identity gets tokens for the model in place of an API key; zero for none.
+	Identity identity.Config
+	Port     *int // port of the status server: nil is off, 0 any free port
 
 	Repository *Repository // nil: the hooks bring the files and take the work
 	Delivery   Delivery

@@ -1,0 +1,72 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/symphony-runner/symphony/internal/text"
+)
+
+// maxOperatorOutput bounds the standard output of [Output] in bytes.
+const maxOperatorOutput = 64 << 10
+
+// Output runs a script of the operator by `bash -c` in a folder, with this whole environment and
+// the rights of this program, and returns its standard output. It is for scripts that say how
+// this program works, and on which no issue and no agent have an influence. When ctx ends, the
+// process group of the script is killed.
+func Output(ctx context.Context, script, dir string, environment []string) (string, error) {
+	bash, err := findBash(Env{Parent: environment}.get("PATH"))
+	if err != nil {
+		return "", err
+	}
+	runtime.LockOSThread() // the kernel kills the script when the thread that started it ends
+	defer runtime.UnlockOSThread()
+	cmd := exec.CommandContext(ctx, bash, "-c", script)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, environment, childProcAttr()
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	var out limitedOutput
+	var said tail
+	cmd.Stdout, cmd.Stderr = &out, writerFunc(said.write)
+	err = cmd.Run()
+	if err == nil && out.over {
+		err = fmt.Errorf("it printed more than %d bytes", maxOperatorOutput)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil && !errors.Is(err, exec.ErrWaitDelay):
+		if words := said.String(); words != "" {
+			err = fmt.Errorf("%w; its last output: %q", err, text.Truncate(lastWords(words, maxHookOutput), maxHookOutput))
+		}
+		return "", err
+	}
+	return out.text.String(), nil
+}
+
+// limitedOutput keeps the beginning of an output.
+type limitedOutput struct {
+	text strings.Builder
+	over bool
+}
+
+func (o *limitedOutput) Write(b []byte) (int, error) {
+	rest := b[:min(len(b), maxOperatorOutput-o.text.Len())]
+	o.over = o.over || len(rest) < len(b)
+	o.text.Write(rest)
+	return len(b), nil
+}
+
+// writerFunc is a function as a writer.
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(b []byte) (int, error) {
+	f(b)
+	return len(b), nil
+}
