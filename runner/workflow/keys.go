@@ -168,6 +168,8 @@ func (d *decoder) table() []entry {
 		optional("codex.network", "[]", "hosts that the agent's commands and delivery.verify reach, as hooks.network has them; what the agent reads can leave by the path of a request to one of them", d.hosts(&s.Network.Hosts)),
 		optional("codex.deny", "[]", "files and folders that the agent may not read, besides those that the guard denies; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; what Codex itself runs stays readable", d.denyPaths(&codex.Deny)),
 
+		optional("telemetry.otlp", "false", "send traces and metrics to an OpenTelemetry collector over OTLP/HTTP, where the standard variables OTEL_EXPORTER_OTLP_* say; without it those variables change nothing", d.boolean(&s.Telemetry)),
+
 		optional("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent; a change needs a restart", d.port()),
 	}
 }
