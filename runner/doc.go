@@ -48,7 +48,8 @@
 // an issue in a repository. setup keeps what the preparation of a project has made, room has the
 // variables of the agent's commands, hosts the sets of hosts that they may reach, and action
 // speaks to GitHub Actions. identity gets the tokens with which sessions reach the model in place
-// of a key. notify makes the notices for Slack and others, and sends them.
+// of a key. notify makes the notices for Slack and others, and sends them. telemetry tells
+// OpenTelemetry and Prometheus what a run does.
 //
 // # One tick
 //

@@ -31,6 +31,7 @@ var levels = map[string]int{
 	"runner/statuspage": 5,
 	"runner/terminal":   5,
 	"runner/runlog":     5,
+	"runner/telemetry":  5,
 
 	// What the processes of a fleet give each other.
 	"runner/fleet": 5,
@@ -132,6 +133,7 @@ var owners = map[string][]string{
 	"github.com/sethvargo/go-githubactions":      {"runner/action"},
 	"github.com/mattn/go-runewidth":              {"internal/text"},
 	"github.com/charmbracelet/x/ansi":            {"internal/text"},
+	"go.opentelemetry.io":                        {"runner/telemetry"},
 }
 
 // outside is the files of a pure package that reach people and programs: they have a context.

@@ -37,7 +37,7 @@ failed. It may be repeated: what was applied once stays as it is.`,
 	takeWorkflow(cmd)
 	flags := cmd.Flags()
 	addExchange(cmd, &c.exchange)
-	c.addReportFlag(flags)
+	c.addReportFlags(flags)
 	c.addFailOnFlag(flags)
 	return cmd
 }
@@ -64,7 +64,7 @@ func (c *collectCommand) Run(ctx context.Context, args []string) error {
 	}
 	tick = run.complete(tick, err, c.actions.InActions())                                     // outside the logs may be on this machine
 	outputs := append(run.outputs(tick), [2]string{"settled", strconv.FormatBool(c.settled)}) // then nobody needs the results any more
-	return run.conclude(tick, err, errors.Join(run.printReport(tick), run.writeReport(tick), run.publish(tick, true, outputs)))
+	return run.conclude(tick, err, errors.Join(run.printReport(tick), run.writeReport(tick), run.writeMetrics(tick), run.publish(tick, true, outputs)))
 }
 
 // collect reads the results, settles them, and keeps the threads of the issues that continue,

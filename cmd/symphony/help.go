@@ -48,6 +48,7 @@ var environmentMeanings = []row{
 	{"GH_TOKEN", "token for log --run on github.com and hosts of ghe.com, before GITHUB_TOKEN and that of gh"},
 	{"GH_HOST, GH_ENTERPRISE_TOKEN", "server for log --run where nothing else names it, and its token"},
 	{"GH_CONFIG_DIR, XDG_CONFIG_HOME", "where gh keeps its token, if not in ~/.config/gh"},
+	{"OTEL_EXPORTER_OTLP_ENDPOINT …", "the collector of telemetry.otlp; OTEL_SDK_DISABLED=true switches it off"},
 	{"TMPDIR", "where temporary folders are made, if not in /tmp"},
 	{"TERM=dumb", "no colors, and plain logs in place of the live display"},
 	{"NO_COLOR", "no colors"},

@@ -294,11 +294,12 @@ func scriptParams(setUpAgent func(env *testscript.Env)) testscript.Params {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"await":    await,
-			"expand":   expand,
-			"github":   githubCommand,
-			"linear":   linearCommand,
-			"workflow": workflowCommand,
+			"await":     await,
+			"collector": collectorCommand,
+			"expand":    expand,
+			"github":    githubCommand,
+			"linear":    linearCommand,
+			"workflow":  workflowCommand,
 		},
 	}
 }

@@ -15,8 +15,10 @@ import (
 // cannot write. Otherwise that would be found when sessions have ended, or one by one by
 // them. It creates nothing.
 func (x *tickRun) checkPlaces() error {
-	if err := workspace.CheckFile(x.reportFile); err != nil {
-		return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, x.option("report"), err)
+	for name, file := range map[string]string{"report": x.reportFile, "metrics": x.metricsFile} {
+		if err := workspace.CheckFile(file); err != nil {
+			return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, x.option(name), err)
+		}
 	}
 	if err := workspace.CheckFolder(x.logs); err != nil {
 		return fmt.Errorf("%w: %s: %w; name a folder that can be written", errUsage, x.option("logs"), err)

@@ -68,7 +68,7 @@ symphony plan --exchange exchange --shards 4 --shard-slots 1`,
 	flags.IntVar(&c.attempt, "attempt", 1, "which attempt of --owner this is")
 	flags.DurationVar(&c.deadline, "deadline", 0, "stop gracefully before this much time has passed")
 	flags.IntVar(&c.maxIssues, "max-issues", 0, "start at most this many issues (0: as many as there is room for)")
-	c.addReportFlag(flags)
+	c.addReportFlags(flags)
 	c.order.addFlags(flags)
 	return cmd
 }
@@ -99,7 +99,7 @@ func (c *planCommand) Run(ctx context.Context, args []string) error {
 	tick = run.complete(tick, err, false)
 	outputs := append(run.outputs(tick), c.shardOutputs(run.event, run.wf)...)
 	return run.conclude(tick, err, errors.Join(
-		c.write(tick), run.writeReport(tick), run.publish(tick, err != nil || tick.Assigned.Issues == 0, outputs)))
+		c.write(tick), run.writeReport(tick), run.writeMetrics(tick), run.publish(tick, err != nil || tick.Assigned.Issues == 0, outputs)))
 }
 
 // checkFlags returns an error for flags out of range. It makes the exchange folder absolute.

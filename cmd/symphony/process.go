@@ -144,5 +144,5 @@ func (p process) author() git.Person {
 
 // childEnv returns the part of the environment that the children of a workflow may see.
 func (p process) childEnv(wf workflow.Workflow) workspace.Env {
-	return workspace.Env{Parent: p.environ, Deny: slices.Concat(wf.Settings.SecretEnv(), keyNames)}
+	return workspace.Env{Parent: p.environ, Deny: slices.Concat(wf.Settings.SecretEnv(), keyNames, collectorHeaders)}
 }

@@ -30,6 +30,9 @@ func (p process) environmentSecrets() *redact.Redactor {
 			p.addSecret(r, value)
 		}
 	}
+	for _, secret := range p.collectorSecrets() {
+		p.addSecret(r, secret)
+	}
 	if key, ok := p.getenv(appKeyVariable); ok { // people may have pasted the key as one line
 		for _, line := range client.KeyLines(key) {
 			p.addSecret(r, line)

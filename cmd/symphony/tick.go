@@ -43,7 +43,7 @@ symphony --once --command retry --issue GH-7 # first retry GH-7`,
 	flags.IntVar(&t.maxIssues, "max-issues", 0, "start at most this many issues in a tick (0: the limit of the workflow)")
 	port := flags.Int("port", 0, "serve status on 127.0.0.1:`N` (long-running mode; 0: any free port)")
 	t.addLogsFlag(flags)
-	t.addReportFlag(flags)
+	t.addReportFlags(flags)
 	t.addFailOnFlag(flags)
 	t.order.addFlags(flags)
 	cmd.PreRun = func(*cobra.Command, []string) {

@@ -11,15 +11,17 @@ import (
 
 // tickOptions are the flags of the commands that perform a tick or a part of one.
 type tickOptions struct {
-	once       bool
-	dryRun     bool
-	deadline   time.Duration // 0: none, or inside Actions the job's
-	maxIssues  int           // 0: the limit of the workflow
-	port       *int          // nil: not given
-	logs       string        // a folder
-	reportFile string
-	failOn     string
-	order      order
+	once        bool
+	dryRun      bool
+	deadline    time.Duration // 0: none, or inside Actions the job's
+	maxIssues   int           // 0: the limit of the workflow
+	port        *int          // nil: not given
+	logs        string        // a folder
+	reportFile  string
+	metricsFile string
+	telemetry   bool
+	failOn      string
+	order       order
 }
 
 // The values of --fail-on.
@@ -33,8 +35,10 @@ func (o *tickOptions) addLogsFlag(flags *pflag.FlagSet) {
 	flags.StringVar(&o.logs, "logs", "", "keep whole event logs in this `folder`, and never remove one (default .symphony/sessions, the latest)")
 }
 
-func (o *tickOptions) addReportFlag(flags *pflag.FlagSet) {
+func (o *tickOptions) addReportFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.reportFile, "report", "", "write the report, as JSON, to this `file` too")
+	flags.StringVar(&o.metricsFile, "metrics", "", "write the numbers of the tick, for Prometheus, to this `file`")
+	flags.BoolVar(&o.telemetry, "telemetry", false, "send traces and metrics over OTLP, as telemetry.otlp does")
 }
 
 func (o *tickOptions) addFailOnFlag(flags *pflag.FlagSet) {
@@ -59,6 +63,9 @@ func (o *tickOptions) check(p process, args []string) (path string, err error) {
 	path, err = workflowPath(args)
 	if err == nil && o.reportFile != "" {
 		o.reportFile, err = filepath.Abs(o.reportFile)
+	}
+	if err == nil && o.metricsFile != "" {
+		o.metricsFile, err = filepath.Abs(o.metricsFile)
 	}
 	if err == nil && o.logs != "" {
 		o.logs, err = filepath.Abs(o.logs)

@@ -35,7 +35,7 @@ func (t *tickReport) finish(tick report.Tick, err error) error {
 	tick = t.complete(tick, err, false)
 	follows := tick.Work() && t.runFollows()
 	return t.conclude(tick, err, errors.Join(
-		t.printReport(tick), t.writeReport(tick), t.publish(tick, err != nil || !follows, t.outputs(tick))))
+		t.printReport(tick), t.writeReport(tick), t.writeMetrics(tick), t.publish(tick, err != nil || !follows, t.outputs(tick))))
 }
 
 // complete returns the tick with the parts of a report that the runner does not know, and

@@ -115,7 +115,9 @@ func (x *tickRun) close() {
 // the warnings the messages that could not be shown.
 func (x *tickRun) perform(ctx context.Context, work func(context.Context) (report.Tick, error)) (report.Tick, error) {
 	endSessions := showSessions(x.app, x.places(), x.Runner, x.console, x.live)
+	endRecord := x.record()
 	tick, err := work(ctx)
+	endRecord(tick)
 	endSessions()
 	x.console.close()
 	if failed := x.console.failure(); failed != nil {

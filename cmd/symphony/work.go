@@ -55,7 +55,7 @@ folder each. Without a live display, the log shows what sessions do while they d
 	flags.StringVar(&c.job, "job", "", "the `id` of the job of the workflow run, for links")
 	flags.DurationVar(&c.deadline, "deadline", 0, "stop gracefully before this much time has passed (0: --shard-deadline of the plan)")
 	c.addLogsFlag(flags)
-	c.addReportFlag(flags)
+	c.addReportFlags(flags)
 	return cmd
 }
 
@@ -109,7 +109,7 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 	tick = run.complete(tick, err, false)
 	// Collect writes the summary of all shards.
 	return run.conclude(tick, err, errors.Join(
-		c.addReport(tick), run.printReport(tick), run.writeReport(tick), run.publish(tick, err != nil, run.outputs(tick))))
+		c.addReport(tick), run.printReport(tick), run.writeReport(tick), run.writeMetrics(tick), run.publish(tick, err != nil, run.outputs(tick))))
 }
 
 // shardNumber returns the number of a shard from the text of a flag.

@@ -178,6 +178,7 @@ func (d *decoder) table() []entry {
 		optional("identity.body", "json with openai-identity-provider, else form", "how its fields are sent: form or json", d.word(func(word string) { ident.Body = word }, identity.FormBody, identity.JSONBody)),
 		optional("identity.fields", "{}", "map of further fields of the exchange, such as client_id or scope; none of them may be a secret", d.exchangeFields(&ident.Fields)),
 		optional("identity.command", "", "shell command that prints a token for the model, in place of the exchange; it runs in the folder of WORKFLOW.md with the environment and the rights of this program, not in the sandbox, again and again while sessions work", d.text(&ident.Command)),
+		optional("telemetry.otlp", "false", "send traces and metrics to an OpenTelemetry collector over OTLP/HTTP, where the standard variables OTEL_EXPORTER_OTLP_* say; without it those variables change nothing", d.boolean(&s.Telemetry)),
 
 		optional("server.port", "", "port of the status page on 127.0.0.1; 0 is any free one; off when absent; a change needs a restart", d.port()),
 	}

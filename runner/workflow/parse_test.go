@@ -224,6 +224,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				Run: "make deps", Update: "make lock", Env: []string{"REGISTRY_TOKEN"},
 				Inputs: []string{"package-lock.json"}, Keep: []string{"node_modules", "web/node_modules"}, Timeout: 7 * time.Second, Online: true,
 			},
+			Telemetry: true,
 			Notify: workflow.Notify{
 				Destinations: []notify.Destination{{
 					Name: "ops", Kind: notify.Webhook, URL: "https://ops.test/hook", Secret: "ops_1", Events: []notify.Event{notify.Parked, notify.Merged},
@@ -231,7 +232,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				QuietDays: 16, SecretEnv: []string{"OPS_URL", "OPS_KEY"},
 			},
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 147,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 149,
 		Warnings: []string{
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",
