@@ -22,6 +22,7 @@ func (s *State) Apply(d Decision, now time.Time) {
 		c.observe(d.Issue)
 		c.setPhase(Running, "", now)
 		c.Sessions++
+		talk.Labels = d.Issue.Labels
 		c.Feedback = d.Answers
 		c.Unsettled = c.Unsettled && d.Feedback.Round == "" // only an agent can answer people
 		if d.Owner != (Owner{}) {                           // the shard applies its own Dispatch, which gives the feedback to the session

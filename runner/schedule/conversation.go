@@ -41,6 +41,8 @@ type Conversation struct {
 	Sessions int     `json:"sessions,omitempty"`
 	Tokens   int64   `json:"tokens,omitempty"`
 	Tariffs  Tariffs `json:"tariffs,omitempty" bound:"list=32"`
+
+	Labels []string `json:"labels,omitempty" bound:"list=100 whole=256"` // labels of the issue when its last session began
 }
 
 // Checks is the state of the checks of a commit, in the word that people are shown.

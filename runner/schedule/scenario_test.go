@@ -28,7 +28,7 @@ import (
 //	               active, terminal, labels, backoff, stall, attempts, idle,
 //	               issue-tokens, tick-tokens, day-tokens, issue-usd, tick-usd, day-usd,
 //	               price (of a model's output, model:usd), delivers, hands-over (to which
-//	               state), rounds, check-rounds
+//	               state), rounds, check-rounds, open, open-by-label (label:limit)
 //	-- issues --   one issue a line: its identifier, then title, text, state, priority,
 //	               created, labels, blocked (by which issues); Todo by default
 //	-- claims --   one claim a line: its issue, phase, then owner, lease, since, due,

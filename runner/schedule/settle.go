@@ -106,10 +106,10 @@ func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time
 	} else {
 		delete(s.Claims, id)
 	}
-	ordered := s.Conversations[id].PendingCommand // given while the shard worked
+	planned := s.Conversations[id] // its command was given while the shard worked
 	s.Deliver(id, slice.Deliveries[id])
 	if talk, talks := slice.Conversations[id]; talks {
-		talk.PendingCommand = ordered
+		talk.PendingCommand, talk.Labels = planned.PendingCommand, planned.Labels
 		s.setConversation(id, talk)
 	}
 }

@@ -455,6 +455,7 @@ func (m *machine) checkConversations(t *rapid.T) {
 // its work, and time passes. Then every eligible issue must be done, or parked.
 func (m *machine) finish(t *rapid.T) {
 	clear(m.sessions)
+	m.policy.MaxOpen, m.policy.MaxOpenByLabel = 0, nil // nobody merges anything
 	m.runs = []schedule.Owner{{Run: "102"}}
 	m.state.Self = m.runs[0]
 	m.state.Adopt(all(m.state, schedule.Dead), m.policy, m.now)

@@ -116,7 +116,7 @@ func sample() *schedule.State {
 			Read: []string{"IC_1@1772366400", "pull IC_3@1772366821"},
 			Pull: "91be", Checks: schedule.ChecksRed, Closed: true, Rounds: 2, CheckRounds: 1, Moved: true, Asked: "Which colour?\n\t1. red", Posted: "77c2",
 			PendingCommand: schedule.Order{Command: schedule.CommandStop, By: "kim", Answer: "red\nor blue"}, Answer: "blue",
-			Thread: "th-0", Sessions: 3, Tokens: 99000, Tariffs: tariffs(98000, 400),
+			Thread: "th-0", Sessions: 3, Tokens: 99000, Tariffs: tariffs(98000, 400), Labels: []string{"bug", "risky"},
 		},
 		"b1": {ReadUpTo: schedule.Mark{At: at(50, 0)}, Thread: "th-7", Sessions: 1, Tokens: 12},
 	}

@@ -169,7 +169,8 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				MaxPerTick:     4,
 				MaxBackoff:     6 * time.Second,
 				Stall:          9 * time.Second,
-				MaxRounds:      6, MaxCheckRounds: 7, HandsOver: true, HandedOver: "In Review",
+				MaxOpen:        20, MaxOpenByLabel: map[string]int{"risky": 2, "docs": 3},
+				MaxRounds: 6, MaxCheckRounds: 7, HandsOver: true, HandedOver: "In Review",
 				Budget: schedule.Budget{Attempts: 11, IdleSessions: 12, TokensPerIssue: 13, TokensPerTick: 14, TokensPerDay: 15,
 					USDPerIssue: 16_000_000, USDPerTick: 17_500_000, USDPerDay: 18_000_000, Prices: schedule.Prices{"m": {
 						Rates: schedule.Rates{Input: 1.25, Cached: 0.125, CacheWrite: 1.25, Output: 10},
@@ -218,7 +219,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				Inputs: []string{"package-lock.json"}, Keep: []string{"node_modules", "web/node_modules"}, Timeout: 7 * time.Second, Online: true,
 			},
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 136,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 138,
 		Warnings: []string{
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",
@@ -244,6 +245,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 func TestWritingADefaultChangesNothing(t *testing.T) {
 	t.Parallel()
 	want := parse(t, "tracker: {kind: file}\nrepository: {url: .}", with(nil)).Settings
+	want.Policy.MaxOpenByLabel = nil // kind branch does not use it
 	want.Policy.MaxPerState, want.RunsOn = map[string]int{}, map[string][]string{}
 	sections := map[string][]string{}
 	for _, key := range workflow.Keys(trackers()) {
