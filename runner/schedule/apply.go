@@ -21,7 +21,11 @@ func (s *State) Apply(d Decision, now time.Time) {
 		}
 		c.observe(d.Issue)
 		c.setPhase(Running, "", now)
-		c.Sessions++
+		if c.Sessions++; c.Sessions == 1 && c.Course.Ready.IsZero() {
+			c.Course.begin(s.Queued, d.ID, now)
+		}
+		delete(s.Queued, d.ID)
+		c.Course.Sessions++
 		talk.Labels = d.Issue.Labels
 		c.Feedback = d.Answers
 		c.Unsettled = c.Unsettled && d.Feedback.Round == "" // only an agent can answer people
@@ -34,7 +38,9 @@ func (s *State) Apply(d Decision, now time.Time) {
 		if d.Feedback.Round == RoundSaid {
 			c.Idle = 0 // there is something to do again
 		}
+		before := talk.Rounds + talk.CheckRounds
 		talk.markPrompted(d.Feedback)
+		c.Course.Rounds += talk.Rounds + talk.CheckRounds - before
 		talk.markRead(d.Feedback)
 		s.Tick.Sessions++
 		s.today(now).Sessions++
@@ -61,6 +67,7 @@ func (s *State) Apply(d Decision, now time.Time) {
 		c.setPhase(Parked, d.Why.String(), now)
 		c.Feedback, c.Idle, c.Fault = d.Answers, 0, ""
 		talk.park(d)
+		s.addParked(c, d.Why.Reason, now)
 	case Free:
 		s.free(&c, &talk, d, now)
 	case Release:
@@ -68,6 +75,8 @@ func (s *State) Apply(d Decision, now time.Time) {
 		if d.Clean {
 			s.forgetLost(d.ID)
 		}
+	case Finish:
+		talk.Course = c.Course // for its end, see Finished
 	}
 	switch {
 	case d.Action == Release, d.Action == Finish:
