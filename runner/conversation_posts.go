@@ -272,10 +272,7 @@ func (c *conversations) finish(ctx context.Context, d schedule.Decision) {
 	if d.Move {
 		state = c.wf.Settings.Delivery.MergedState
 	}
-	channel, ended := c.conn.Feedback, d.Feedback.PullAt
-	if now := time.Now(); ended.IsZero() || ended.After(now) {
-		ended = now
-	}
+	channel, ended := c.conn.Feedback, d.EndedAt(time.Now())
 	c.post(ctx, fmt.Sprintf("finish %s", c.nameOf(d.ID)), func(ctx context.Context) error {
 		return channel.Merged(ctx, d.ID, branch, head, state)
 	}, func() {

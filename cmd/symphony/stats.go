@@ -24,7 +24,7 @@ func (s *statsCommand) command() *cobra.Command {
 		Use:   "stats [path-to-WORKFLOW.md]",
 		Short: "Print numbers about the issues of the last weeks",
 		Long: `Print numbers about the issues of the last weeks: merged, closed, done and parked,
-sessions and tokens for each merge, and the time to a pull request and to its merge.`,
+sessions, tokens and dollars for each merge, and the time to a pull request and to its merge.`,
 		Example: "symphony stats\nsymphony stats --since 12w\nsymphony stats --since 2026-10-01 --json\nsymphony --state branch:symphony-state stats # as the Action keeps it",
 		RunE:    func(cmd *cobra.Command, args []string) error { return s.Run(cmd.Context(), args, time.Now()) },
 	}

@@ -67,7 +67,7 @@ func (s *State) Apply(d Decision, now time.Time) {
 		c.setPhase(Parked, d.Why.String(), now)
 		c.Feedback, c.Idle, c.Fault = d.Answers, 0, ""
 		talk.park(d)
-		s.addParked(c, d.Why.Reason, now)
+		s.addParked(c, d.Why.Reason, d.EndedAt(now))
 	case Free:
 		s.free(&c, &talk, d, now)
 	case Release:
@@ -91,6 +91,16 @@ func (s *State) Apply(d Decision, now time.Time) {
 		}
 		s.Finishing[d.ID] = true
 	}
+}
+
+// EndedAt returns the time of the end that the decision is about: the pull request was merged or
+// closed then, or else it is now.
+func (d Decision) EndedAt(now time.Time) time.Time {
+	isPull := d.Why.Reason == Merged || d.Why.Reason == Closed
+	if at := d.Feedback.PullAt; isPull && !at.IsZero() && at.Before(now) {
+		return at
+	}
+	return now
 }
 
 // free lets an issue go on. A session that runs is left alone: the command of a person
