@@ -272,11 +272,11 @@ func (c *conversations) finish(ctx context.Context, d schedule.Decision) {
 	if d.Move {
 		state = c.wf.Settings.Delivery.MergedState
 	}
-	channel := c.conn.Feedback
+	channel, ended := c.conn.Feedback, d.EndedAt(time.Now())
 	c.post(ctx, fmt.Sprintf("finish %s", c.nameOf(d.ID)), func(ctx context.Context) error {
 		return channel.Merged(ctx, d.ID, branch, head, state)
 	}, func() {
-		c.change(schedule.Finished{ID: d.ID})
+		c.change(schedule.Finished{ID: d.ID, Pull: d.Feedback.Pull, At: ended})
 		delete(c.read, d.ID)
 		c.issues.doubt(d.ID)
 		c.replan = true

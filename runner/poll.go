@@ -41,8 +41,11 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 		l.conversations.listen(ctx)
 	}
 	l.cleaner.cleanUp(ctx, l.unavailable) // the read before it tells which pull requests are open
-	if !l.fleet.isShard() && (!l.issues.listed() || l.room(now)) {
+	if listed := l.issues.listedAt; !l.fleet.isShard() && (!l.issues.listed() || l.room(now)) {
 		l.issues.listCandidates(ctx)
+		if l.issues.listedAt != listed && !l.tick.DryRun {
+			l.noteQueued(now)
+		}
 	}
 	if l.issues.unread == nil {
 		l.resolve(progress.Tracker)
@@ -52,6 +55,14 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 // room reports whether any candidate could be started now.
 func (l *loop) room(now time.Time) bool {
 	return schedule.NoRoom(l.state, l.snapshot(now), l.policy(), now).None()
+}
+
+// noteQueued notes since when the listed issues lack nothing but room.
+func (l *loop) noteQueued(now time.Time) {
+	queued := schedule.QueuedBy(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), now)
+	if queued.Changes(l.state) {
+		l.change(queued)
+	}
 }
 
 // relist reads the candidates again if one could be started and the list is older

@@ -73,6 +73,9 @@ func (d *display) noteQueue(verdicts []schedule.Verdict, listed time.Time) {
 	}
 	d.held = map[tracker.ID]schedule.Why{}
 	for _, v := range verdicts {
+		if v.Why.Reason == schedule.OpenLimit && d.queue.Limit.None() {
+			d.queue.Limit = v.Why
+		}
 		if v.Phase == schedule.Waiting && v.Action == "" && v.Why.Reason != schedule.NotDue {
 			d.held[v.Issue.ID] = v.Why
 		}

@@ -59,7 +59,7 @@ func TestAnIssueIsWorkedOnByRunsOfTheAction(t *testing.T) {
 	d.github.Approve(2, "kim")
 	d.github.Merge(2, "kim")
 	run("{}", nil, "dispatched", "0", "completed", "0", "parked", "0")
-	if state, ok := d.hub.File("symphony-state", "state.json"); !ok || strings.Contains(state, "GH-1") || d.github.Head("symphony/GH-1") != "" || d.github.Issue(1).State != "closed" {
+	if state, ok := d.hub.File("symphony-state", "state.json"); !ok || strings.Contains(state, `"identifier": "GH-1"`) || d.github.Head("symphony/GH-1") != "" || d.github.Issue(1).State != "closed" {
 		t.Errorf("after the merge the branches are %v, the issue is %s, the state\n%s", d.github.Branches(), d.github.Issue(1).State, state)
 	}
 }

@@ -93,6 +93,7 @@ func (a *app) command() *cobra.Command {
 		(&setupCommand{app: a}).command(),
 		(&shellCommand{a}).command(),
 		(&stateCommand{app: a}).command(),
+		(&statsCommand{app: a}).command(),
 		(&schemaCommand{a}).command(),
 		(&completionCommand{a}).command(),
 	)

@@ -23,6 +23,7 @@ import (
 // killer stands before a server, and kills a program at one of its requests.
 type killer struct {
 	mu       sync.Mutex
+	whole    bool // the requests of a run count from its first one
 	begun    bool // the session has ended and its work is on its way
 	requests int  // since then
 	at       int  // the request at which it kills, from 1; 0 is none
@@ -37,7 +38,7 @@ func (k *killer) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		k.mu.Lock()
 		// The first thing that a publication asks for is the pull request that there is.
-		k.begun = k.begun || r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pulls")
+		k.begun = k.begun || k.whole || r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pulls")
 		if k.begun {
 			k.requests++
 			k.log = append(k.log, fmt.Sprintf("%s %s", r.Method, r.URL.Path))
@@ -261,6 +262,38 @@ func TestAKillAtAnyRequestOfADeliveryEndsInOnePullRequest(t *testing.T) {
 			}
 			s.killedAt(0, false)
 			s.assertDelivered()
+		})
+	}
+}
+
+// TestAKillAtAnyRequestOfAMergeRecordsItOnce kills the program at every request of the run that
+// finds a pull request merged, after GitHub has done it. The next run finishes the issue.
+func TestAKillAtAnyRequestOfAMergeRecordsItOnce(t *testing.T) {
+	t.Parallel()
+	merged := func(t *testing.T) *shop {
+		s := newShop(t, sameWork)
+		s.tick()
+		s.hub.Merge(2, "kim")
+		s.killer.whole = true
+		return s
+	}
+	calm := merged(t)
+	calm.tick()
+	for at, request := range calm.killer.asked() {
+		if strings.HasPrefix(request, "GET ") || strings.HasSuffix(request, "/graphql") {
+			continue // it changes nothing
+		}
+		t.Run(fmt.Sprintf("%02d %s", at+1, strings.ReplaceAll(request, "/", "·")), func(t *testing.T) {
+			t.Parallel()
+			s := merged(t)
+			s.killedAt(at+1, true)
+			s.killedAt(0, false)
+			s.killedAt(0, false)
+			state, _ := s.state()
+			ends, _ := state.AllEnds()
+			if len(ends) != 1 || ends[0].End != schedule.EndMerged || ends[0].Sessions != 1 || ends[0].Opened.IsZero() || len(state.Deliveries) > 0 {
+				t.Errorf("the state has the ends %+v and the deliveries %+v\n%s", ends, state.Deliveries, s.out)
+			}
 		})
 	}
 }

@@ -61,6 +61,7 @@ github check BRANCH NAME STATE LOG [FILE]  a job on the head of a branch, of the
 github approve|merge PULL WHO
 github show issue|comments|threads NUMBER
 github show pulls|branches
+github show page                       the README.md of the branch symphony-state
 github show commits BRANCH
 linear start                           sets LINEAR_URL and LINEAR_API_KEY
 linear issue FILE                      as in github issue; the title is "Work 1"
@@ -121,6 +122,9 @@ func githubCommand(ts *testscript.TestScript, neg bool, args []string) {
 			}
 			fmt.Fprintf(ts.Stdout(), "#%d %s, merged: %t, from %s to %s: %s\n", p.Number, state, p.Merged, p.Head, p.Base, p.Title)
 		}
+	case verb == "show2" && args[1] == "page":
+		page, _ := s.hub.File("symphony-state", "README.md")
+		fmt.Fprintln(ts.Stdout(), page)
 	case verb == "show2" && args[1] == "branches":
 		for _, name := range slices.Sorted(maps.Keys(s.hub.Branches())) {
 			fmt.Fprintln(ts.Stdout(), name)

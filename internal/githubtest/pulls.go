@@ -295,13 +295,17 @@ func (g *GitHub) pullNode(t *thread) trackertest.Object {
 		return trackertest.Object{trackertest.Failed: forbidden}
 	}
 	state, mergeable := strings.ToUpper(t.State), "UNKNOWN"
+	var closed any
+	if t.State != "open" {
+		closed = stamp(t.closedAt())
+	}
 	if t.pull.Merged {
 		state = "MERGED"
 	}
 	return trackertest.Object{
 		"__typename": "PullRequest", trackertest.Interfaces: []string{"Reactable"}, "id": pullNodeID(t.Number), "number": t.Number, "title": t.Title,
 		"url": g.pullURL(t.Number), "state": state, "mergedBy": actor(t.mergedBy), "headRefOid": t.head, "headRefName": t.pull.Head, "baseRefName": t.pull.Base,
-		"isDraft": t.pull.Draft, "isCrossRepository": false, "updatedAt": stamp(t.updated), "comments": g.commentsOf(t),
+		"isDraft": t.pull.Draft, "isCrossRepository": false, "updatedAt": stamp(t.updated), "closedAt": closed, "comments": g.commentsOf(t),
 		"mergeable": trackertest.Resolver(func(map[string]any) any {
 			switch {
 			case t.State != "open":

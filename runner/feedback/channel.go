@@ -164,7 +164,7 @@ func pullOf(s client.PullStatus, t Topic) *Pull {
 	}
 	return &Pull{
 		Standing: standing[s.Checks],
-		Number:   s.Number, URL: s.URL, Branch: s.HeadRef, State: state, By: s.By, Drafted: s.Drafted,
+		Number:   s.Number, URL: s.URL, Branch: s.HeadRef, State: state, By: s.By, Ended: s.Ended, Drafted: s.Drafted,
 		Head: s.Head, Ours: t.Head, Base: s.Base, For: t.Base, Digest: digest(s), Conflicts: s.Mergeable == "CONFLICTING",
 	}
 }

@@ -43,7 +43,7 @@ func Judge(s Said, c schedule.Conversation, rules Rules, now time.Time) Unanswer
 	var u Unanswered
 	if s.isUnread() { // one mark covers everything that was said
 		if s.Pull != nil {
-			u.Feedback.Pull, u.Feedback.PullBy = s.Pull.State, s.Pull.By
+			u.Feedback.Pull, u.Feedback.PullBy, u.Feedback.PullAt = s.Pull.State, s.Pull.By, s.Pull.Ended
 		}
 		u.Ignored, u.Read = unread(s), c.Read
 		return u
@@ -141,7 +141,7 @@ func (u *Unanswered) readPull(p *Pull, c schedule.Conversation, rules Rules, sai
 	if p == nil {
 		return false
 	}
-	u.Feedback.Pull, u.Feedback.PullBy = p.State, p.By
+	u.Feedback.Pull, u.Feedback.PullBy, u.Feedback.PullAt = p.State, p.By, p.Ended
 	if p.State != schedule.PullOpen {
 		return false
 	}

@@ -39,17 +39,18 @@ type Pull struct {
 	URL       string
 	Branch    string // the program's branch, which need not exist any more
 	State     schedule.PullState
-	By        string // person who merged or closed it; may be empty
-	Drafted   string // person who made it a draft after it was opened; empty for nobody
-	Head      string // commit
-	Ours      string // commit that the program published last; people pushed if Head differs
-	Base      string // branch
-	For       string // branch that the work was published for; somebody retargeted it if Base differs
-	Conflicts bool   // it cannot be merged because of its base
-	Digest    string // changes when anything is said or happens
-	Complete  bool   // the fields below were read; otherwise they are from the last reading
-	Unread    bool   // too large to be read this time; a later run reads it
-	Truncated bool   // the oldest comments of a list with more than [tracker.MaxComments] are left out
+	By        string    // person who merged or closed it; may be empty
+	Ended     time.Time // time of that
+	Drafted   string    // person who made it a draft after it was opened; empty for nobody
+	Head      string    // commit
+	Ours      string    // commit that the program published last; people pushed if Head differs
+	Base      string    // branch
+	For       string    // branch that the work was published for; somebody retargeted it if Base differs
+	Conflicts bool      // it cannot be merged because of its base
+	Digest    string    // changes when anything is said or happens
+	Complete  bool      // the fields below were read; otherwise they are from the last reading
+	Unread    bool      // too large to be read this time; a later run reads it
+	Truncated bool      // the oldest comments of a list with more than [tracker.MaxComments] are left out
 	Items     []Item
 	Checks    []Check         // failed checks of Head; read only if it is Ours
 	Standing  schedule.Checks // state of all checks of Head

@@ -38,7 +38,7 @@ func fullResult(slice Slice) Result {
 	r.State.Claims["1c"] = schedule.Claim{ID: "1c", Phase: schedule.Parked, Since: now, Why: "which colour?"}
 	r.State.Tick = schedule.Spent{Sessions: 2, Usage: schedule.Usage{Input: 100, Output: 20}, Time: 90 * time.Second, Paused: true, HadTurn: true}
 	r.State.Faults = []schedule.Fault{{Kind: "hook before_run", Why: "exit 1", Before: r.State.Claims["1b"], Excused: true}}
-	r.State.Deliver("1a", row.Delivery)
+	r.State.Deliveries = map[tracker.ID]schedule.Delivery{"1a": row.Delivery}
 	r.Tick.Spent = r.State.Tick
 	return r
 }

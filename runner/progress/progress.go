@@ -102,19 +102,23 @@ type Queue struct {
 	Length int
 	Next   []schedule.Claim // the first ones, at most MaxNext, as claims without a phase
 	Listed time.Time        // time of the last list of candidates
+	Limit  schedule.Why     // limit of open pull requests for which some wait; zero for none
 }
 
 // QueueWords returns the number of issues in the queue and the reason why they wait, in words;
 // empty for an empty queue. Every display says it like this.
 func (p *Progress) QueueWords() string {
-	waits := " issues wait "
+	waits := " issues wait"
 	switch p.Queue.Length {
 	case 0:
 		return ""
 	case 1:
-		waits = " issue waits "
+		waits = " issue waits"
 	}
-	return strconv.Itoa(p.Queue.Length) + waits + p.roomWords()
+	if p.NoRoom.None() && !p.Queue.Limit.None() {
+		return strconv.Itoa(p.Queue.Length) + waits + ": " + p.Queue.Limit.Detail
+	}
+	return strconv.Itoa(p.Queue.Length) + waits + " " + p.roomWords()
 }
 
 // roomWords names the thing that the issues in the queue wait for.

@@ -32,6 +32,7 @@ func TestTheQueueSaysWhatItsIssuesWaitFor(t *testing.T) {
 		"":                                         {NoRoom: schedule.Why{Reason: schedule.NoSlots}},
 		"1 issue waits for a slot":                 {Queue: progress.Queue{Length: 1}, NoRoom: schedule.Why{Reason: schedule.NoSlots}},
 		"2 issues wait for a slot":                 {Queue: progress.Queue{Length: 2}},
+		"2 issues wait: 3 of 3 wait for review":    {Queue: progress.Queue{Length: 2, Limit: schedule.Why{Reason: schedule.OpenLimit, Detail: "3 of 3 wait for review"}}},
 		"3 issues wait for the next tick":          {Queue: progress.Queue{Length: 3}, NoRoom: schedule.Why{Reason: schedule.BatchSpent}},
 		"4 issues wait for the next run":           {Queue: progress.Queue{Length: 4}, NoRoom: schedule.Why{Reason: schedule.OutOfTime}},
 		"5 issues wait for the end of the pause":   {Queue: progress.Queue{Length: 5}, NoRoom: schedule.Why{Reason: schedule.Paused}},

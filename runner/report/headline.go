@@ -83,6 +83,9 @@ func (v view) idleReason() (lead, detail string) {
 		if g := skipTexts[verdict.Why.Reason]; g.all {
 			return "Nothing can be started", sentence(g.words)
 		}
+		if verdict.Why.Reason == schedule.OpenLimit {
+			return "Nothing new can be started", sentence(verdict.Why.Detail)
+		}
 	}
 	switch {
 	case v.Ordered && v.Acted == 0:

@@ -37,6 +37,7 @@ var skipTexts = map[schedule.Reason]skipText{
 	schedule.InProgress:      {words: "worked on by another run"},
 	schedule.NoSlots:         {words: "every slot is taken", all: true},
 	schedule.NoStateSlots:    {words: "no slot for their state", details: true},
+	schedule.OpenLimit:       {words: "held back until pull requests are merged or closed", details: true},
 	schedule.BatchSpent:      {words: "left for the next tick: this one has started enough", all: true},
 	schedule.TickBudget:      {words: "the budget of the tick is spent", all: true},
 	schedule.DayBudget:       {words: "the budget of the day is spent until midnight UTC", all: true},

@@ -152,6 +152,13 @@ func ticks() map[string]report.Tick {
 				verdict("ABC-5", "Rotate the keys", "", "", schedule.NotRoutable, `lacks the required label "agent"`),
 			}
 		}),
+		"open-limit": tick(func(t *report.Tick) {
+			const full = "3 of 3 pull requests wait for review (delivery.max_open)"
+			t.Verdicts = []schedule.Verdict{
+				verdict("ABC-2", "Export as CSV", "", "", schedule.OpenLimit, full),
+				verdict("ABC-3", "Import from CSV", "", "", schedule.OpenLimit, full),
+			}
+		}),
 		"settled":            tick(func(t *report.Tick) { t.Acted = 2 }),
 		"dry-run-takes-over": tick(func(t *report.Tick) { t.DryRun, t.Acted = true, 1 }),
 		"no-issues":          tick(func(t *report.Tick) { t.Today = schedule.Day{Date: "2025-11-21"} }),
@@ -548,6 +555,7 @@ func verdicts() []schedule.Verdict {
 		{Reason: schedule.NotVisible, Detail: "the tracker no longer shows the issue"},
 		{Reason: schedule.NoSlots, Detail: "no available orchestrator slots"},
 		{Reason: schedule.NoStateSlots, Detail: `all 2 slots of state "Todo" are taken`},
+		{Reason: schedule.OpenLimit, Detail: "3 of 3 pull requests wait for review (delivery.max_open)"},
 		{Reason: schedule.BatchSpent, Detail: "this tick has started its 3 sessions"},
 		{Reason: schedule.TickBudget, Detail: "budget.max_tokens_per_tick is spent"},
 		{Reason: schedule.DayBudget, Detail: "budget.max_tokens_per_day is spent until 2025-11-22T00:00:00Z"},

@@ -136,6 +136,9 @@ func (v StateView) document(l Links, page bool) document {
 	v.running(&d, l)
 	v.waiting(&d, l)
 	v.delivered(&d)
+	if page {
+		v.stats(&d)
+	}
 	v.days(&d)
 	v.ticks(&d, l)
 	return d

@@ -190,6 +190,7 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.InProgress:      "Nothing to do. If the run that works on it has died, a later tick takes it over.",
 	schedule.NoSlots:         "It starts when a session ends; agent.max_concurrent_agents is the number of slots.",
 	schedule.NoStateSlots:    "It starts when a session ends; agent.max_concurrent_agents_by_state is the number of slots.",
+	schedule.OpenLimit:       "It starts when one of them is merged or closed; delivery.max_open and delivery.max_open_by_label are the limits.",
 	schedule.BatchSpent:      "It has its turn in the next tick; agent.max_issues_per_tick is the size of the batch.",
 	schedule.TickBudget:      "It has its turn in the next tick; budget.max_tokens_per_tick and budget.max_usd_per_tick are the limits.",
 	schedule.DayBudget:       "It has its turn tomorrow (UTC); budget.max_tokens_per_day and budget.max_usd_per_day are the limits.",

@@ -120,6 +120,9 @@ func (s *State) abandon(c Claim, why string, p Policy, now time.Time) Claim {
 	if c.StopReason.parks() {
 		next = parked(Why{c.StopReason, c.Why})
 	}
+	if next.Phase == Parked {
+		s.addParked(c, parkedFor(c, Outcome{Class: IssueFailed}, next), now)
+	}
 	talk := s.conversation(c.ID, now)
 	talk.end(Outcome{Class: IssueFailed}, c.StopReason, next.Phase)
 	s.setConversation(c.ID, talk)
@@ -157,7 +160,7 @@ func (s *State) Unstart(owner Owner, now time.Time) []Claim {
 func (c Claim) unstarted(now time.Time) Claim {
 	c.setPhase(Waiting, "its session was not started", now)
 	c.Due = now
-	c.Sessions = max(c.Sessions-1, 0)
+	c.Sessions, c.Course.Sessions = max(c.Sessions-1, 0), max(c.Course.Sessions-1, 0)
 	return c
 }
 

@@ -21,7 +21,12 @@ func (s *State) Apply(d Decision, now time.Time) {
 		}
 		c.observe(d.Issue)
 		c.setPhase(Running, "", now)
-		c.Sessions++
+		if c.Sessions++; c.Sessions == 1 && c.Course.Ready.IsZero() {
+			c.Course.begin(s.Queued, d.ID, now)
+		}
+		delete(s.Queued, d.ID)
+		c.Course.Sessions++
+		talk.Labels = d.Issue.Labels
 		c.Feedback = d.Answers
 		c.Unsettled = c.Unsettled && d.Feedback.Round == "" // only an agent can answer people
 		if d.Owner != (Owner{}) {                           // the shard applies its own Dispatch, which gives the feedback to the session
@@ -33,7 +38,9 @@ func (s *State) Apply(d Decision, now time.Time) {
 		if d.Feedback.Round == RoundSaid {
 			c.Idle = 0 // there is something to do again
 		}
+		before := talk.Rounds + talk.CheckRounds
 		talk.markPrompted(d.Feedback)
+		c.Course.Rounds += talk.Rounds + talk.CheckRounds - before
 		talk.markRead(d.Feedback)
 		s.Tick.Sessions++
 		s.today(now).Sessions++
@@ -60,6 +67,7 @@ func (s *State) Apply(d Decision, now time.Time) {
 		c.setPhase(Parked, d.Why.String(), now)
 		c.Feedback, c.Idle, c.Fault = d.Answers, 0, ""
 		talk.park(d)
+		s.addParked(c, d.Why.Reason, d.EndedAt(now))
 	case Free:
 		s.free(&c, &talk, d, now)
 	case Release:
@@ -67,6 +75,8 @@ func (s *State) Apply(d Decision, now time.Time) {
 		if d.Clean {
 			s.forgetLost(d.ID)
 		}
+	case Finish:
+		talk.Course = c.Course // for its end, see Finished
 	}
 	switch {
 	case d.Action == Release, d.Action == Finish:
@@ -81,6 +91,16 @@ func (s *State) Apply(d Decision, now time.Time) {
 		}
 		s.Finishing[d.ID] = true
 	}
+}
+
+// EndedAt returns the time of the end that the decision is about: the pull request was merged or
+// closed then, or else it is now.
+func (d Decision) EndedAt(now time.Time) time.Time {
+	isPull := d.Why.Reason == Merged || d.Why.Reason == Closed
+	if at := d.Feedback.PullAt; isPull && !at.IsZero() && at.Before(now) {
+		return at
+	}
+	return now
 }
 
 // free lets an issue go on. A session that runs is left alone: the command of a person

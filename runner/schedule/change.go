@@ -67,10 +67,14 @@ func (c Delivered) String() string {
 }
 
 // Finished says that a [Finish] was performed.
-type Finished struct{ ID tracker.ID }
+type Finished struct {
+	ID   tracker.ID
+	Pull PullState // end of its pull request
+	At   time.Time // time of that end
+}
 
 // Apply calls [State.Finished].
-func (c Finished) Apply(s *State, _ Policy) { s.Finished(c.ID) }
+func (c Finished) Apply(s *State, _ Policy) { s.Finished(c.ID, c.Pull, c.At) }
 
 func (c Finished) String() string { return fmt.Sprintf("%s is finished", c.ID) }
 

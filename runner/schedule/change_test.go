@@ -43,7 +43,7 @@ func genChange(t *rapid.T, f fixture) schedule.Change {
 	case 2:
 		return schedule.Delivered{ID: id, Delivery: schedule.Delivery{Branch: text.Draw(t, "branch"), Identifier: "A-1"}}
 	case 3:
-		return schedule.Finished{ID: id}
+		return schedule.Finished{ID: id, Pull: schedule.PullMerged, At: f.now}
 	case 4:
 		return schedule.CommandGiven{ID: id, Order: schedule.Order{Command: schedule.CommandStop, By: "kim"}, At: f.now}
 	case 5:

@@ -36,11 +36,14 @@ type Conversation struct {
 	PendingCommand Order  `json:"ordered,omitzero"`                    // command from outside of comments that is not obeyed yet; zero for none
 	Answer         string `json:"answer,omitempty" bound:"lines=4000"` // answer from outside of comments, for the next session; empty for none
 
-	// Thread, Sessions, Tokens and Tariffs begin the next claim of the issue.
+	// Thread, Sessions, Tokens, Tariffs and Course begin the next claim of the issue.
 	Thread   string  `json:"thread,omitempty" bound:"whole=256"`
 	Sessions int     `json:"sessions,omitempty"`
 	Tokens   int64   `json:"tokens,omitempty"`
 	Tariffs  Tariffs `json:"tariffs,omitempty" bound:"list=32"`
+	Course   Course  `json:"course,omitzero"`
+
+	Labels []string `json:"labels,omitempty" bound:"list=100 whole=256"` // labels of the issue when its last session began
 }
 
 // Checks is the state of the checks of a commit, in the word that people are shown.
@@ -146,7 +149,8 @@ type Feedback struct {
 	Pending      bool    // Command is [Conversation.PendingCommand], not a comment
 
 	Pull   PullState
-	PullBy string // person who merged or closed it; may be empty
+	PullBy string    // person who merged or closed it; may be empty
+	PullAt time.Time // time at which it was merged or closed; zero if it is not known
 }
 
 // IsZero reports whether the mark was never set.
@@ -216,16 +220,30 @@ func (s *State) HasPendingCommand(id tracker.ID) bool {
 	return s.Conversations[id].PendingCommand.Command != ""
 }
 
-// Finished forgets an issue whose [Finish] was performed. A Finish that was not performed is
-// decided again in the next tick.
-func (s *State) Finished(id tracker.ID) {
+// Finished forgets an issue whose [Finish] was performed, and records its end. A Finish that was
+// not performed is decided again in the next tick. pull is the end of its pull request, and at
+// its time.
+func (s *State) Finished(id tracker.ID, pull PullState, at time.Time) {
 	delete(s.Finishing, id)
+	d, delivered := s.Deliveries[id]
+	if !delivered {
+		return
+	}
+	talk := s.Conversations[id]
+	c := talk.nextClaim(id)
+	c.Identifier = d.Identifier
+	switch {
+	case pull == PullMerged:
+		s.addEnd(c, EndMerged, "", at)
+	case !talk.Closed: // otherwise it is recorded since it was parked
+		s.addEnd(c, EndClosed, "", at)
+	}
 	s.Deliver(id, Delivery{})
 }
 
 // nextClaim returns a claim that begins where the last one on the issue ended.
 func (c Conversation) nextClaim(id tracker.ID) Claim {
-	return Claim{ID: id, Attempt: attemptOn(c.Thread), Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens, Tariffs: c.Tariffs}
+	return Claim{ID: id, Attempt: attemptOn(c.Thread), Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens, Tariffs: c.Tariffs, Course: c.Course}
 }
 
 // attemptOn returns the attempt of a session that begins with no failures behind it.
@@ -239,7 +257,7 @@ func attemptOn(thread string) int {
 // release keeps the start values of the next claim. If a person changed something, the next one
 // begins again.
 func (c *Conversation) release(claim Claim, why Reason, clean bool) {
-	c.Thread, c.Sessions, c.Tokens, c.Tariffs, c.Closed = claim.Thread, claim.Sessions, claim.Tokens, claim.Tariffs, false
+	c.Thread, c.Sessions, c.Tokens, c.Tariffs, c.Course, c.Closed = claim.Thread, claim.Sessions, claim.Tokens, claim.Tariffs, claim.Course, false
 	if clean || why == Changed {
 		c.Thread = "" // its files are gone, or the issue is looked at as a new one
 	}

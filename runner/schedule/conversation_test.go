@@ -81,7 +81,7 @@ func TestAConversationLastsAsLongAsAClaimOrADelivery(t *testing.T) {
 	talks("1 3")
 	f.state.Release("3")
 	talks("1")
-	f.state.Finished("1")
+	f.state.Finished("1", schedule.PullMerged, noon)
 	talks("")
 	if len(f.state.Deliveries) > 0 {
 		t.Error("the delivery stays")
@@ -289,7 +289,7 @@ func TestAMergedIssueIsNotStartedWhileItIsBeingFinished(t *testing.T) {
 	if decisions := f.plan(); len(decisions) > 0 {
 		t.Errorf("decided %+v", decisions)
 	}
-	f.state.Finished("1")
+	f.state.Finished("1", schedule.PullMerged, noon)
 	if started := dispatched(f.plan()); len(started) != 1 {
 		t.Error("it is not looked at again")
 	}

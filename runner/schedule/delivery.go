@@ -45,6 +45,9 @@ func (s *State) Deliver(id tracker.ID, d Delivery) {
 		c.Checks = "" // the commit is another one
 		s.Conversations[id] = c
 	}
+	if d.Number > 0 && s.Deliveries[id].Number == 0 {
+		s.noteOpened(id, d.At)
+	}
 	s.Deliveries[id] = d
 	for len(s.Deliveries) > maxDeliveries {
 		s.dropDelivery(s.oldestDelivery(id))

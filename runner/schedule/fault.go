@@ -157,7 +157,11 @@ func (s *State) Excuse(before Claim, why string, now time.Time) bool {
 	if !claimed || c.holdsSlot() {
 		return false // it is gone, or tried again already
 	}
+	if c.Phase == Parked {
+		s.takeBackParked(c)
+	}
 	c.Attempt, c.Failures, c.Thread, c.Fault = before.Attempt, before.Failures, before.Thread, ""
+	c.Course.Failed = before.Course.Failed
 	c.setPhase(Waiting, why, now)
 	c.Due = now
 	s.Claims[before.ID] = c

@@ -212,6 +212,10 @@ func genPolicy(t *rapid.T) schedule.Policy {
 		p.HandsOver = rapid.Bool().Draw(t, "hands over")
 		p.HandedOver = rapid.SampledFrom([]string{"", "Backlog", "done"}).Draw(t, "handed over")
 	}
+	if rapid.Bool().Draw(t, "limits open pull requests") {
+		p.MaxOpen = rapid.IntRange(0, 6).Draw(t, "max open")
+		p.MaxOpenByLabel = rapid.MapOf(rapid.SampledFrom([]string{"agent", "risky"}), rapid.IntRange(1, 4)).Draw(t, "max open by label")
+	}
 	if !often(t, "states apart") {
 		p.TerminalStates = append(p.TerminalStates, "Rework") // both: terminal counts
 	}
@@ -236,6 +240,9 @@ func genIssue(t *rapid.T, n int) tracker.Issue {
 	}
 	if !often(t, "labelled") {
 		issue.Labels = []string{"", "agents"}
+	}
+	if rapid.Bool().Draw(t, "risky") {
+		issue.Labels = append(issue.Labels, "risky")
 	}
 	issue.Dispatchable = often(t, "dispatchable")
 	if !often(t, "unblocked") {
@@ -345,6 +352,7 @@ func genTalks(t *rapid.T, f *fixture) {
 			Rounds: rapid.IntRange(0, 3).Draw(t, "rounds"), CheckRounds: rapid.IntRange(0, 3).Draw(t, "check rounds"),
 			Thread: rapid.SampledFrom([]string{"", "t"}).Draw(t, "thread"), Sessions: rapid.IntRange(0, 2).Draw(t, "sessions"),
 			Tokens: rapid.Int64Range(0, 1100).Draw(t, "tokens"),
+			Labels: rapid.SampledFrom([][]string{nil, {"agent"}, {"agent", "risky"}}).Draw(t, "labels of its last session"),
 		}
 		if often(t, "conversation read") {
 			f.snap.Feedback[id] = genFeedback(t, mark)

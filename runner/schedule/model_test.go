@@ -176,6 +176,9 @@ func modelEligible(f fixture, issue candidate, started []tracker.Issue) bool {
 			return false
 		}
 	}
+	if modelLimited(f, issue, started) {
+		return false
+	}
 	// If the issue state is Todo, do not dispatch when any blocker is non-terminal.
 	if active && sameState(issue.State, "Todo") {
 		for _, blocker := range issue.BlockedBy {
@@ -185,6 +188,56 @@ func modelEligible(f fixture, issue candidate, started []tracker.Issue) bool {
 		}
 	}
 	return true
+}
+
+// modelLimited reports whether an issue would be one more than a limit of open pull requests
+// allows: it is new, has no open pull request, and the open ones and the issues in progress
+// without one fill the limit.
+func modelLimited(f fixture, issue candidate, started []tracker.Issue) bool {
+	if !issue.unclaimed || issue.feedback || modelOpen(f, issue.ID) {
+		return false
+	}
+	full := func(limit int, counts func(labels []string) bool) bool {
+		counted := map[tracker.ID]bool{}
+		for id, c := range f.state.Claims {
+			counted[id] = c.Phase != schedule.Parked && counts(modelLabels(f, id))
+		}
+		for _, other := range started {
+			counted[other.ID] = counted[other.ID] || counts(other.Labels)
+		}
+		for id := range f.state.Deliveries {
+			counted[id] = counted[id] || modelOpen(f, id) && counts(modelLabels(f, id))
+		}
+		n := 0
+		for _, yes := range counted {
+			if yes {
+				n++
+			}
+		}
+		return n >= limit
+	}
+	for label, limit := range f.policy.MaxOpenByLabel {
+		has := func(labels []string) bool { return slices.Contains(labels, label) }
+		if has(issue.Labels) && full(limit, has) {
+			return true
+		}
+	}
+	return f.policy.MaxOpen > 0 && full(f.policy.MaxOpen, func([]string) bool { return true })
+}
+
+// modelOpen reports whether an issue has an open pull request, as far as it is known.
+func modelOpen(f fixture, id tracker.ID) bool {
+	pull := f.snap.Feedback[id].Pull
+	return f.state.Deliveries[id].Number > 0 && !f.state.Finishing[id] &&
+		(pull == schedule.PullOpen || pull == "" && !f.state.Conversations[id].Closed)
+}
+
+// modelLabels returns the labels of an issue as they are known.
+func modelLabels(f fixture, id tracker.ID) []string {
+	if known := f.snap.Claimed[id]; known != nil {
+		return known.Labels
+	}
+	return f.state.Conversations[id].Labels
 }
 
 // modelLess reports whether a is before b in the order of SPEC §8.2. Among new issues,

@@ -153,10 +153,12 @@ type planner struct {
 	freed      map[tracker.ID]bool // claims released by this plan
 	taken      map[tracker.ID]bool // issues dispatched by this plan, or that wait for a slot in it
 
-	obeyed  map[tracker.ID]bool         // issues whose command in a comment this plan obeys
-	talks   map[tracker.ID]Conversation // conversations that this plan changes; all others are in the state
-	due     []*tracker.Issue            // issues without a claim that have sessions because of feedback, in order
-	resumes bool                        // a person ends the pause
+	obeyed     map[tracker.ID]bool         // issues whose command in a comment this plan obeys
+	talks      map[tracker.ID]Conversation // conversations that this plan changes; all others are in the state
+	openLimits []openLimit                 // limits of open pull requests, counted before new issues start; empty for none
+
+	due     []*tracker.Issue // issues without a claim that have sessions because of feedback, in order
+	resumes bool             // a person ends the pause
 
 	decisions []Decision
 	explain   bool
@@ -287,6 +289,9 @@ func (pl *planner) dispatch(issue tracker.Issue, phase Phase) {
 	pl.occupy(issue.State, true)
 	pl.left--
 	pl.taken[issue.ID] = true
+	if phase == "" && !pl.hasOpenPull(issue.ID) {
+		pl.countTowardsOpen(issue.Labels, false)
+	}
 	d := Decision{Action: Dispatch, ID: issue.ID, Issue: issue, Answers: pl.answers(&issue)}
 	if d.Feedback, _ = pl.feedback(issue.ID); d.Feedback.Round != "" {
 		d.Why = Why{Unanswered, orElse(d.Feedback.Summary, "something was said")}

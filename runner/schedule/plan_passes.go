@@ -217,6 +217,7 @@ func (pl *planner) startNew() {
 	if !pl.explain && !pl.noRoom().None() {
 		return
 	}
+	pl.countOpen()
 	candidates := inOrder(pl.snap.Candidates)
 	for i := range candidates {
 		issue := &candidates[i]
@@ -245,6 +246,9 @@ func (pl *planner) startNew() {
 		why := pl.rules.ineligibleToStart(issue)
 		if why.None() {
 			why = pl.noRoomFor(issue)
+		}
+		if why.None() {
+			why = pl.openLimitReached(issue)
 		}
 		if why.None() {
 			pl.dispatch(*issue, "")

@@ -19,6 +19,7 @@ func TestADispatchClaimsTheIssueAndIsCounted(t *testing.T) {
 	want := schedule.Claim{
 		ID: "1", Identifier: "ABC-1", Title: "Issue 1", URL: issue.URL, State: "Todo", Content: issue.ContentDigest(),
 		Phase: schedule.Running, Since: noon, Owner: me, Lease: noon.Add(10 * time.Minute), Sessions: 1,
+		Course: schedule.Course{Ready: noon, Sessions: 1},
 	}
 	if diff := cmp.Diff(want, f.state.Claims["1"]); diff != "" {
 		t.Errorf("the claim (-want +got):\n%s", diff)

@@ -27,6 +27,9 @@ type Policy struct {
 
 	Budget Budget
 
+	MaxOpen        int            // open pull requests and issues in progress from which on no new issue starts; 0: no limit
+	MaxOpenByLabel map[string]int // the same among issues with a label; labels normalized, limits positive
+
 	Delivers bool // the program publishes the agent's work: an issue is completed when its work is delivered
 
 	MaxRounds      int    // sessions in a row on people's comments; 0 for no session on feedback

@@ -143,7 +143,7 @@ func TestNewIssuesStartInOrder(t *testing.T) {
 		f.state.Claims = map[tracker.ID]schedule.Claim{}
 		f.snap.Claimed = map[tracker.ID]*tracker.Issue{}
 		f.snap.Feedback = nil
-		f.policy.MaxPerState = nil // every eligible issue fits where another one does
+		f.policy.MaxPerState, f.policy.MaxOpen, f.policy.MaxOpenByLabel = nil, 0, nil // every eligible issue fits where another one does
 
 		want := schedule.SortedIssues(f.snap.Candidates)
 		want = slices.CompactFunc(want, func(a, b tracker.Issue) bool { return a.ID == b.ID })

@@ -27,6 +27,7 @@ const (
 	IsParked        Reason = "parked"           // it waits for a person
 	NoSlots         Reason = "no_slots"         // every slot is taken
 	NoStateSlots    Reason = "no_state_slots"   // every slot of its state is taken
+	OpenLimit       Reason = "open_limit"       // as many pull requests wait for people as delivery.max_open allows
 	BatchSpent      Reason = "batch_spent"      // this tick has started its maximum of sessions
 	TickBudget      Reason = "tick_budget"      // † a budget of the tick is spent
 	DayBudget       Reason = "day_budget"       // † a budget of the day is spent
@@ -76,10 +77,10 @@ func (r Reason) releases() bool {
 }
 
 // lacksRoom reports whether an issue that is not started for the reason lacks nothing but room:
-// a slot, a budget, time, or the end of a general hold.
+// a slot, a pull request that is merged or closed, a budget, time, or the end of a general hold.
 func (r Reason) lacksRoom() bool {
 	switch r {
-	case NoSlots, NoStateSlots, BatchSpent, TickBudget, DayBudget, Unpriced, Paused, OnHold, OutOfTime, CommandOnly, NextPlan, Interrupted:
+	case NoSlots, NoStateSlots, OpenLimit, BatchSpent, TickBudget, DayBudget, Unpriced, Paused, OnHold, OutOfTime, CommandOnly, NextPlan, Interrupted:
 		return true
 	}
 	return false

@@ -28,7 +28,7 @@ import (
 //	               active, terminal, labels, backoff, stall, attempts, idle,
 //	               issue-tokens, tick-tokens, day-tokens, issue-usd, tick-usd, day-usd,
 //	               price (of a model's output, model:usd), delivers, hands-over (to which
-//	               state), rounds, check-rounds
+//	               state), rounds, check-rounds, open, open-by-label (label:limit)
 //	-- issues --   one issue a line: its identifier, then title, text, state, priority,
 //	               created, labels, blocked (by which issues); Todo by default
 //	-- claims --   one claim a line: its issue, phase, then owner, lease, since, due,
@@ -58,6 +58,8 @@ import (
 //	                                the pull request, with what it is like now
 //	conversations down | up         comments cannot be read, or can
 //	finished ABC-1                  the runner has performed its finish
+//	queue                           a run notes which issues lack nothing but room
+//	ends                            prints the recorded ends of the work on issues
 //	claims, deliveries, talks, wake prints the claims, the deliveries and the completed issues, the conversations, the time of the next plan
 //
 // After each step the claims must be legal, and after a plan there must be
@@ -200,10 +202,19 @@ func (s *story) step(words []string) {
 	case "conversations":
 		s.unread = name == "down"
 	case "finished":
-		s.state.Finished(s.id(name))
+		s.state.Finished(s.id(name), s.issue(name).said.Pull.State, s.now)
 	case "talks":
 		for _, issue := range s.issues {
 			s.printTalk(issue)
+		}
+	case "queue":
+		queued := schedule.QueuedBy(schedule.Explain(s.state, s.read(), s.policy, s.now), s.now)
+		queued.Apply(s.state, s.policy)
+		s.print(strings.TrimSpace(fmt.Sprintln(queued)))
+	case "ends":
+		ends, _ := s.state.AllEnds()
+		for _, e := range ends {
+			s.printEnd(e)
 		}
 	case "wake":
 		if at, ok := s.state.Wake(s.policy, s.now); ok {
@@ -397,6 +408,28 @@ func (s *story) printTalk(issue *shownIssue) {
 		}
 	}
 	s.print(line...)
+}
+
+// printEnd prints the fields of an end that are not zero.
+func (s *story) printEnd(e schedule.IssueEnd) {
+	line := []string{clock(e.At), e.Issue, string(e.End), string(e.Reason)}
+	for _, field := range []struct {
+		name string
+		at   time.Time
+	}{{"ready", e.Ready}, {"opened", e.Opened}} {
+		if !field.at.IsZero() {
+			line = append(line, field.name+"="+clock(field.at))
+		}
+	}
+	for _, field := range []struct {
+		name string
+		n    int64
+	}{{"sessions", int64(e.Sessions)}, {"failed", int64(e.Failed)}, {"rounds", int64(e.Rounds)}, {"tokens", e.Usage.Total()}} {
+		if field.n > 0 {
+			line = append(line, fmt.Sprint(field.name, "=", field.n))
+		}
+	}
+	s.print(slices.DeleteFunc(line, func(s string) bool { return s == "" })...)
 }
 
 func (s *story) print(parts ...string) {

@@ -102,6 +102,11 @@ func (s *story) setPolicy(key, value string) bool {
 		p.HandsOver, p.HandedOver = true, value
 	case "rounds":
 		p.MaxRounds = s.number(value)
+	case "open":
+		p.MaxOpen = s.number(value)
+	case "open-by-label":
+		label, limit, _ := strings.Cut(value, ":")
+		p.MaxOpenByLabel = map[string]int{label: s.number(limit)}
 	case "check-rounds":
 		p.MaxCheckRounds = s.number(value)
 	case "delivers":

@@ -141,6 +141,13 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	next := s.after(&c, o, p, now)
 	if o.Class == Done && (o.Delivered || !p.Delivers && next.Phase == "") {
 		s.complete(id)
+		if s.Deliveries[id].Number == 0 && !c.Course.Done {
+			c.Course.Done = true
+			s.addEnd(c, EndDone, "", now)
+		}
+	}
+	if next.Phase == Parked {
+		s.addParked(c, parkedFor(c, o, next), now)
 	}
 	talk := s.conversation(id, now)
 	talk.end(o, c.StopReason, next.Phase)
@@ -297,6 +304,7 @@ func (c *Claim) stopped(p Policy, now time.Time) Next {
 func (c *Claim) failed(why string, p Policy, now, notBefore time.Time) Next {
 	c.Attempt++
 	c.Failures++
+	c.Course.Failed++
 	if c.Failures > 1 {
 		c.Thread = "" // the thread may be the cause: begin a new one
 	}

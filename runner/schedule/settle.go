@@ -98,20 +98,24 @@ func (s *State) forgetSetups() {
 // settleClaim replaces the claim, the delivery and the conversation of an issue by the ones
 // of the slice.
 func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time) {
+	given, limit := s.Claims[id], s.Reserves[slice.Self].limit()
 	if c, kept := slice.Claims[id]; kept && c.holdsSlot() {
 		slice.abandon(c, slice.Self.Name()+" ended before its session did", p, now)
 	}
 	if c, kept := slice.Claims[id]; kept {
+		c.Course = c.Course.boundBy(given.Course, limit)
 		s.Claims[id] = c
 	} else {
 		delete(s.Claims, id)
 	}
-	ordered := s.Conversations[id].PendingCommand // given while the shard worked
+	planned := s.Conversations[id] // its command was given while the shard worked
 	s.Deliver(id, slice.Deliveries[id])
 	if talk, talks := slice.Conversations[id]; talks {
-		talk.PendingCommand = ordered
+		talk.PendingCommand, talk.Labels = planned.PendingCommand, planned.Labels
+		talk.Course = talk.Course.boundBy(given.Course, limit)
 		s.setConversation(id, talk)
 	}
+	s.settleEnds(slice, given, limit)
 }
 
 // ShardEnd holds the parts of a shard's result that are about all issues.

@@ -332,6 +332,7 @@ func TestAShardGetsWhatItsIssuesNeedAndNothingElse(t *testing.T) {
 	want := schedule.New(owners[1])
 	c := f.state.Claims["2"]
 	c.Phase, c.Why, c.Owner, c.Lease, c.Due, c.Sessions = schedule.Waiting, "its session was not started", schedule.Owner{}, time.Time{}, f.now, 0
+	c.Course.Sessions = 0
 	want.Claims["2"] = c
 	want.Conversations = map[tracker.ID]schedule.Conversation{"2": f.state.Conversations["2"]}
 	want.Reserves = map[schedule.Owner]schedule.Reserve{owners[1]: {Since: f.now, IDs: []tracker.ID{"2"}}}

@@ -34,6 +34,15 @@ func (u Usage) AtLeast(other Usage) Usage {
 	return Usage{max(u.Input, other.Input), max(u.Output, other.Output), u.Tariffs.atLeast(other.Tariffs)}
 }
 
+// since returns the increase since an earlier time.
+func (u Usage) since(earlier Usage) Usage {
+	return Usage{
+		Input:   max(min(u.Input, MaxTokens)-earlier.Input, 0),
+		Output:  max(min(u.Output, MaxTokens)-earlier.Output, 0),
+		Tariffs: u.Tariffs.since(earlier.Tariffs),
+	}
+}
+
 // IsZero reports whether there are no tokens.
 func (u Usage) IsZero() bool { return u.Input == 0 && u.Output == 0 && len(u.Tariffs) == 0 }
 
@@ -125,16 +134,13 @@ func (s *Spending) SpentToday(now time.Time) Day {
 
 // countTokens adds tokens to the claim, the tick and the day.
 func (s *Spending) countTokens(c *Claim, live Usage, now time.Time) {
-	more := Usage{
-		Input:   max(min(live.Input, MaxTokens)-c.Live.Input, 0),
-		Output:  max(min(live.Output, MaxTokens)-c.Live.Output, 0),
-		Tariffs: live.Tariffs.since(c.Live.Tariffs),
-	}
+	more := live.since(c.Live)
 	if more.IsZero() {
 		return
 	}
 	c.Tokens, c.Tariffs = min(c.Tokens+more.Total(), MaxTokens), c.Tariffs.plus(more.Tariffs)
 	day := s.today(now)
+	c.Course.Usage = c.Course.Usage.Plus(more)
 	c.Live, s.Tick.Usage, day.Usage = c.Live.Plus(more), s.Tick.Usage.Plus(more), day.Usage.Plus(more)
 }
 

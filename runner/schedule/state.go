@@ -32,6 +32,13 @@ type State struct {
 	// a session ended well last; zero as long as nobody asked.
 	Told   []Told
 	Worked time.Time
+	// Queued holds, for the issues that lack nothing but room, the time since which a run knows
+	// that, at most maxQueued. It is for statistics: no plan depends on it.
+	Queued map[tracker.ID]time.Time
+	// Ends holds the latest ends of the work on issues, oldest first, and PackedEnds the ones
+	// before them, in packs of many: see [State.AllEnds].
+	Ends       []IssueEnd
+	PackedEnds []string
 
 	// Completed lists the issues whose session ended normally in this run (SPEC §4.1.8): with
 	// the work delivered if the policy delivers work, else out of the active states. The latest
@@ -59,6 +66,7 @@ func (s *State) Clone() *State {
 	c.Claims = maps.Clone(s.Claims)
 	c.Deliveries = maps.Clone(s.Deliveries)
 	c.Conversations = maps.Clone(s.Conversations) // marks are replaced, never changed
+	c.Queued = maps.Clone(s.Queued)               // lists of ends are replaced, never changed
 	c.Finishing = maps.Clone(s.Finishing)
 	c.Failed = maps.Clone(s.Failed)
 	c.History = slices.Clone(s.History)
@@ -116,7 +124,8 @@ type Claim struct {
 	Fault    string    `json:"fault,omitempty" bound:"line=500"`   // the kind of the fault for which its last session was charged; empty for none
 	// Unsettled says that its last session ended well and its work is on the branch. Only the
 	// pull request or the hand-over is missing, for which no agent is needed.
-	Unsettled bool `json:"unsettled,omitempty"`
+	Unsettled bool   `json:"unsettled,omitempty"`
+	Course    Course `json:"course,omitzero"`
 }
 
 // Spent returns the tokens of all sessions.
@@ -252,6 +261,12 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 			bound(name+" was read", &m.At, 0, now)
 		}
 		s.Conversations[id] = c
+	}
+	for i, e := range s.Ends {
+		if at := e.At; at.Sub(now) > maxSkew {
+			s.Ends = slices.Clone(s.Ends)
+			bound("an end of the work on "+e.Issue+" was recorded", &s.Ends[i].At, 0, now)
+		}
 	}
 	for owner, r := range s.Reserves {
 		bound(owner.Name()+" was planned", &r.Since, 0, now)

@@ -57,6 +57,7 @@ type machine struct {
 	sessions map[tracker.ID]session            // the processes, by issue
 	left     map[tracker.ID]schedule.Delivery  // what sessions have published, or failed to
 	runs     []schedule.Owner                  // alive
+	merged   int                               // pull requests whose issues were finished
 	ticks    map[schedule.Owner]schedule.Spent // what each run has spent
 	born     int                               // number of runs so far
 }
@@ -390,7 +391,10 @@ func (m *machine) pull(t *rapid.T) {
 // finished performs what the plan has decided to finish.
 func (m *machine) finished(*rapid.T) {
 	for id := range m.state.Finishing {
-		m.state.Finished(id)
+		if _, delivered := m.state.Deliveries[id]; delivered {
+			m.merged++
+		}
+		m.state.Finished(id, schedule.PullMerged, m.now)
 		delete(m.left, id)
 		delete(m.said, id)
 	}
@@ -419,6 +423,7 @@ func (m *machine) check(t *rapid.T) {
 		t.Fatalf("deliveries that nobody left: %+v", m.state.Deliveries)
 	}
 	m.checkConversations(t)
+	m.checkEnds(t)
 	explained := map[tracker.ID]bool{}
 	for _, v := range schedule.Explain(m.state, m.truth(), m.policy, m.now) {
 		explained[v.Issue.ID] = v.Action != "" || v.Why.String() != ""
@@ -426,6 +431,28 @@ func (m *machine) check(t *rapid.T) {
 	for _, issue := range m.issues {
 		if !explained[issue.ID] {
 			t.Fatalf("Explain leaves out %s", issue.ID)
+		}
+	}
+}
+
+// checkEnds tests that each merge is recorded once, and that each parked issue was recorded.
+func (m *machine) checkEnds(t *rapid.T) {
+	ends, _ := m.state.AllEnds()
+	merged, parked := 0, map[string]bool{}
+	for _, e := range ends {
+		switch e.End {
+		case schedule.EndMerged:
+			merged++
+		case schedule.EndParked, schedule.EndClosed:
+			parked[e.Issue] = true
+		}
+	}
+	if merged != m.merged {
+		t.Fatalf("%d merges are recorded, and there were %d", merged, m.merged)
+	}
+	for id, c := range m.state.Claims {
+		if c.Phase == schedule.Parked && !parked[c.Identifier] {
+			t.Fatalf("%s is parked, and that is not recorded: %+v", id, ends)
 		}
 	}
 }
@@ -455,6 +482,7 @@ func (m *machine) checkConversations(t *rapid.T) {
 // its work, and time passes. Then every eligible issue must be done, or parked.
 func (m *machine) finish(t *rapid.T) {
 	clear(m.sessions)
+	m.policy.MaxOpen, m.policy.MaxOpenByLabel = 0, nil // nobody merges anything
 	m.runs = []schedule.Owner{{Run: "102"}}
 	m.state.Self = m.runs[0]
 	m.state.Adopt(all(m.state, schedule.Dead), m.policy, m.now)

@@ -31,6 +31,7 @@ func (r record) withoutVolatile() record {
 	for i := range r.Claims {
 		c := &r.Claims[i]
 		c.Heard, c.TurnSince, c.Turns, c.Live, c.Tokens, c.Tariffs = time.Time{}, time.Time{}, 0, schedule.Usage{}, 0, nil
+		c.Course.Usage = schedule.Usage{}
 	}
 	days := []day{}
 	for _, d := range r.Days {

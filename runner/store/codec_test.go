@@ -92,13 +92,16 @@ func TestTheSampleSetsEveryFieldThatIsKept(t *testing.T) {
 	s := sample()
 	look(*s, s.Pause, s.Pause.Setup, s.Wait)
 	for _, c := range s.Claims {
-		look(c, c.Owner, c.Live, c.Setup)
+		look(c, c.Owner, c.Live, c.Setup, c.Course)
 	}
 	for _, d := range s.Days {
 		look(d)
 	}
 	for _, p := range s.History {
 		look(p)
+	}
+	for _, e := range s.Ends {
+		look(e)
 	}
 	for _, d := range s.Deliveries {
 		look(d)
@@ -337,6 +340,9 @@ func TestNumbersAreBroughtWithinTheirLimits(t *testing.T) {
 	}
 	s.Days = []schedule.Day{{Date: "2026-03-01", Sessions: most, Usage: schedule.Usage{Input: most, Output: most}, Time: most}}
 	s.History = []schedule.TickRecord{{Attempt: most, Sessions: most, Done: most, Failed: most, Parked: most, Tokens: most}}
+	c := s.Claims["1"]
+	c.Course = schedule.Course{Sessions: most, Failed: most, Rounds: most, Usage: schedule.Usage{Input: most, Output: most}}
+	s.Claims["1"] = c
 	s.Deliver("1", schedule.Delivery{Number: most})
 	s.Conversations = map[tracker.ID]schedule.Conversation{"1": {Rounds: most, CheckRounds: most, Sessions: most, Tokens: most}}
 
@@ -349,6 +355,7 @@ func TestNumbersAreBroughtWithinTheirLimits(t *testing.T) {
 	want.Claims["1"] = schedule.Claim{
 		ID: "1", Phase: schedule.Running, Turns: maxCount, Live: full, Attempt: maxCount,
 		Sessions: maxCount, Failures: maxCount, Idle: maxCount, Tokens: schedule.MaxTokens,
+		Course: schedule.Course{Sessions: maxCount, Failed: maxCount, Rounds: maxCount, Usage: full},
 	}
 	want.Days = []schedule.Day{{Date: "2026-03-01", Sessions: maxCount, Usage: full, Time: time.Duration(most).Truncate(time.Second) - time.Second + 854*time.Millisecond}}
 	want.History = []schedule.TickRecord{{Attempt: maxCount, Sessions: maxCount, Done: maxCount, Failed: maxCount, Parked: maxCount, Tokens: schedule.MaxTokens}}
@@ -402,7 +409,9 @@ func TestWhatCouldNotBeReadIsNotEncoded(t *testing.T) {
 				s.Deliveries[tracker.ID(fmt.Sprint(i))] = schedule.Delivery{Number: i}
 			}
 		},
-		"a conversation of nobody": func(s *schedule.State) { s.Conversations = map[tracker.ID]schedule.Conversation{"": {}} },
+		"a queued issue of nobody":    func(s *schedule.State) { s.Queued = map[tracker.ID]time.Time{"": {}} },
+		"more ends than are unpacked": func(s *schedule.State) { s.Ends = make([]schedule.IssueEnd, 201) },
+		"a conversation of nobody":    func(s *schedule.State) { s.Conversations = map[tracker.ID]schedule.Conversation{"": {}} },
 		"a mark out of order": func(s *schedule.State) {
 			s.Conversations = map[tracker.ID]schedule.Conversation{"1": {ReadUpTo: schedule.Mark{IDs: []string{"b", "a"}}}}
 		},

@@ -76,6 +76,7 @@ func sample() *schedule.State {
 			State: "In Progress", Content: "5a2f", Phase: schedule.Running, Since: at(0, 1), Owner: self, Lease: at(10, 0),
 			Heard: at(1, 500), TurnSince: at(0, 30), Turns: 3, Live: schedule.Usage{Input: 1200, Output: 80, Tariffs: tariffs(1200, 80)}, Attempt: 1, Thread: "th-1",
 			Sessions: 4, Failures: 1, Idle: 1, Tokens: 123456, Tariffs: tariffs(123000, 456),
+			Course: schedule.Course{Ready: at(0, 0), Opened: at(2, 0), Sessions: 4, Failed: 3, Rounds: 5, Usage: schedule.Usage{Input: 120000, Output: 3456, Tariffs: tariffs(119000, 3400)}, Done: true},
 		},
 		{
 			ID: "b2", Identifier: "ABC-2", Title: "Stalled", State: "Todo", Phase: schedule.Stopping, Since: at(2, 0),
@@ -116,13 +117,19 @@ func sample() *schedule.State {
 			Read: []string{"IC_1@1772366400", "pull IC_3@1772366821"},
 			Pull: "91be", Checks: schedule.ChecksRed, Closed: true, Rounds: 2, CheckRounds: 1, Moved: true, Asked: "Which colour?\n\t1. red", Posted: "77c2",
 			PendingCommand: schedule.Order{Command: schedule.CommandStop, By: "kim", Answer: "red\nor blue"}, Answer: "blue",
-			Thread: "th-0", Sessions: 3, Tokens: 99000, Tariffs: tariffs(98000, 400),
+			Thread: "th-0", Sessions: 3, Tokens: 99000, Tariffs: tariffs(98000, 400), Labels: []string{"bug", "risky"}, Course: schedule.Course{Ready: at(1, 0), Sessions: 3},
 		},
 		"b1": {ReadUpTo: schedule.Mark{At: at(50, 0)}, Thread: "th-7", Sessions: 1, Tokens: 12},
 	}
 	s.Reserves = map[schedule.Owner]schedule.Reserve{shard: {Fleet: ".github/workflows/fleet.yml", Since: at(9, 0), Tokens: 250000, USD: 1_500_001, IDs: []tracker.ID{"a1", "e5"}}}
 	s.Told = []schedule.Told{{To: "ops", What: "merged 7a"}, {To: "team", What: "parked 8b", Failed: 1, Again: true}}
 	s.Worked = at(51, 0)
+	s.Queued = map[tracker.ID]time.Time{"f6": at(9, 0)}
+	s.Ends = []schedule.IssueEnd{
+		{Issue: "ABC-7", End: schedule.EndMerged, At: at(30, 0), Course: schedule.Course{Ready: at(1, 0), Opened: at(10, 0), Sessions: 1, Usage: schedule.Usage{Input: 900, Output: 30}}},
+		{Issue: "ABC-4", End: schedule.EndParked, Reason: "needs_input", At: at(31, 0)},
+	}
+	s.PackedEnds = []string{"1:q1bKV7JSqlaqVUotLCrJL0pRslJKTixOVdJRSs7PK0nNKwEKGCvVAgA"}
 	s.RateLimits = json.RawMessage(`{"primary":{"used_percent":12.5,"window_minutes":300},"credits":null}`)
 	return s
 }
@@ -144,10 +151,11 @@ func sampleOfVersion1() *schedule.State {
 	s.Salt, s.Pause.Setup = "", schedule.Setup{}
 	s.Pause.Cause, s.Pause.Fault, s.Pause.Passed = "", "", false
 	s.Deliveries, s.Conversations, s.Reserves, s.Told, s.Worked = nil, nil, nil, nil, time.Time{}
+	s.Queued, s.Ends, s.PackedEnds = nil, nil, nil
 	delete(s.Claims, "e5")
 	for id, c := range s.Claims {
 		c.Live.Tariffs, c.Tariffs = nil, nil
-		c.TurnSince, c.Setup, c.Feedback, c.Fault, c.Unsettled = time.Time{}, schedule.Setup{}, false, "", false
+		c.TurnSince, c.Setup, c.Feedback, c.Fault, c.Unsettled, c.Course = time.Time{}, schedule.Setup{}, false, "", false, schedule.Course{}
 		s.Claims[id] = c
 	}
 	return s

@@ -86,6 +86,11 @@ func (r record) validate() error {
 			return fmt.Errorf("conversation %q: %w", c.ID, err)
 		}
 	}
+	for i, q := range r.Queued {
+		if q.ID == "" || i > 0 && q.ID <= r.Queued[i-1].ID {
+			return fmt.Errorf("queued issue %q is empty, comes twice or is out of order", q.ID)
+		}
+	}
 	for i, o := range r.Open {
 		if i > 0 && schedule.CompareOwners(r.Open[i-1].Owner, o.Owner) >= 0 {
 			return fmt.Errorf("reserve %d: its owner comes twice or out of order", i+1)

@@ -42,7 +42,16 @@ type record struct {
 	Conversations []conversation  `json:"conversations,omitempty" bound:"list=21000"` // sorted by id; of claims and deliveries
 	Told          []schedule.Told `json:"told,omitempty" bound:"list=11000"`          // sorted
 	Worked        time.Time       `json:"worked,omitzero"`                            // see [schedule.State.Worked]
+	Queued        []queued        `json:"queued,omitempty" bound:"list=500"`          // sorted by id
 	Open          []reserve       `json:"open,omitempty" bound:"list=24000"`          // sorted by owner; of shards with a claim, and of lost shards
+
+	Ends       []schedule.IssueEnd `json:"ends,omitempty" bound:"list=200"`                    // oldest first
+	PackedEnds []string            `json:"packed_ends,omitempty" bound:"list=200 whole=32768"` // the ones before them, oldest first
+}
+
+type queued struct {
+	ID    tracker.ID `json:"id" bound:"keep whole=256"`
+	Since time.Time  `json:"since,omitzero"`
 }
 
 type delivery struct {
@@ -77,6 +86,7 @@ func newRecord(s *schedule.State, generation int64) record {
 		Claims: make([]schedule.Claim, 0, len(s.Claims)), Past: slices.Clone(s.History),
 		Pause: s.Pause, Wait: s.Wait, RateLimits: compactRateLimits(s.RateLimits), Salt: s.Salt,
 		Told: slices.Clone(s.Told), Worked: s.Worked,
+		Ends: slices.Clone(s.Ends), PackedEnds: s.PackedEnds,
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
 		r.Claims = append(r.Claims, s.Claims[id])
@@ -98,6 +108,9 @@ func newRecord(s *schedule.State, generation int64) record {
 			c.Checks = ""
 		}
 		r.Conversations = append(r.Conversations, conversation{id, c})
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Queued)) {
+		r.Queued = append(r.Queued, queued{id, s.Queued[id]})
 	}
 	for _, o := range slices.SortedFunc(maps.Keys(s.Reserves), schedule.CompareOwners) {
 		r.Open = append(r.Open, reserve{o, s.Reserves[o]})
@@ -128,6 +141,13 @@ func (r record) toState() *schedule.State {
 	}
 	for _, c := range r.Conversations {
 		s.Conversations[c.ID] = c.Conversation
+	}
+	s.Ends, s.PackedEnds = slices.Clone(r.Ends), r.PackedEnds
+	if len(r.Queued) > 0 {
+		s.Queued = make(map[tracker.ID]time.Time, len(r.Queued))
+	}
+	for _, q := range r.Queued {
+		s.Queued[q.ID] = q.Since
 	}
 	if len(r.Open) > 0 {
 		s.Reserves = make(map[schedule.Owner]schedule.Reserve, len(r.Open))

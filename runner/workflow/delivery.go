@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -79,6 +80,9 @@ func (d *decoder) decodeDelivery(a address) {
 		d.reject(d.written["delivery.commits"], "GitHub signs the commit that it makes, not the agent's own, which delivery.history keep publishes; remove one of the keys")
 	}
 	d.checkFolder()
+	if !del.Kind.uses("max_open") {
+		d.settings.Policy.MaxOpen, d.settings.Policy.MaxOpenByLabel = 0, nil
+	}
 	d.warnAboutUnused()
 	if v := d.written["delivery.max_lfs_bytes"]; v.key != "" && !d.repository.LFS {
 		d.warn(v, "delivery.max_lfs_bytes is not used, because repository.lfs is not true: write that too, or remove the key")
@@ -127,7 +131,7 @@ func (d *decoder) warnAboutUnused() {
 // uses reports whether the kind of delivery uses a key of the section delivery.
 func (k DeliveryKind) uses(name string) bool {
 	switch name {
-	case "draft", "labels", "assignees", "reviewers", "commits", "merged_state":
+	case "draft", "labels", "assignees", "reviewers", "commits", "merged_state", "max_open", "max_open_by_label":
 		return k == KindPullRequest
 	case "folder":
 		return k == KindPatch || k == KindBranch
@@ -198,6 +202,38 @@ func (d *decoder) handOver(v value) {
 		d.reject(v, "must name one change of the issue, such as {state: In Review} or {remove_label: symphony}")
 		*to = HandOver{}
 	}
+}
+
+// openByLabel decodes limits of open pull requests by the normal form of a label. An entry that
+// cannot be used is a problem: issues would start that somebody meant to hold back.
+func (f forms) openByLabel(to *map[string]int) form {
+	return form{func(v value) {
+		node := v.node
+		if node.Kind == yaml.AliasNode {
+			node = node.Alias
+		}
+		if node.Kind != yaml.MappingNode {
+			f.reject(v, "must be a map from labels of issues to limits, such as {risky: 1}")
+			return
+		}
+		limits := make(map[string]int)
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			name, limit := node.Content[i], node.Content[i+1]
+			label := tracker.NormalLabel(name.Value)
+			entry := value{key: v.key + "." + truncate(strings.TrimSpace(name.Value)), line: name.Line, column: name.Column, node: limit}
+			switch err := limit.Decode(&entry.raw); {
+			case err != nil || name.Kind != yaml.ScalarNode || name.Tag == "!!merge" || label == "":
+				f.reject(v, "must have labels of issues as its keys; write them out")
+			case limits[label] != 0:
+				f.reject(entry, "names its label a second time; remove one of the two")
+			default:
+				if n, ok := f.integerBetween(entry, 1, schedule.MaxOpenLimit); ok {
+					limits[label] = int(n)
+				}
+			}
+		}
+		*to = limits
+	}, mapSchema(integerSchema(1, schedule.MaxOpenLimit))}
 }
 
 // protected decodes a map from patterns to policies. The order in which they are

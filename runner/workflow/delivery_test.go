@@ -36,6 +36,34 @@ func TestTheKindOfDeliveryFollowsFromTheAddress(t *testing.T) {
 	}
 }
 
+func TestLimitsOfOpenPullRequestsAreForLabelsAndForPullRequests(t *testing.T) {
+	t.Parallel()
+	const github = "repository: {url: https://github.com/a/b, token: abc}\ndelivery: "
+	env := with(nil)
+	got := settings(t, github+"{max_open: '3', max_open_by_label: {\" Risky \": 1, 7: 2}}", env).Policy
+	if diff := cmp.Diff(map[string]int{"risky": 1, "7": 2}, got.MaxOpenByLabel); diff != "" || got.MaxOpen != 3 {
+		t.Errorf("max_open is %d; by label (-want +got):\n%s", got.MaxOpen, diff)
+	}
+	for written, want := range map[string]string{
+		"3":                    "line 4: delivery.max_open_by_label is 3: must be a map from labels of issues to limits, such as {risky: 1}",
+		"{' ': 3}":             "line 4: delivery.max_open_by_label is a map: must have labels of issues as its keys; write them out",
+		"{risky: 0}":           "line 4: delivery.max_open_by_label.risky is 0: must be an integer from 1 to 500",
+		"{risky: 1, RISKY: 2}": "line 4: delivery.max_open_by_label.RISKY is 2: names its label a second time; remove one of the two",
+	} {
+		wantProblem(t, github+"{max_open_by_label: "+written+"}", want)
+	}
+	for _, limit := range []string{"0", "-1", "501"} {
+		wantProblem(t, github+"{max_open: "+limit+"}", "line 4: delivery.max_open is "+limit+": must be an integer from 1 to 500")
+	}
+	for _, kind := range []string{"branch", "patch", "none"} {
+		wf := parse(t, "tracker: {kind: file}\n"+github+"{kind: "+kind+", max_open: 3, max_open_by_label: {a: 1}}", env)
+		if p := wf.Settings.Policy; p.MaxOpen != 0 || p.MaxOpenByLabel != nil || !strings.Contains(strings.Join(wf.Warnings, "\n"),
+			"delivery.kind is "+kind+", which does not use delivery.max_open, delivery.max_open_by_label; remove") {
+			t.Errorf("%s: %+v with the warnings %q", kind, p, wf.Warnings)
+		}
+	}
+}
+
 func TestTheFolderOfPatchesIsAbsoluteAndOutOfTheReachOfAgents(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]string{

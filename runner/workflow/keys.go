@@ -7,6 +7,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/runner/identity"
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -96,6 +97,8 @@ func (d *decoder) table() []entry {
 		withDefault("delivery.verify_rounds", "2", "turns in which the agent may fix work that fails delivery.verify; after them it is published, and a pull request is a draft that says so", d.integer(&del.VerifyRounds, 0)),
 		withDefault("delivery.verify_timeout_ms", "600000", "time that delivery.verify may take", d.millis(&del.VerifyTimeout, 1)),
 		optional("delivery.folder", ".symphony/patches", "folder for the patches of kind patch; kind branch writes patches too if it is written; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md", form{d.folder, nonemptySchema()}),
+		optional("delivery.max_open", "", "open pull requests of the program, and issues in progress that may open one, from which on no new issue starts; feedback on open ones goes on", d.number(1, schedule.MaxOpenLimit, func(_ value, n int64) { policy.MaxOpen = int(n) })),
+		optional("delivery.max_open_by_label", "{}", "the same for issues with a label, such as {risky: 1}; an issue counts under each of its labels", d.openByLabel(&policy.MaxOpenByLabel)),
 		optional("delivery.draft", "false", "open pull requests as drafts", d.boolean(&del.Draft)),
 		optional("delivery.labels", "[]", "labels of pull requests", d.strings(&del.Labels)),
 		optional("delivery.reviewers", "[]", "logins, and teams as owner/team, that are asked to review pull requests", d.strings(&del.Reviewers)),

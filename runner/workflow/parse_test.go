@@ -172,7 +172,8 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				MaxPerTick:     4,
 				MaxBackoff:     6 * time.Second,
 				Stall:          9 * time.Second,
-				MaxRounds:      6, MaxCheckRounds: 7, HandsOver: true, HandedOver: "In Review",
+				MaxOpen:        20, MaxOpenByLabel: map[string]int{"risky": 2, "docs": 3},
+				MaxRounds: 6, MaxCheckRounds: 7, HandsOver: true, HandedOver: "In Review",
 				Budget: schedule.Budget{Attempts: 11, IdleSessions: 12, TokensPerIssue: 13, TokensPerTick: 14, TokensPerDay: 15,
 					USDPerIssue: 16_000_000, USDPerTick: 17_500_000, USDPerDay: 18_000_000, Prices: schedule.Prices{"m": {
 						Rates: schedule.Rates{Input: 1.25, Cached: 0.125, CacheWrite: 1.25, Output: 10},
@@ -232,7 +233,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				QuietDays: 16, SecretEnv: []string{"OPS_URL", "OPS_KEY"},
 			},
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 149,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 151,
 		Warnings: []string{
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",
@@ -258,6 +259,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 func TestWritingADefaultChangesNothing(t *testing.T) {
 	t.Parallel()
 	want := parse(t, "tracker: {kind: file}\nrepository: {url: .}", with(nil)).Settings
+	want.Policy.MaxOpenByLabel = nil // kind branch does not use it
 	want.Policy.MaxPerState, want.RunsOn = map[string]int{}, map[string][]string{}
 	sections := map[string][]string{}
 	for _, key := range workflow.Keys(trackers()) {

@@ -19,6 +19,7 @@ type PullStatus struct {
 	Number    int
 	URL       string
 	State     string    // OPEN, CLOSED or MERGED
+	Ended     time.Time // time when it was merged or closed; zero for an open one
 	By        string    // person who merged or closed it; empty for an open one, and for a deleted account
 	Head      string    // commit
 	HeadRef   string    // name of the branch, which need not exist any more
@@ -65,6 +66,7 @@ type pullNode struct {
 	BaseRefName    string
 	IsDraft        bool
 	UpdatedAt      time.Time
+	ClosedAt       *time.Time // also of a merged one
 	Mergeable      string
 	Closings       nodes[closingNode]                   `graphql:"timelineItems(last: 1, itemTypes: [CLOSED_EVENT])"`
 	Conversions    nodes[conversionNode]                `graphql:"drafted: timelineItems(last: 1, itemTypes: [CONVERT_TO_DRAFT_EVENT])"`
@@ -216,6 +218,9 @@ func (p *pullNode) status() PullStatus {
 		Node: p.ID, Number: p.Number, URL: p.URL, State: p.State, Head: p.HeadRefOid, HeadRef: p.HeadRefName, Fork: p.FromFork, Base: p.BaseRefName,
 		Draft: p.IsDraft, Updated: p.UpdatedAt, Mergeable: p.Mergeable,
 		Comments: p.Comments.TotalCount, Reviews: p.Reviews.TotalCount, Threads: p.ReviewThreads.TotalCount,
+	}
+	if p.ClosedAt != nil {
+		s.Ended = *p.ClosedAt
 	}
 	switch p.State {
 	case "MERGED":

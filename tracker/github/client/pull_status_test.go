@@ -167,7 +167,10 @@ func TestAPullRequestTellsHowItStands(t *testing.T) {
 		step.do()
 		step.want()
 		got := status(t, c, n)
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(client.PullStatus{}, "Updated", "Edited", "Lines")); diff != "" {
+		if got.Ended.IsZero() != (want.State == "OPEN") {
+			t.Errorf("%s: it ended at %v", step.name, got.Ended)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(client.PullStatus{}, "Updated", "Ended", "Edited", "Lines")); diff != "" {
 			t.Errorf("%s: %s", step.name, diff)
 		}
 		if isSame(got, last) {
