@@ -118,13 +118,13 @@ func parse(t *testing.T, text string) (v map[string]any) {
 const (
 	claim11 = `"issue_id": "11", "issue_identifier": "GH-1", "issue_url": "https://github.com/acme/shop/issues/1", "title": "Fix the cart", "state": "Todo",
 		"phase": "running", "since": "2026-01-02T11:58:30Z", "error": "", "attempt": 1, "due_at": null, "thread": "", "sessions": 2, "failures": 0, "idle_sessions": 0,
-		"issue_total_tokens": 1700, "lease_until": null, "owner": {}`
+		"issue_total_tokens": 1700, "issue_models": [], "issue_cost": null, "lease_until": null, "owner": {}`
 	claim12 = `"issue_id": "12", "issue_identifier": "GH-2", "issue_url": "https://github.com/acme/shop/issues/2", "title": "Sell more", "state": "Todo",
 		"phase": "waiting", "since": "2026-01-02T11:59:55Z", "error": "turn_failed: exit status 1", "attempt": 2, "due_at": "2026-01-02T12:01:00Z", "thread": "",
-		"sessions": 2, "failures": 2, "idle_sessions": 0, "issue_total_tokens": 900, "lease_until": null, "owner": {}`
+		"sessions": 2, "failures": 2, "idle_sessions": 0, "issue_total_tokens": 900, "issue_models": [], "issue_cost": null, "lease_until": null, "owner": {}`
 	claim13 = `"issue_id": "13", "issue_identifier": "GH-3", "issue_url": "https://github.com/acme/shop/issues/3", "title": "Pay", "state": "Todo",
 		"phase": "parked", "since": "2026-01-02T11:59:30Z", "error": "needs input: Which bank?", "attempt": 1, "due_at": null, "thread": "",
-		"sessions": 1, "failures": 0, "idle_sessions": 0, "issue_total_tokens": 100, "lease_until": null, "owner": {}`
+		"sessions": 1, "failures": 0, "idle_sessions": 0, "issue_total_tokens": 100, "issue_models": [], "issue_cost": null, "lease_until": null, "owner": {}`
 	delivery13 = `"issue_id": "13", "issue_identifier": "GH-3", "issue_url": "https://github.com/acme/shop/issues/3", "title": "Pay", "branch": "symphony/GH-3", "base": "main",
 		"head": "abc123", "pull_request_number": 7, "pull_request_url": "https://github.com/acme/shop/pull/7", "patch": "", "pushed_at": "2026-01-02T11:59:20Z",
 		"pushing": false, "checks": "green", "refused": ""`
@@ -145,11 +145,11 @@ func TestTheStateHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 		"running": [{
 			`+claim11+`, "session_id": "thread-turn", "turn_count": 3, "last_event": "notification", "last_message": "running `+"`make`"+`",
 			"started_at": "2026-01-02T11:58:30Z", "last_event_at": "2026-01-02T11:59:59Z",
-			"tokens": {"input_tokens": 500, "output_tokens": 200, "total_tokens": 700},
+			"tokens": {"input_tokens": 500, "output_tokens": 200, "total_tokens": 700, "models": [], "cost": null},
 			"attempt_status": "StreamingTurn", "codex_app_server_pid": 42, "doing": "running `+"`make`"+`"
 		}],
 		"retrying": [{`+claim12+`, "last_error": "turn_failed: exit status 1"}],
-		"codex_totals": {"sessions": 4, "input_tokens": 2000, "output_tokens": 700, "total_tokens": 2700, "seconds_running": 100},
+		"codex_totals": {"sessions": 4, "input_tokens": 2000, "output_tokens": 700, "total_tokens": 2700, "models": [], "cost": null, "seconds_running": 100},
 		"rate_limits": {"primary": {"usedPercent": 43}},
 		"parked": [{`+claim13+`, "question": "Which bank?\nOld or new?", "go_on": "`+schedule.AnyComments.GoOn()+`"}],
 		"elsewhere": [], "deliveries": [{`+delivery13+`}, {`+delivery14+`}],
@@ -157,7 +157,7 @@ func TestTheStateHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 		"recent_events": [{"at": "2026-01-02T11:58:30Z", "event": "dispatched", "message": "a slot is free", "issue_id": "11", "issue_identifier": "GH-1"}],
 		"trouble": [{"source": "tracker", "message": "tracker_unreadable: 502; wait, or check the token"}],
 		"pause": {"since": "2026-01-02T11:59:00Z", "until": "2026-01-02T12:10:00Z", "error": "usage limit reached"},
-		"today": {"date": "2026-01-02", "sessions": 9, "input_tokens": 9000, "output_tokens": 1000, "total_tokens": 10000, "seconds_running": 110},
+		"today": {"date": "2026-01-02", "sessions": 9, "input_tokens": 9000, "output_tokens": 1000, "total_tokens": 10000, "models": [], "cost": null, "seconds_running": 110},
 		"max_concurrent_agents": 3, "next_poll_at": "2026-01-02T12:00:20Z", "deadline_at": "2026-01-02T13:00:00Z", "started_at": "2026-01-02T11:00:00Z",
 		"workflow": "/srv/WORKFLOW.md", "tracker": "github"
 	}`)
@@ -183,9 +183,9 @@ func TestTheStateOfAnIdleRunHasZerosAndEmptyLists(t *testing.T) {
 	t.Parallel()
 	want := parse(t, `{
 		"generated_at": "2026-01-02T12:00:00Z", "counts": {"running": 0, "retrying": 0, "parked": 0, "queued": 0, "completed": 0}, "running": [], "retrying": [],
-		"codex_totals": {"sessions": 0, "input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "seconds_running": 0}, "rate_limits": null,
+		"codex_totals": {"sessions": 0, "input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "models": [], "cost": null, "seconds_running": 0}, "rate_limits": null,
 		"queue": {"length": 0, "waits_for": "", "listed_at": null, "next": []}, "parked": [], "elsewhere": [], "deliveries": [], "completed": [], "recent_events": [], "trouble": [], "pause": null,
-		"today": {"date": "", "sessions": 0, "input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "seconds_running": 0},
+		"today": {"date": "", "sessions": 0, "input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "models": [], "cost": null, "seconds_running": 0},
 		"max_concurrent_agents": 0, "next_poll_at": null, "deadline_at": null, "started_at": null, "workflow": "", "tracker": ""
 	}`)
 	if diff := cmp.Diff(want, fields(t, show(progress.Progress{}).stateJSON(noon))); diff != "" {
@@ -194,8 +194,8 @@ func TestTheStateOfAnIdleRunHasZerosAndEmptyLists(t *testing.T) {
 	fresh := progress.Progress{Sessions: []progress.Session{{Claim: schedule.Claim{ID: "1", Identifier: "A-1"}}}}
 	row := parse(t, `{
 		"issue_id": "1", "issue_identifier": "A-1", "issue_url": "", "title": "", "state": "", "phase": "", "since": null, "error": "", "attempt": 0, "due_at": null, "thread": "",
-		"sessions": 0, "failures": 0, "idle_sessions": 0, "issue_total_tokens": 0, "lease_until": null, "owner": {}, "session_id": "", "turn_count": 0, "last_event": "", "last_message": "",
-		"started_at": null, "last_event_at": null, "tokens": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0},
+		"sessions": 0, "failures": 0, "idle_sessions": 0, "issue_total_tokens": 0, "issue_models": [], "issue_cost": null, "lease_until": null, "owner": {}, "session_id": "", "turn_count": 0, "last_event": "", "last_message": "",
+		"started_at": null, "last_event_at": null, "tokens": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0, "models": [], "cost": null},
 		"attempt_status": "", "codex_app_server_pid": 0, "doing": ""
 	}`)
 	if diff := cmp.Diff(any(row), fields(t, show(fresh).stateJSON(noon))["running"].([]any)[0]); diff != "" {
@@ -211,7 +211,7 @@ func TestAnIssueHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 			"attempts": {"restart_count": 1, "current_retry_attempt": 1},
 			"running": {` + claim11 + `,
 				"session_id": "thread-turn", "turn_count": 3, "last_event": "notification", "last_message": "running ~make~",
-				"started_at": "2026-01-02T11:58:30Z", "last_event_at": "2026-01-02T11:59:59Z", "tokens": {"input_tokens": 500, "output_tokens": 200, "total_tokens": 700},
+				"started_at": "2026-01-02T11:58:30Z", "last_event_at": "2026-01-02T11:59:59Z", "tokens": {"input_tokens": 500, "output_tokens": 200, "total_tokens": 700, "models": [], "cost": null},
 				"attempt_status": "StreamingTurn", "codex_app_server_pid": 42, "doing": "running ~make~"
 			},
 			"retry": null,
@@ -236,7 +236,7 @@ func TestAnIssueHasEveryFieldOfTheSpecificationAndOurs(t *testing.T) {
 		}`,
 		"gh-4": `{
 			"issue_id": "14", "issue_identifier": "GH-4", "issue_url": "https://github.com/acme/shop/issues/4", "title": "Name the shelves", "state": "",
-			"phase": "", "since": null, "error": "", "attempt": 0, "due_at": null, "thread": "", "sessions": 0, "failures": 0, "idle_sessions": 0, "issue_total_tokens": 0,
+			"phase": "", "since": null, "error": "", "attempt": 0, "due_at": null, "thread": "", "sessions": 0, "failures": 0, "idle_sessions": 0, "issue_total_tokens": 0, "issue_models": [], "issue_cost": null,
 			"lease_until": null, "owner": {}, "status": "delivered", "workspace": {"path": "/srv/workspaces/GH-4"},
 			"attempts": {"restart_count": 0, "current_retry_attempt": 0}, "running": null, "retry": null,
 			"logs": {"codex_session_logs": []}, "recent_events": [], "last_error": "", "tracked": {}, "parked": null, "delivery": {` + delivery14 + `}

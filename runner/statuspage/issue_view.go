@@ -32,12 +32,16 @@ var noSession progress.Session
 func (i *issue) inProgress() *progress.Session { return cmp.Or(i.session, &noSession) }
 
 func (i *issue) Claim() schedule.Claim { return i.claim }
-func (i *issue) HasClaim() bool        { return i.claim.Phase != "" }
-func (i *issue) Running() bool         { return i.session != nil }
-func (i *issue) IsWaiting() bool       { return i.claim.Phase == schedule.Waiting }
-func (i *issue) Stopping() bool        { return i.claim.Phase == schedule.Stopping }
-func (i *issue) IsParked() bool        { return i.claim.Phase == schedule.Parked }
-func (i *issue) IsFormer() bool        { return !i.HasClaim() && i.delivery == nil }
+
+// Cost returns the price of all sessions on the issue, empty without budget.prices.
+func (i *issue) Cost() string { return i.view.Cost(i.claim.Spent()) }
+
+func (i *issue) HasClaim() bool  { return i.claim.Phase != "" }
+func (i *issue) Running() bool   { return i.session != nil }
+func (i *issue) IsWaiting() bool { return i.claim.Phase == schedule.Waiting }
+func (i *issue) Stopping() bool  { return i.claim.Phase == schedule.Stopping }
+func (i *issue) IsParked() bool  { return i.claim.Phase == schedule.Parked }
+func (i *issue) IsFormer() bool  { return !i.HasClaim() && i.delivery == nil }
 
 func (i *issue) Title() string { return i.view.line(i.claim.Title, maxTitle) }
 func (i *issue) State() string { return i.view.line(i.claim.State, maxName) }

@@ -352,3 +352,18 @@ func BenchmarkPage(b *testing.B) {
 		})
 	}
 }
+
+func TestThePageShowsTheCostOfTokens(t *testing.T) {
+	t.Parallel()
+	p := progress.Progress{
+		Prices: schedule.Prices{"m": {Rates: schedule.Rates{Input: 10_000}}},
+		Spent:  schedule.Spent{Usage: schedule.Usage{Input: 250, Tariffs: schedule.Tariffs{{Tariff: schedule.Tariff{Model: "m"}, Input: 250}}}},
+		Today:  schedule.Day{Usage: schedule.Usage{Input: 300, Tariffs: schedule.Tariffs{{Tariff: schedule.Tariff{Model: "m"}, Input: 250}}}},
+	}
+	page := ask(t, &p, "GET", "/").Body.String()
+	for _, want := range []string{"<dd>250 · $2.50 <small>", "<dd>300 · at least $2.50 <small>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+}

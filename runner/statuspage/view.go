@@ -207,6 +207,14 @@ func cleanLines(r *redact.Redactor, s string, n int) string {
 	return text.Cut(r.String(text.Lines(r.String(s))), n, "")
 }
 
+// Cost returns the price of a usage, empty without budget.prices.
+func (v *view) Cost(u schedule.Usage) string {
+	if len(v.raw.Prices) == 0 {
+		return ""
+	}
+	return v.raw.Prices.Of(u).String()
+}
+
 // cleanJSON returns JSON without secrets, or nil if it is not valid JSON without them.
 func cleanJSON(r *redact.Redactor, raw []byte) json.RawMessage {
 	var compact bytes.Buffer
