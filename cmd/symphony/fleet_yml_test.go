@@ -99,14 +99,14 @@ func plainFleet(t testing.TB) string {
 	text := readText(t, fleetFile)
 	inputs, defaults := readFleet(t, text).On.WorkflowCall.Inputs, readManifestOf(t, fleetAction).Inputs
 	filledIn := readFleet(t, plainFleetHead).On.WorkflowDispatch.Inputs
-	_, jobs, found := strings.Cut(text, "\njobs: # ")
-	if _, jobs, _ = strings.Cut(jobs, "\n"); !found {
-		t.Fatalf("%s does not say which permissions its jobs have", fleetFile)
+	_, jobs, found := strings.Cut(text, "\npermissions: {}\n")
+	if !found {
+		t.Fatalf("%s does not begin its jobs without permissions", fleetFile)
 	}
 	input := regexp.MustCompile(`^( +)([a-z-]+): \$\{\{ inputs\.([a-z-]+) \}\}\n$`)
 	shown := []string{"shards", "shard-slots", "runs-on", "timeout-minutes"}
 	var b strings.Builder
-	b.WriteString(plainFleetHead + "permissions: {}\n\njobs:\n")
+	b.WriteString(plainFleetHead + "permissions: {}\n")
 	for line := range strings.Lines(strings.ReplaceAll(jobs, fleetOfCaller, fleetOfCopy)) {
 		if furtherAccount().MatchString(line) {
 			continue
@@ -119,9 +119,6 @@ func plainFleet(t testing.TB) string {
 			line = parts[1] + parts[2] + ": " + value + "\n"
 		}
 		b.WriteString(line)
-		if strings.HasSuffix(line, "# sessions end gracefully before\n") {
-			b.WriteString("    permissions: { contents: write, issues: write, pull-requests: write, checks: read, statuses: read, actions: read }\n")
-		}
 	}
 	return b.String()
 }
@@ -240,19 +237,12 @@ func TestAJobOfAFleetHasThePermissionsThatItNeeds(t *testing.T) {
 	all := map[string]string{"contents": "write", "issues": "write", "pull-requests": "write", "checks": "read", "statuses": "read", "actions": "read"}
 	for _, path := range []string{fleetFile, samplePath("fleet.yml")} {
 		w := readFleet(t, readText(t, path))
-		called := path == fleetFile
-		if (w.Permissions == nil) != called || len(w.Permissions) > 0 {
+		if w.Permissions == nil || len(w.Permissions) > 0 {
 			t.Errorf("%s gives every job %v", path, w.Permissions)
 		}
 		got := map[string]map[string]string{}
 		for name, job := range w.Jobs {
 			got[name] = job.Permissions
-		}
-		if called { // GitHub refuses a job that asks for id-token where the caller has not got it
-			if got["work"] != nil {
-				t.Errorf("%s: the job work does not have the permissions of the caller, but %v", path, got["work"])
-			}
-			got["work"] = all
 		}
 		want := map[string]map[string]string{"plan": all, "work": all, "collect": {"contents": "write", "issues": "read", "actions": "read"}}
 		if diff := cmp.Diff(want, got); diff != "" {
