@@ -11,8 +11,9 @@ import (
 // Money is an amount in millionths of a US dollar.
 type Money int64
 
-// maxMoney is the largest amount that is counted; sums stop there.
-const maxMoney Money = 1 << 53
+// maxMoney is the largest amount that is counted, a billion dollars; sums stop there. A float64
+// tells any two amounts up to it apart.
+const maxMoney Money = 1e15
 
 // MoneyOf returns an amount of dollars, rounded to the millionth.
 func MoneyOf(dollars float64) Money {

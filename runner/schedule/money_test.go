@@ -42,7 +42,7 @@ func TestTheCostOfTokens(t *testing.T) {
 		"a part was counted before that": {of(schedule.Tariff{Model: "m"}).Plus(schedule.Usage{Input: 1}), "at least $0.0014", 1430},
 		"nothing":                        {schedule.Usage{}, "$0", 0},
 		"more than can be counted": {schedule.Usage{Input: math.MaxInt64, Tariffs: schedule.Tariffs{
-			{Tariff: schedule.Tariff{Model: "m"}, Input: math.MaxInt64, Output: math.MaxInt64}}}, "$9007199254.74", 1 << 53},
+			{Tariff: schedule.Tariff{Model: "m"}, Input: math.MaxInt64, Output: math.MaxInt64}}}, "$1000000000.00", 1e15},
 	} {
 		if got := prices.Of(test.usage); got.String() != test.want || got.USD != test.usd {
 			t.Errorf("%s: %s, %d millionths, want %s and %d", name, got, got.USD, test.want, test.usd)
@@ -54,7 +54,7 @@ func TestTheCostOfTokens(t *testing.T) {
 func TestAnAmountSurvivesJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		was := schedule.Money(rapid.Int64Range(0, 1<<53).Draw(t, "millionths"))
+		was := schedule.Money(rapid.Int64Range(0, 1e15).Draw(t, "millionths"))
 		text, err := json.Marshal(was)
 		var is schedule.Money
 		if err == nil {

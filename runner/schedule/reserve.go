@@ -20,11 +20,11 @@ const (
 
 // Reserve is the share of a shard in a plan until its result is settled.
 type Reserve struct {
-	Fleet  string       `json:"fleet,omitempty" bound:"whole=256"`  // the name of the fleet
-	Since  time.Time    `json:"since,omitzero"`                     // time when the shard was planned, or when its claims were taken over
-	Tokens int64        `json:"tokens,omitempty"`                   // share of the token budgets for all sessions of the shard; 0: no limit
-	USD    Money        `json:"usd,omitempty"`                      // share of the budgets in dollars; 0: no limit
-	IDs    []tracker.ID `json:"ids" bound:"keep list=16 whole=256"` // issues that the plan gave to the shard, sorted
+	Fleet  string       `json:"fleet,omitempty" bound:"whole=256"`          // the name of the fleet
+	Since  time.Time    `json:"since,omitzero"`                             // time when the shard was planned, or when its claims were taken over
+	Tokens int64        `json:"tokens,omitempty"`                           // share of the token budgets for all sessions of the shard; 0: no limit
+	USD    Money        `json:"usd,omitempty" bound:"max=1000000000000000"` // share of the budgets in dollars; 0: no limit
+	IDs    []tracker.ID `json:"ids" bound:"keep list=16 whole=256"`         // issues that the plan gave to the shard, sorted
 }
 
 const (
