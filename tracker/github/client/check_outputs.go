@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/shurcooL/graphql"
 
@@ -59,8 +60,11 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 	}
 	logs := 0
 	limit := c.Transport.Timeout
-	inTime, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the logs did not come within %v", limit))
+	tooLate, end := fmt.Errorf("the logs did not come within %v", limit), time.Now().Add(limit)
+	inTime, cancel := context.WithDeadlineCause(ctx, end, tooLate)
 	defer cancel()
+	// The clock decides, and not inTime: the time of a single log may be noticed to be over first.
+	isLate := func() bool { return !time.Now().Before(end) }
 	for i := range failed {
 		check := &failed[i]
 		if check.Read {
@@ -80,7 +84,12 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 			continue
 		}
 		logs++
-		log, whole, err := c.jobLog(inTime, check.job)
+		var log string
+		var whole bool
+		err := tooLate
+		if !isLate() {
+			log, whole, err = c.jobLog(inTime, check.job)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil, c.explain(transport.Interrupted(ctx), "")
@@ -89,6 +98,8 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 			check.NoLog = lackLogs.Error()
 		case HasStatus(err, http.StatusNotFound, http.StatusGone):
 			check.NoLog, check.Read = "GitHub does not have it any more, or not yet", false
+		case err != nil && isLate():
+			check.NoLog, check.Read = tooLate.Error(), false
 		case err != nil:
 			check.NoLog, check.Read = err.Error(), false
 		default:
