@@ -19,13 +19,13 @@ import (
 // Course sums up the work on an issue from its first session until its pull request is merged
 // or closed. It is for statistics: no plan depends on it.
 type Course struct {
-	Ready    time.Time `json:"ready,omitzero"`     // time since which a run knew that the issue is ready, see [State.Queued]; zero if it is not known
-	Opened   time.Time `json:"opened,omitzero"`    // time of the push with which its pull request was opened; zero for none
-	Sessions int       `json:"sessions,omitempty"` // sessions that started
-	Failed   int       `json:"failed,omitempty"`   // sessions that were charged as failures
-	Rounds   int       `json:"rounds,omitempty"`   // sessions on new feedback
-	Usage    Usage     `json:"usage,omitzero"`     // tokens of all its sessions; not reset as [Claim].Tokens is
-	Done     bool      `json:"done,omitempty"`     // its end as [EndDone] is recorded
+	Ready    time.Time `json:"ready,omitzero"`   // time since which a run knew that the issue is ready, see [State.Queued]; zero if it is not known
+	Opened   time.Time `json:"opened,omitzero"`  // time of the push with which its pull request was opened; zero for none
+	Sessions int       `json:"begun,omitempty"`  // sessions that started
+	Failed   int       `json:"failed,omitempty"` // sessions that were charged as failures
+	Rounds   int       `json:"rounds,omitempty"` // sessions on new feedback
+	Usage    Usage     `json:"usage,omitzero"`   // tokens of all its sessions; not reset as [Claim].Tokens is
+	Done     bool      `json:"done,omitempty"`   // its end as [EndDone] is recorded
 }
 
 // End is the kind of an end of the work on an issue.
