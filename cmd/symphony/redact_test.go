@@ -34,7 +34,7 @@ func TestNoTextLeavesWithASecret(t *testing.T) {
 	checkRedacted[schedule.Verdict](t, r, &others)
 	checkRedacted[progress.Progress](t, r, &others)
 	slices.Sort(others)
-	want := []string{"progress.Source", "schedule.Action", "schedule.AttemptStatus", "schedule.Cause", "schedule.Checks", "schedule.Class", "schedule.Command", "schedule.Phase", "schedule.Reason", "tracker.ID"}
+	want := []string{"progress.Source", "schedule.Action", "schedule.AttemptStatus", "schedule.Cause", "schedule.Checks", "schedule.Class", "schedule.Command", "schedule.End", "schedule.Phase", "schedule.Reason", "tracker.ID"}
 	if diff := cmp.Diff(want, slices.Compact(others)); diff != "" {
 		t.Errorf("types of strings that are not redacted, ids and enumerations only (-want +got):\n%s", diff)
 	}
