@@ -134,6 +134,7 @@ var owners = map[string][]string{
 	"github.com/mattn/go-runewidth":              {"internal/text"},
 	"github.com/charmbracelet/x/ansi":            {"internal/text"},
 	"go.opentelemetry.io":                        {"runner/telemetry"},
+	"github.com/go-logr/logr":                    {"runner/telemetry"},
 }
 
 // outside is the files of a pure package that reach people and programs: they have a context.

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/go-logr/logr"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 )
 
 // failures keeps the first reason why something did not reach the collector. It is in the words of
-// this package: those of the exporters hold the address and the answer of the collector.
+// this package, because an error of an exporter holds the address and the answer of the collector.
 type failures struct {
 	mu    sync.Mutex
 	first error
@@ -54,6 +56,21 @@ func (f *failures) take() error {
 	err := f.first
 	f.first = nil
 	return err
+}
+
+// sink returns the log of the exporters. It keeps the first thing that they complain about, such
+// as a variable that they cannot read, and drops the values: one may be a secret.
+func (f *failures) sink() logr.LogSink { return sink{f} }
+
+type sink struct{ failures *failures }
+
+func (s sink) Init(logr.RuntimeInfo)          {}
+func (s sink) Enabled(int) bool               { return false }
+func (s sink) Info(int, string, ...any)       {}
+func (s sink) WithValues(...any) logr.LogSink { return s }
+func (s sink) WithName(string) logr.LogSink   { return s }
+func (s sink) Error(_ error, msg string, _ ...any) {
+	s.failures.keep(fmt.Errorf("the exporter failed to %s", msg))
 }
 
 // newClient returns a client for a collector. It follows no redirect, since the headers may hold a

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -92,12 +91,13 @@ func Text(numbers []Number) string {
 			fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s gauge\n", name, strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(n.Help), name)
 			last = name
 		}
-		b.WriteString(name)
-		for i, label := range n.Labels {
-			fmt.Fprintf(&b, "%s%s=%q", cmp.Or(map[int]string{0: "{"}[i], ","), label[0], labelText(label[1]))
+		var labels []string
+		for _, label := range n.Labels {
+			labels = append(labels, fmt.Sprintf("%s=%q", label[0], labelText(label[1])))
 		}
-		if len(n.Labels) > 0 {
-			b.WriteString("}")
+		b.WriteString(name)
+		if len(labels) > 0 {
+			b.WriteString("{" + strings.Join(labels, ",") + "}")
 		}
 		b.WriteString(" " + strconv.FormatFloat(n.Value, 'f', -1, 64) + "\n")
 	}

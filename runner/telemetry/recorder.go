@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -56,6 +57,7 @@ func Start(run Run) (*Recorder, error) {
 	ctx, f := context.Background(), &failures{}
 	client := f.newClient()
 	otel.SetErrorHandler(f)
+	otel.SetLogger(logr.New(f.sink()))
 	spans, err := otlptracehttp.New(ctx, otlptracehttp.WithHTTPClient(client), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{}))
 	if err != nil {
 		return nil, failed(err)
@@ -121,16 +123,16 @@ func (r *Recorder) Session(claim schedule.Claim, live *transcript.Live) (end fun
 	}
 }
 
-// usage returns the attributes of tokens. It has the model if there was only one, and the cost if
-// it is known.
+// usage returns the attributes of tokens: the model only if there was one, and the cost only if it
+// is known.
 func usage(u schedule.Usage, prices schedule.Prices) []attribute.KeyValue {
 	list := []attribute.KeyValue{inputTokens.Int64(u.Input), outputParts.Int64(u.Output)}
 	var cached, written int64
 	for _, t := range u.Tariffs {
 		cached, written = cached+t.Cached, written+t.CacheWrite
-		if t.Model == u.Tariffs[0].Model && t.Model != "" && t == u.Tariffs[len(u.Tariffs)-1] {
-			list = append(list, model.String(t.Model))
-		}
+	}
+	if n := len(u.Tariffs); n > 0 && u.Tariffs[0].Model == u.Tariffs[n-1].Model && u.Tariffs[0].Model != "" { // they are sorted
+		list = append(list, model.String(u.Tariffs[0].Model))
 	}
 	list = append(list, cachedInput.Int64(cached), cacheWrites.Int64(written))
 	if c := prices.Of(u); len(prices) > 0 && c.IsKnown() {
