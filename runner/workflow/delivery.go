@@ -208,30 +208,12 @@ func (d *decoder) handOver(v value) {
 // cannot be used is a problem: issues would start that somebody meant to hold back.
 func (f forms) openByLabel(to *map[string]int) form {
 	return form{func(v value) {
-		node := v.node
-		if node.Kind == yaml.AliasNode {
-			node = node.Alias
-		}
-		if node.Kind != yaml.MappingNode {
-			f.reject(v, "must be a map from labels of issues to limits, such as {risky: 1}")
-			return
-		}
 		limits := make(map[string]int)
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			name, limit := node.Content[i], node.Content[i+1]
-			label := tracker.NormalLabel(name.Value)
-			entry := value{key: v.key + "." + truncate(strings.TrimSpace(name.Value)), line: name.Line, column: name.Column, node: limit}
-			switch err := limit.Decode(&entry.raw); {
-			case err != nil || name.Kind != yaml.ScalarNode || name.Tag == "!!merge" || label == "":
-				f.reject(v, "must have labels of issues as its keys; write them out")
-			case limits[label] != 0:
-				f.reject(entry, "names its label a second time; remove one of the two")
-			default:
-				if n, ok := f.integerBetween(entry, 1, schedule.MaxOpenLimit); ok {
-					limits[label] = int(n)
-				}
+		f.byLabel(v, "must be a map from labels of issues to limits, such as {risky: 1}", func(label string, entry value) {
+			if n, ok := f.integerBetween(entry, 1, schedule.MaxOpenLimit); ok {
+				limits[label] = int(n)
 			}
-		}
+		})
 		*to = limits
 	}, mapSchema(integerSchema(1, schedule.MaxOpenLimit))}
 }

@@ -27,12 +27,17 @@ type value struct {
 	node   *yaml.Node // nil for a default
 }
 
+// resolved returns the node of the value, or the one that its alias stands for; nil for none.
+func (v value) resolved() *yaml.Node {
+	if v.node != nil && v.node.Kind == yaml.AliasNode {
+		return v.node.Alias
+	}
+	return v.node
+}
+
 // item returns the node of an item of a list, nil for an item of a default.
 func (v value) item(i int) *yaml.Node {
-	list := v.node
-	if list != nil && list.Kind == yaml.AliasNode {
-		list = list.Alias
-	}
+	list := v.resolved()
 	if list == nil || i >= len(list.Content) {
 		return nil
 	}

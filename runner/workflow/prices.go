@@ -94,10 +94,7 @@ func (f forms) prices(to *schedule.Prices) form {
 // child returns the value of a key in a map.
 func (v value) child(name string, raw any) value {
 	child := value{key: v.key + "." + truncate(name), line: v.line, column: v.column, raw: raw}
-	node := v.node
-	if node != nil && node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
+	node := v.resolved()
 	for i := 0; node != nil && node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
 		if key := node.Content[i]; key.Value == name {
 			child.line, child.column, child.node = key.Line, key.Column, node.Content[i+1]

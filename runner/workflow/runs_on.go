@@ -22,29 +22,36 @@ func (f forms) runsOn(to *map[string][]string) form {
 	list := nonemptyListSchema(1)
 	list["maxItems"] = maxRunnerLabels
 	return form{func(v value) {
-		node := v.node
-		if node.Kind == yaml.AliasNode {
-			node = node.Alias
-		}
-		if node.Kind != yaml.MappingNode {
-			f.reject(v, "must be a map from labels of issues to labels of runners, such as {gpu: [self-hosted, gpu]}")
-			return
-		}
 		*to = make(map[string][]string)
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			name, runner := node.Content[i], node.Content[i+1]
-			label := tracker.NormalLabel(name.Value)
-			entry := value{key: v.key + "." + truncate(strings.TrimSpace(name.Value)), line: name.Line, column: name.Column, node: runner}
-			switch err := runner.Decode(&entry.raw); {
-			case err != nil || name.Kind != yaml.ScalarNode || name.Tag == "!!merge" || label == "":
-				f.reject(v, "must have labels of issues as its keys; write them out")
-			case (*to)[label] != nil:
-				f.reject(entry, "names its label a second time; remove one of the two")
-			default:
-				(*to)[label] = f.runnerLabels(entry)
-			}
-		}
+		f.byLabel(v, "must be a map from labels of issues to labels of runners, such as {gpu: [self-hosted, gpu]}", func(label string, entry value) {
+			(*to)[label] = f.runnerLabels(entry)
+		})
 	}, mapSchema(object{"anyOf": []any{one, list}})}
+}
+
+// byLabel calls take for each entry of a map from labels of issues, with the label in its normal
+// form. Each label comes once. want says what else v must be.
+func (f forms) byLabel(v value, want string, take func(label string, entry value)) {
+	node := v.resolved()
+	if node.Kind != yaml.MappingNode {
+		f.reject(v, "%s", want)
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		name, of := node.Content[i], node.Content[i+1]
+		label := tracker.NormalLabel(name.Value)
+		entry := value{key: v.key + "." + truncate(strings.TrimSpace(name.Value)), line: name.Line, column: name.Column, node: of}
+		switch err := of.Decode(&entry.raw); {
+		case err != nil || name.Kind != yaml.ScalarNode || name.Tag == "!!merge" || label == "":
+			f.reject(v, "must have labels of issues as its keys; write them out")
+		case seen[label]:
+			f.reject(entry, "names its label a second time; remove one of the two")
+		default:
+			seen[label] = true
+			take(label, entry)
+		}
+	}
 }
 
 // runnerLabels returns the labels that one entry of agent.runs_on names: one, or a list.
