@@ -26,21 +26,18 @@ type TariffUsage struct {
 }
 
 func compareTariffs(a, b Tariff) int {
-	return cmp.Or(strings.Compare(a.Model, b.Model), strings.Compare(a.Tier, b.Tier), compareBools(a.Long, b.Long))
+	return cmp.Or(strings.Compare(a.Model, b.Model), strings.Compare(a.Tier, b.Tier), cmp.Compare(rank(a.Long), rank(b.Long)))
 }
 
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
+func rank(long bool) int {
+	if long {
 		return 1
 	}
-	return -1
+	return 0
 }
 
-// tariffs knows the model and the service tier of each thread. A thread that it was told
-// nothing of, such as a sub-agent's, has those of the session's own thread.
+// tariffs knows the model and the service tier of each thread. A thread of which nothing is known,
+// such as one of a sub-agent, has the model and the tier of the session's own thread.
 type tariffs struct {
 	main     string // the session's own thread
 	model    map[string]string

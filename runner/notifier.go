@@ -62,8 +62,8 @@ type condition struct {
 	notice notify.Notice
 }
 
-// mark notes in the state what is news, and returns what to send after the state was saved. The
-// decisions are those of the round. ended says that the run ends, with an error or without one.
+// mark notes news in the state, and returns the messages to send after the state was saved. It is
+// given the decisions of the round. ended reports whether the run ends, and failure why.
 func (n *notifier) mark(now time.Time, decisions []schedule.Decision, ended bool, failure error) []telling {
 	wanted := n.wf.Settings.Notify
 	switch {

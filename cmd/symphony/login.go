@@ -81,10 +81,10 @@ func (p process) account(wf workflow.Workflow) attempt.Account {
 }
 
 // threadSecret returns the secret that seals the threads of a fleet; empty for none. All shards of
-// this run and of later ones have it, and no agent, and nobody can guess it. Without an API key
-// that is another secret that is stored for the jobs. Nothing else will do: the token of a job is
-// another one in each, and what a plan writes for its shards (outputs, artifacts, caches,
-// references) is read by all who can read the repository.
+// this run and of later ones have it, and no agent, and nobody can guess it. Without an API key it
+// takes another secret that is stored for the jobs. Nothing else will do: each job has another
+// token, and everybody who can read the repository can read the outputs, artifacts, caches and
+// references of a plan.
 func (p process) threadSecret() string {
 	for _, secret := range []string{p.modelKey(), p.value(appKeyVariable), p.value("LINEAR_API_KEY")} {
 		if secret = strings.TrimSpace(secret); len(secret) >= minGuessproof {

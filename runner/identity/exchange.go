@@ -37,7 +37,7 @@ type Config struct {
 	Audience string            // audience of the job's identity token
 	Grant    string            // TokenExchange or JWTBearer; empty for the first
 	Body     string            // FormBody or JSONBody; empty for the first
-	Fields   map[string]string // fields of the request besides those of the grant
+	Fields   map[string]string // further fields of the request
 }
 
 // ForOpenAI returns the settings for an identity provider and a service account of OpenAI, as
@@ -265,7 +265,7 @@ var advices = []struct{ word, advice string }{
 	{"identity provider", "check the input openai-identity-provider"},
 	{"mapping", "let a mapping of the provider admit this subject"},
 	{"subject", "let a mapping of the provider admit this subject"},
-	{"issuer", "let the issuer of the provider be that of GitHub Actions"},
+	{"issuer", "let the provider accept the issuer of GitHub Actions"},
 	{"provider", "check the input openai-identity-provider, or the fields of identity.fields"},
 }
 

@@ -27,8 +27,8 @@ type part struct {
 	notice           Notice
 }
 
-// parts returns the notices of a message, and the number of those that have no place in it. The
-// texts are made harmless by a function.
+// parts returns the notices of a message, with their texts after harmless, and the number of
+// notices that have no place in it.
 func (b Batch) parts(harmless func(string) string) (parts []part, omitted int) {
 	shown := b.Notices[:min(len(b.Notices), maxNotices)]
 	each := maxTexts / max(len(shown), 1)
@@ -167,7 +167,7 @@ func (b Batch) teams() object {
 	return object{"type": "message", "attachments": []any{object{"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": nil, "content": card}}}
 }
 
-// webhookNotice is a notice in the message of a webhook. Its names are those of the report.
+// webhookNotice is a notice in the message of a webhook. It has the names of the report.
 type webhookNotice struct {
 	Event       Event  `json:"event"`
 	Text        string `json:"text"`

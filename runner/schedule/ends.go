@@ -134,8 +134,8 @@ func (c Course) boundBy(planned Course, limit int64) Course {
 	return c
 }
 
-// settleEnds takes over the ends of an issue from the slice of a shard, which works once on it:
-// it is completed, or parked, or both.
+// settleEnds takes over the ends of an issue from the slice of a shard. A shard works on it once,
+// and so can complete it and park it.
 func (s *State) settleEnds(slice *State, planned Claim, limit int64) {
 	var ends []IssueEnd
 	for _, e := range slice.Ends {
