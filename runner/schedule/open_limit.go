@@ -68,6 +68,10 @@ func (pl *planner) countOpen() {
 	if len(pl.openLimits) == 0 {
 		return
 	}
+	pl.listedLabels = make(map[tracker.ID][]string, len(pl.snap.Candidates))
+	for _, issue := range pl.snap.Candidates {
+		pl.listedLabels[issue.ID] = issue.Labels
+	}
 	for id := range pl.begun() {
 		if !pl.hasOpenPull(id) {
 			pl.countTowardsOpen(pl.labelsOf(id), false)
@@ -126,6 +130,9 @@ func (pl *planner) hasOpenPull(id tracker.ID) bool {
 func (pl *planner) labelsOf(id tracker.ID) []string {
 	if known := pl.snap.Claimed[id]; known != nil {
 		return known.Labels
+	}
+	if labels, listed := pl.listedLabels[id]; listed {
+		return labels
 	}
 	return pl.talk(id).Labels
 }

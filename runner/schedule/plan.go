@@ -157,6 +157,8 @@ type planner struct {
 	talks      map[tracker.ID]Conversation // conversations that this plan changes; all others are in the state
 	openLimits []openLimit                 // limits of open pull requests, counted before new issues start; empty for none
 
+	listedLabels map[tracker.ID][]string // labels of the candidates, read only for these limits
+
 	due     []*tracker.Issue // issues without a claim that have sessions because of feedback, in order
 	resumes bool             // a person ends the pause
 
