@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/symphony-runner/symphony/internal/text"
@@ -44,7 +45,9 @@ const (
 
 // networkName is the form of the names in Options.Networks. A dot would end a name in the
 // settings of Codex.
-var networkName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+var networkName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+})
 
 // hasHosts reports whether commands reach any host.
 func (n Network) hasHosts() bool { return len(n.Hosts) > 0 }
@@ -119,7 +122,7 @@ func noNetwork(why string) error {
 // commands to.
 func (s *sandbox) checkNetworks() error {
 	for name := range s.o.Networks {
-		if !networkName.MatchString(name) {
+		if !networkName().MatchString(name) {
 			return fmt.Errorf("the network %q: %w: a name has small letters, digits and _", name, ErrSettings)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A prompt names a skill as $name, and Codex adds the skill's instructions to the
@@ -71,8 +72,12 @@ func missingSkillsWarning(missing, has []string) string {
 }
 
 var (
-	skillName = regexp.MustCompile(`^\$[a-z][a-z0-9]+([-:][a-z0-9]+)*$`)
-	codeSpan  = regexp.MustCompile("`[^`]*`")
+	skillName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\$[a-z][a-z0-9]+([-:][a-z0-9]+)*$`)
+	})
+	codeSpan = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile("`[^`]*`")
+	})
 )
 
 // skillMentions returns the skills that a prompt names, sorted and without
@@ -91,9 +96,9 @@ func skillMentions(prompt string) (names []string) {
 		if fenced {
 			continue
 		}
-		for _, word := range strings.Fields(codeSpan.ReplaceAllString(line, " code ")) {
+		for _, word := range strings.Fields(codeSpan().ReplaceAllString(line, " code ")) {
 			word = strings.Trim(word, `.,;:!?()[]"'*`)
-			if skillName.MatchString(word) {
+			if skillName().MatchString(word) {
 				names = append(names, word[1:])
 			}
 		}

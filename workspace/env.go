@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Env is the source of the environments of all children.
@@ -116,7 +117,7 @@ func (e Env) forChild(extra []string) []string {
 func (e Env) afterProfile() string {
 	line := "unset -v ${!GITHUB_@} ${!ACTIONS_@} ${!INPUT_@} RUNNER_TRACKING_ID"
 	for _, name := range e.Deny {
-		if shellName.MatchString(name) {
+		if shellName().MatchString(name) {
 			line += " " + name
 		}
 	}
@@ -128,7 +129,9 @@ func (e Env) afterProfile() string {
 }
 
 // shellName matches the names that a shell can set. A profile cannot set others.
-var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var shellName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+})
 
 // get returns a variable of our own environment, or "".
 func (e Env) get(name string) string {

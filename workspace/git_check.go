@@ -9,6 +9,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -37,7 +38,9 @@ const maxRefFile = 1 << 10
 
 // headContent matches a HEAD that git accepts. For any other, git looks for a repository
 // elsewhere.
-var headContent = regexp.MustCompile(`^(ref: refs/heads/[^\x00-\x20~^:?*\[\\\x7f]+|[0-9a-f]{40}([0-9a-f]{24})?)\n?$`)
+var headContent = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(ref: refs/heads/[^\x00-\x20~^:?*\[\\\x7f]+|[0-9a-f]{40}([0-9a-f]{24})?)\n?$`)
+})
 
 // checkGit returns [ErrUnsafe] with a reason if git must not run outside the sandbox in a
 // workspace that an agent has used: its .git is not one that git makes. It only reads. No
@@ -67,7 +70,7 @@ func (g *gitFolders) findInGit(ws Workspace) error {
 		return err
 	}
 	defer dir.Close()
-	if head, err := readRefFile(dir, "HEAD"); err != nil || !headContent.MatchString(head) {
+	if head, err := readRefFile(dir, "HEAD"); err != nil || !headContent().MatchString(head) {
 		return errors.New(".git/HEAD names neither a branch nor a commit")
 	}
 	if _, err := dir.Lstat("objects/info/alternates"); err == nil {

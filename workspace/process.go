@@ -100,7 +100,9 @@ func (p *Process) Stderr() string { return p.session.output.String() }
 func (p *Process) Done() <-chan struct{} { return p.session.done }
 
 // notFound matches a shell's message about a program that it does not find.
-var notFound = regexp.MustCompile(`(\S+): (?:command )?not found`)
+var notFound = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(\S+): (?:command )?not found`)
+})
 
 // missingProgram returns the program of a command that the shell did not find or may not run.
 // If the shell does not say so, it is the first word of the command's last line.
@@ -110,7 +112,7 @@ func missingProgram(command, output string) string {
 	if words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(lines[len(lines)-1]), "exec ")); len(words) > 0 {
 		program = words[0]
 	}
-	if said := notFound.FindStringSubmatch(output); said != nil {
+	if said := notFound().FindStringSubmatch(output); said != nil {
 		program, verb = said[1], "is not found"
 	}
 	return text.OneLine(program, maxProgram) + " " + verb

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -146,7 +147,9 @@ func (h *Host) makeDir(dir string) error {
 	return nil
 }
 
-var versionLine = regexp.MustCompile(`^git version ([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?`)
+var versionLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^git version ([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?`)
+})
 
 // readVersion asks git for its version.
 func (e *engine) readVersion(ctx context.Context) (version, error) {
@@ -154,7 +157,7 @@ func (e *engine) readVersion(ctx context.Context) (version, error) {
 	if err != nil {
 		return version{}, fmt.Errorf("ask %s for its version: %w: %w", e.git, ErrNoGit, err)
 	}
-	m := versionLine.FindSubmatch(out)
+	m := versionLine().FindSubmatch(out)
 	if m == nil {
 		return version{}, fmt.Errorf("ask %s for its version: %w: it answers %q; install git %v or newer", e.git, ErrNoGit, sanitize(string(out)), oldest)
 	}

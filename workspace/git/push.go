@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/symphony-runner/symphony/internal/text"
 )
@@ -190,7 +191,9 @@ func (a pushAnswer) classify(stderr string) error {
 var contentWords = []string{"secret", "GH001", "GH008", "GH009", "large file", "file size", "larger than", "file path", "file extension", "commit message", "duplicate commit"}
 
 // variable matches the parts of a refusal that differ between two pushes for one reason.
-var variable = regexp.MustCompile(`https?://\S+|refs/\S+|\b[0-9a-f]{7,40}\b|\d+`)
+var variable = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`https?://\S+|refs/\S+|\b[0-9a-f]{7,40}\b|\d+`)
+})
 
 // maxRule bounds the text of a rule, in bytes.
 const maxRule = 300
@@ -203,7 +206,7 @@ func ruleOf(words string) string {
 			return ""
 		}
 	}
-	return text.OneLine(variable.ReplaceAllString(words, "*"), maxRule)
+	return text.OneLine(variable().ReplaceAllString(words, "*"), maxRule)
 }
 
 // remoteWords returns the lines that the remote printed.
