@@ -237,6 +237,11 @@ func modelLabels(f fixture, id tracker.ID) []string {
 	if known := f.snap.Claimed[id]; known != nil {
 		return known.Labels
 	}
+	for _, issue := range f.snap.Candidates {
+		if issue.ID == id {
+			return issue.Labels
+		}
+	}
 	return f.state.Conversations[id].Labels
 }
 
