@@ -50,7 +50,7 @@ func benchmarkTurn(b *testing.B, stream func() io.Reader) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if _, err := s.Turn(b.Context(), "go"); err != nil {
+			if _, err := s.Turn(b.Context(), Input{Text: "go"}); err != nil {
 				b.Fatal(err)
 			}
 			_ = s.Close()

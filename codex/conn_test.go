@@ -47,7 +47,7 @@ func runTurnAfter(t *testing.T, script func(*fakeServer)) (*Session, *eventLog, 
 		p.handshake()
 		script(p)
 	})
-	turn, err := s.Turn(t.Context(), "go")
+	turn, err := s.Turn(t.Context(), Input{Text: "go"})
 	s.Close()
 	return s, j, turn, err
 }
@@ -61,7 +61,7 @@ func TestRepliesMayComeOutOfOrder(t *testing.T) {
 		p.send(completed)
 		p.refuse(name, -32600, "no names here")
 	})
-	if _, err := s.Turn(t.Context(), "go"); err != nil {
+	if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 		t.Fatal(err)
 	}
 	<-s.conn.done
@@ -129,7 +129,7 @@ func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 				}
 			}), Options{Config: Config{ReadTimeout: test.config, TurnSandboxPolicy: json.RawMessage(test.policy)}})
 			if err == nil {
-				_, err = s.Turn(t.Context(), "go")
+				_, err = s.Turn(t.Context(), Input{Text: "go"})
 				s.Close()
 			}
 			if !errors.Is(err, ErrResponseTimeout) || !strings.Contains(err.Error(), test.silent) {
@@ -158,7 +158,7 @@ func TestAServerThatStopsReadingBlocksNoCaller(t *testing.T) {
 			}
 		})
 		start := time.Now()
-		_, err := s.Turn(t.Context(), "go")
+		_, err := s.Turn(t.Context(), Input{Text: "go"})
 		if !errors.Is(err, ErrResponseTimeout) {
 			t.Errorf("got %v", err)
 		}
@@ -180,7 +180,7 @@ func TestACallToAServerThatStopsReadingEndsWithItsContext(t *testing.T) {
 		cause := errors.New("the issue is done")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Minute, func() { cancel(cause) })
-		if _, err := s.Turn(ctx, "go"); !errors.Is(err, cause) || !errors.Is(err, ErrTurnCancelled) {
+		if _, err := s.Turn(ctx, Input{Text: "go"}); !errors.Is(err, cause) || !errors.Is(err, ErrTurnCancelled) {
 			t.Errorf("got %v", err)
 		}
 		s.Close()
@@ -291,7 +291,7 @@ func TestAConnectionThatEndsIsAPortExit(t *testing.T) {
 	} {
 		s, err := Open(t.Context(), dial(t, script), Options{})
 		if err == nil {
-			_, err = s.Turn(t.Context(), "go")
+			_, err = s.Turn(t.Context(), Input{Text: "go"})
 			s.Close()
 		}
 		if !errors.Is(err, ErrPortExit) {

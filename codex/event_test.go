@@ -122,7 +122,7 @@ func TestDeltasMakeAtMostTenEventsASecond(t *testing.T) {
 			p.send(completed)
 			p.drain()
 		})
-		if _, err := s.Turn(t.Context(), "go"); err != nil {
+		if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 			t.Error(err)
 		}
 		s.Close()

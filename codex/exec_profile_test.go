@@ -218,7 +218,7 @@ func TestAConnectionOpensItsThreadLater(t *testing.T) {
 	if err := s.OpenThread(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Turn(t.Context(), "go"); err != nil {
+	if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.CleanTerminals(t.Context()); err != nil {

@@ -354,7 +354,7 @@ func runsAroundATurn(c *testbed, s testSession) {
 	}
 	seconds := uniqueTime()
 	c.say("cat f; while :; do echo x >> growing; sleep 0.05; done; sleep "+seconds, map[string]any{"yield_time_ms": 250})
-	if _, err := s.Turn(c.t.Context(), "go"); err != nil {
+	if _, err := s.Turn(c.t.Context(), codex.Input{Text: "go"}); err != nil {
 		c.t.Fatal(err)
 	}
 	if len(running(seconds)) == 0 {
@@ -374,7 +374,7 @@ func runsAroundATurn(c *testbed, s testSession) {
 // runsDuringATool has the tool of the session run a program.
 func runsDuringATool(c *testbed, s testSession) {
 	c.reply(codextest.Call{Name: "deliver", Arguments: "{}"})
-	if _, err := s.Turn(c.t.Context(), "go"); err != nil {
+	if _, err := s.Turn(c.t.Context(), codex.Input{Text: "go"}); err != nil {
 		c.t.Fatal(err)
 	}
 	requests := c.model.Requests()

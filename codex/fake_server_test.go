@@ -177,7 +177,7 @@ func runTurn(t *testing.T, o Options, stream ...string) (*Session, *eventLog, Tu
 		p.drain()
 		wg.Wait()
 	})
-	turn, err := s.Turn(t.Context(), "go")
+	turn, err := s.Turn(t.Context(), Input{Text: "go"})
 	<-s.conn.done
 	s.Close()
 	return s, j, turn, err

@@ -81,7 +81,7 @@ func sayAnything(t *testing.T, said []byte) {
 		wg.Wait()
 	})
 	start := time.Now()
-	_, _ = s.Turn(t.Context(), "go") // however it ends
+	_, _ = s.Turn(t.Context(), Input{Text: "go"}) // however it ends
 	<-s.conn.done
 	s.Close()
 	<-hungUp

@@ -235,7 +235,7 @@ func TestATurnReachesTheHostsOfItsNetwork(t *testing.T) {
 		}
 		command := fetch(t, "GET https://other.example/", "GET http://second.example/")
 		c.say(command, nil)
-		if _, err := s.Turn(t.Context(), "go"); err != nil {
+		if _, err := s.Turn(t.Context(), codex.Input{Text: "go"}); err != nil {
 			t.Fatal(err)
 		}
 		found := map[string]bool{}

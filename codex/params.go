@@ -69,6 +69,7 @@ type turnParams struct {
 	Permissions    string          `json:"permissions,omitempty"`
 	Model          string          `json:"model,omitempty"`
 	Effort         string          `json:"effort,omitempty"`
+	OutputSchema   json.RawMessage `json:"outputSchema,omitempty"`
 }
 
 type turnInput struct {
@@ -76,10 +77,11 @@ type turnInput struct {
 	Text string `json:"text"`
 }
 
-func (p posture) turn(o Options, thread, input string) turnParams {
+func (p posture) turn(o Options, thread string, input Input) turnParams {
 	params := turnParams{
-		ThreadID: thread, Input: []turnInput{{Type: "text", Text: input}}, Cwd: o.Cwd, Title: o.Name,
+		ThreadID: thread, Input: []turnInput{{Type: "text", Text: input.Text}}, Cwd: o.Cwd, Title: o.Name,
 		ApprovalPolicy: p.approval, SandboxPolicy: p.sandbox, Model: o.Config.Model, Effort: o.Config.Effort,
+		OutputSchema: input.Schema,
 	}
 	if p.sandbox == nil {
 		params.Permissions = profile

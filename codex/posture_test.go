@@ -30,7 +30,7 @@ func TestTheWorkflowsPolicyGoesWithEveryTurn(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		turn := p.turn(Options{}, "thread-1", "go")
+		turn := p.turn(Options{}, "thread-1", Input{Text: "go"})
 		if diff := cmp.Diff([]string{test.approval, test.sandbox}, []string{string(turn.ApprovalPolicy), string(turn.SandboxPolicy)}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -234,7 +234,7 @@ func TestAServerWithoutProfilesGetsNoTurn(t *testing.T) {
 			script(p)
 		}), Options{Temp: "/temp"})
 		if err == nil {
-			_, err = s.Turn(t.Context(), "go")
+			_, err = s.Turn(t.Context(), Input{Text: "go"})
 			s.Close()
 		}
 		if !errors.Is(err, ErrTooOld) || !strings.Contains(err.Error(), "this one does not know permission profiles") {

@@ -113,7 +113,7 @@ func TestALoginThatCannotBeReadInTimePreventsNoSession(t *testing.T) {
 			if j.count(Warning) != 1 || j.count(StartupFailed) != 0 {
 				t.Errorf("%s: %+v", name, j.all())
 			}
-			if _, err := s.Turn(t.Context(), "go"); err != nil {
+			if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			s.Close()

@@ -32,11 +32,11 @@ func TestTheLimitsOfTheAccountAreReadOnceTheFirstTurnHasStarted(t *testing.T) {
 	if err := s.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.Turn(t.Context(), "go")
+	_, err := s.Turn(t.Context(), Input{Text: "go"})
 	if e, ok := errors.AsType[*TurnError](err); !ok || e.ResetsAt.Unix() != 2000 {
 		t.Errorf("the turn does not know when the limit ends: %v", err)
 	}
-	if _, err := s.Turn(t.Context(), "go on"); err != nil {
+	if _, err := s.Turn(t.Context(), Input{Text: "go on"}); err != nil {
 		t.Error(err) // a second question would be met by the answer to a turn/start
 	}
 	limits := 0
@@ -73,7 +73,7 @@ func TestAServerThatDoesNotAnswerForItsLimitsDelaysNothing(t *testing.T) {
 		if err := s.Check(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := s.Turn(t.Context(), "go"); err != nil {
+		if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, e := range j.all() {
@@ -111,7 +111,7 @@ func TestLimitsAreNotReadWhereThereAreNone(t *testing.T) {
 			}
 		}
 		for range 2 {
-			if _, err := s.Turn(t.Context(), "go"); err != nil {
+			if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -117,7 +117,7 @@ func TestRaidHasCodexReadThroughALink(t *testing.T) {
 			s := c.open(cfg, "")
 			defer c.close(s)
 			c.say("true", nil)
-			_, failed = s.Turn(t.Context(), "go")
+			_, failed = s.Turn(t.Context(), codex.Input{Text: "go"})
 			return c.told("this is s3cret"), failed
 		}
 		t.Run(name+", guard off", func(t *testing.T) {

@@ -345,7 +345,7 @@ func (c *testbed) showsAnImage() raid {
 				c.t.Skip("this model has no such tool")
 			}
 			c.reply(codextest.Call{Name: "view_image", Arguments: fmt.Sprintf(`{"path":%q}`, c.path("logs/shot.png"))})
-			if _, err := s.Turn(c.t.Context(), "go"); err != nil {
+			if _, err := s.Turn(c.t.Context(), codex.Input{Text: "go"}); err != nil {
 				c.t.Fatal(err)
 			}
 			return ""

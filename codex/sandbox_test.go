@@ -314,7 +314,7 @@ func (c *testbed) tryTurn(s testSession, command string, more map[string]any) st
 	c.mu.Lock()
 	c.outputs, c.events, c.approved = nil, nil, 0
 	c.mu.Unlock()
-	if _, err := s.Turn(c.t.Context(), "go"); err != nil {
+	if _, err := s.Turn(c.t.Context(), codex.Input{Text: "go"}); err != nil {
 		c.t.Fatalf("the turn: %v", err)
 	}
 	c.mu.Lock()

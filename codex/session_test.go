@@ -63,7 +63,7 @@ func TestTheHandshakeSaysWhatTheSpecificationAsks(t *testing.T) {
 		p.send(completed)
 		p.drain()
 	})
-	if _, err := s.Turn(t.Context(), "do <it> & say so"); err != nil {
+	if _, err := s.Turn(t.Context(), Input{Text: "do <it> & say so"}); err != nil {
 		t.Fatal(err)
 	}
 	s.Close()
@@ -93,7 +93,7 @@ func TestIDsOfOlderServersAreUnderstood(t *testing.T) {
 		p.send(`{"method":"turn/completed"}`)
 		p.drain()
 	})
-	turn, err := s.Turn(t.Context(), "go")
+	turn, err := s.Turn(t.Context(), Input{Text: "go"})
 	if err != nil || turn.ID != "old-turn" || s.ThreadID() != "old-thread" {
 		t.Errorf("turn %q of %q, %v", turn.ID, s.ThreadID(), err)
 	}
@@ -142,7 +142,7 @@ func TestASessionOutlivesTheContextOfOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	if _, err := s.Turn(t.Context(), "go"); err != nil {
+	if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 		t.Error(err)
 	}
 	s.Close()
@@ -258,7 +258,7 @@ func TestCloseEndsATurnAndCanBeRepeated(t *testing.T) {
 	})
 	ended := make(chan error)
 	go func() {
-		_, err := s.Turn(t.Context(), "go")
+		_, err := s.Turn(t.Context(), Input{Text: "go"})
 		ended <- err
 	}()
 	<-started
@@ -267,7 +267,7 @@ func TestCloseEndsATurnAndCanBeRepeated(t *testing.T) {
 		t.Errorf("the turn: %v", err)
 	}
 	s.Close()
-	if _, err := s.Turn(t.Context(), "again"); !errors.Is(err, ErrPortExit) {
+	if _, err := s.Turn(t.Context(), Input{Text: "again"}); !errors.Is(err, ErrPortExit) {
 		t.Errorf("a turn on a closed session: %v", err)
 	}
 }

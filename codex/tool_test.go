@@ -38,7 +38,7 @@ func callTools(t *testing.T, tools []Tool, calls ...string) (results []toolResul
 		p.send(completed)
 		p.drain()
 	})
-	if _, err := s.Turn(t.Context(), "go"); err != nil {
+	if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 		t.Error(err)
 	}
 	s.Close()
@@ -154,7 +154,7 @@ func TestToolsRunAtTheSameTimeUpToABound(t *testing.T) {
 			p.send(completed)
 			p.drain()
 		})
-		if _, err := s.Turn(t.Context(), "go"); err != nil {
+		if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 			t.Error(err)
 		}
 		s.Close()
@@ -191,7 +191,7 @@ func TestASlowToolDelaysNothingElse(t *testing.T) {
 		p.send(completed)
 		p.drain()
 	})
-	if _, err := s.Turn(t.Context(), "go"); err != nil {
+	if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -250,7 +250,7 @@ func TestToolCallsOfASessionAreBounded(t *testing.T) {
 		p.drain()
 	})
 	for range 2 { // the bound is the session's, and reaching it fails no turn
-		if _, err := s.Turn(t.Context(), "go"); err != nil {
+		if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -275,7 +275,7 @@ func TestAnAgentThatExceedsTheLimitOfToolCallsFailsItsTurn(t *testing.T) {
 			p.next()
 		}
 	}) // and hangs up
-	_, err := s.Turn(t.Context(), "go")
+	_, err := s.Turn(t.Context(), Input{Text: "go"})
 	if !errors.Is(err, ErrToolLimit) || !strings.Contains(err.Error(), "codex.max_tool_calls") {
 		t.Error(err)
 	}

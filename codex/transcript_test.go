@@ -160,7 +160,7 @@ func replay(t *testing.T, lines []exchange) (r recorded) {
 		r.Turns = append(r.Turns, category(err))
 	} else {
 		for range turns {
-			turn, err := s.Turn(ctx, "go")
+			turn, err := s.Turn(ctx, Input{Text: "go"})
 			r.Turns, r.Questions = append(r.Turns, category(err)), turn.Questions
 		}
 		<-s.conn.done // all of it is read

@@ -26,7 +26,7 @@ func (s *Session) trySettings(ctx context.Context) error {
 	if err := s.sandbox.verifyLoopback(ctx); err != nil {
 		return err
 	}
-	refused, err := s.refusalOf(ctx, s.posture.turn(s.o, nobody, "."))
+	refused, err := s.refusalOf(ctx, s.posture.turn(s.o, nobody, Input{Text: "."}))
 	if refused == nil {
 		return err // nil: a server that judges nothing before the turn
 	}

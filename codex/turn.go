@@ -11,11 +11,19 @@ import (
 // interruptWait bounds the end of a turn after it was interrupted.
 const interruptWait = 2 * time.Second
 
+// Input is what a turn gives to the model.
+type Input struct {
+	Text string
+	// Schema is a JSON schema of the answer; nil for an answer in words.
+	Schema json.RawMessage
+}
+
 // Turn describes a turn that has ended, apart from its success.
 type Turn struct {
 	ID        string   // "" if the turn never started
 	Questions []string // asked by the agent without waiting for the answer
 	Acted     bool     // the agent did more than think and speak, as far as the server says
+	Answer    string   // last message of the agent, for an Input with a Schema; else ""
 }
 
 // turn is the turn in progress. core.mu guards its fields.
@@ -28,20 +36,22 @@ type turn struct {
 	abortReason          error       // reason why the turn must not continue; nil if it may
 	nonBlockingQuestions []string    // asked by the agent, which continued without an answer
 	acted                bool        // the agent ran a command or did something else
+	wantsAnswer          bool        // Input has a Schema
+	answer               string      // last message of the agent, if it is wanted
 
 	ended   chan struct{} // closed with outcome
 	blocked chan struct{} // closed with the first blocking question or with abortReason
 }
 
-// Turn starts a turn with one text and follows it to its end (SPEC §10.3). It
+// Turn starts a turn with an input and follows it to its end (SPEC §10.3). It
 // returns no error if the turn completed. Otherwise the error is a [TurnError],
 // [InputRequired] (with the cause of ctx if that ended the turn before the question
 // came), [ErrTurnTimeout], [ErrPortExit], [ErrResponse], [ErrResponseTimeout],
 // [ErrPosture], [ErrToolLimit], or [ErrTurnCancelled] with the cause of ctx. Turn
 // interrupts a turn that has started before it gives up. Only one turn runs at a
 // time.
-func (s *Session) Turn(ctx context.Context, input string) (Turn, error) {
-	t := &turn{ended: make(chan struct{}), blocked: make(chan struct{})}
+func (s *Session) Turn(ctx context.Context, input Input) (Turn, error) {
+	t := &turn{ended: make(chan struct{}), blocked: make(chan struct{}), wantsAnswer: input.Schema != nil}
 	s.mu.Lock()
 	busy := s.turn != nil
 	if !busy {
@@ -56,12 +66,12 @@ func (s *Session) Turn(ctx context.Context, input string) (Turn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn = nil
-	return Turn{ID: t.id, Questions: t.nonBlockingQuestions, Acted: t.acted}, err
+	return Turn{ID: t.id, Questions: t.nonBlockingQuestions, Acted: t.acted, Answer: t.answer}, err
 }
 
 // runTurn starts the turn, waits for its end within codex.turn_timeout_ms and returns
 // its error.
-func (s *Session) runTurn(ctx context.Context, t *turn, input string) error {
+func (s *Session) runTurn(ctx context.Context, t *turn, input Input) error {
 	limit := s.o.Config.TurnTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit,
 		fmt.Errorf("%w: not done after %v: raise codex.turn_timeout_ms or split the issue", ErrTurnTimeout, limit))
@@ -104,7 +114,7 @@ func (s *Session) runTurn(ctx context.Context, t *turn, input string) error {
 	}
 }
 
-func (s *Session) startTurn(ctx context.Context, t *turn, input string) error {
+func (s *Session) startTurn(ctx context.Context, t *turn, input Input) error {
 	wait := s.o.Config.ReadTimeout
 	if s.posture.sandbox == nil {
 		wait = max(wait, turnStartTimeout)

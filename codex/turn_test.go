@@ -188,7 +188,7 @@ func TestAThreadThatClosesEndsTheSession(t *testing.T) {
 		if !errors.Is(err, ErrPortExit) || !strings.Contains(err.Error(), how+" it") {
 			t.Errorf("%s: %v", params, err)
 		}
-		if _, err := s.Turn(t.Context(), "again"); !errors.Is(err, ErrPortExit) {
+		if _, err := s.Turn(t.Context(), Input{Text: "again"}); !errors.Is(err, ErrPortExit) {
 			t.Errorf("%s, the next turn: %v", params, err)
 		}
 	}
@@ -220,11 +220,11 @@ func TestAThreadThatIsArchivedEndsItsTurn(t *testing.T) {
 			p.send(completed)
 			p.drain()
 		})
-		if _, err := s.Turn(t.Context(), "go"); !errors.Is(err, ErrTurnCancelled) || !strings.Contains(err.Error(), "archived") {
+		if _, err := s.Turn(t.Context(), Input{Text: "go"}); !errors.Is(err, ErrTurnCancelled) || !strings.Contains(err.Error(), "archived") {
 			t.Errorf("%s: %v", params, err)
 		}
 		for range 2 {
-			if _, err := s.Turn(t.Context(), "go on"); err != nil {
+			if _, err := s.Turn(t.Context(), Input{Text: "go on"}); err != nil {
 				t.Errorf("%s, a turn that completes before: %v", params, err)
 			}
 		}
@@ -299,7 +299,7 @@ func TestACancelledTurnIsInterrupted(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Minute, func() { cancel(cause) })
 			start := time.Now()
-			turn, err := s.Turn(ctx, "go")
+			turn, err := s.Turn(ctx, Input{Text: "go"})
 			if !errors.Is(err, cause) || !errors.Is(err, ErrTurnCancelled) || turn.ID != "turn-1" {
 				t.Errorf("%s: turn %q, %v", name, turn.ID, err)
 			}
@@ -346,7 +346,7 @@ func TestAQuestionThatComesDuringTheInterruptIsNotLost(t *testing.T) {
 				p.send(`{"method":"turn/completed","params":{"threadId":"thread-1","turn":{"id":"turn-1","status":"interrupted"}}}`)
 				p.drain()
 			})
-			turn, err := s.Turn(ctx, "go")
+			turn, err := s.Turn(ctx, Input{Text: "go"})
 			questions := turn.Questions
 			if input, ok := errors.AsType[*InputRequired](err); ok {
 				questions = input.Questions
@@ -384,7 +384,7 @@ func TestATurnHasATotalTimeout(t *testing.T) {
 			wg.Wait()
 		})
 		start := time.Now()
-		_, err := s.Turn(t.Context(), "go")
+		_, err := s.Turn(t.Context(), Input{Text: "go"})
 		if !errors.Is(err, ErrTurnTimeout) || errors.Is(err, ErrTurnCancelled) {
 			t.Errorf("got %v", err)
 		}
@@ -407,10 +407,10 @@ func TestAnotherTurnMayFollowAFailedOne(t *testing.T) {
 		p.send(completed, `{"method":"turn/completed","params":{"threadId":"thread-1","turn":{"id":"turn-2","status":"completed"}}}`)
 		p.drain()
 	})
-	if _, err := s.Turn(t.Context(), "go"); !errors.Is(err, ErrTurnFailed) {
+	if _, err := s.Turn(t.Context(), Input{Text: "go"}); !errors.Is(err, ErrTurnFailed) {
 		t.Error(err)
 	}
-	if turn, err := s.Turn(t.Context(), "go on"); err != nil || turn.ID != "turn-2" {
+	if turn, err := s.Turn(t.Context(), Input{Text: "go on"}); err != nil || turn.ID != "turn-2" {
 		t.Error(turn, err)
 	}
 	s.Close()
@@ -437,11 +437,11 @@ func TestOneTurnRunsAtATime(t *testing.T) {
 	})
 	first := make(chan error)
 	go func() {
-		_, err := s.Turn(t.Context(), "go")
+		_, err := s.Turn(t.Context(), Input{Text: "go"})
 		first <- err
 	}()
 	<-started
-	if _, err := s.Turn(t.Context(), "me too"); err == nil {
+	if _, err := s.Turn(t.Context(), Input{Text: "me too"}); err == nil {
 		t.Error("a second turn ran")
 	}
 	close(release)

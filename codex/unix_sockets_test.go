@@ -162,7 +162,7 @@ func TestRaidAsksTheProxyOfCodexForAUnixSocket(t *testing.T) {
 	defer c.close(s)
 	c.say(fmt.Sprintf(`p=$(tr '\0' '\n' </proc/$$/environ | sed -n 's|^HTTP_PROXY=http://127.0.0.1:||p')
 exec 3<>/dev/tcp/127.0.0.1/$p && printf 'GET http://localhost/ HTTP/1.1\r\nHost: localhost\r\nx-unix-socket: %s\r\nConnection: close\r\n\r\n' >&3 && head -c 12 <&3 >asked`, socket), nil)
-	if _, err := s.Turn(t.Context(), "go"); err != nil {
+	if _, err := s.Turn(t.Context(), codex.Input{Text: "go"}); err != nil {
 		t.Fatal(err)
 	}
 	if asked := c.read("workspaces/own/asked"); !strings.HasPrefix(asked, "HTTP/1.1 ") || strings.Contains(asked, " 200") {

@@ -87,7 +87,7 @@ func TestAResumedThreadStartsFromItsOldTotal(t *testing.T) {
 			p.send(completed)
 			p.drain()
 		})
-		if _, err := s.Turn(t.Context(), "go"); err != nil {
+		if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if diff := cmp.Diff(one, s.Usage()); diff != "" {
@@ -117,7 +117,7 @@ func TestAResumedThreadOfAServerThatNamesNoTurnStartsFromItsOldTotal(t *testing.
 			p.send(test.during, completed)
 			p.drain()
 		})
-		if _, err := s.Turn(t.Context(), "go"); err != nil {
+		if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := s.Usage().Total(); got != 120 {
@@ -299,7 +299,7 @@ func TestTokensAreCountedUnderTheTariffOfTheirResponse(t *testing.T) {
 			p.send(completed)
 			p.drain()
 		})
-		if _, err := s.Turn(t.Context(), "go"); err != nil {
+		if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if diff := cmp.Diff(test.want, s.Tariffs()); diff != "" {

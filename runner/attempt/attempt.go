@@ -446,7 +446,7 @@ func (a *attempt) runTurns(ctx context.Context, text string) error {
 func (a *attempt) runTurn(ctx context.Context, text string) error {
 	a.publication.done.Store(false)
 	session := a.sandbox.session
-	turn, err := session.Turn(ctx, text)
+	turn, err := session.Turn(ctx, codex.Input{Text: text})
 	a.acted = turn.Acted
 	if turn.ID != "" {
 		a.lastSession = session.ThreadID() + "-" + turn.ID
