@@ -22,6 +22,7 @@
 //	event            what a session reports of itself
 //	conn             the connection: one goroutine reads, one writes; calls and replies
 //	options          what a session is given
+//	choice           the model of a session, by labels of the issue, and its check
 //	handshake        the first calls: initialize, login, configuration
 //	posture          what the agent may do: what the thread and each turn are told
 //	params           the parameters of our calls

@@ -42,7 +42,7 @@ var (
 	ErrInputTooLarge = errors.New("prompt_too_large")
 	// ErrToolLimit: the agent continues to call tools after codex.max_tool_calls.
 	ErrToolLimit = errors.New("tool_call_limit")
-	// ErrNoModel: codex.model is not a model of the login.
+	// ErrNoModel: a model of codex.model or codex.by_label is not a model of the login.
 	ErrNoModel = errors.New("model_not_found")
 	// ErrSettings: Codex refuses a setting of the workflow or of its own configuration.
 	ErrSettings = errors.New("codex_settings_refused")
@@ -124,7 +124,7 @@ func (e *TurnError) advice() string {
 	case e.Info == "unauthorized" || e.HTTPStatus == 401:
 		return "check the API key, the account that gives tokens, or the login of Codex"
 	case e.Info == "modelNotFound":
-		return "check codex.model"
+		return "check codex.model and codex.by_label"
 	case e.Info == "contextWindowExceeded":
 		return "continue in a new thread"
 	case e.Category == ErrTurnCancelled:

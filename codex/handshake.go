@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,11 +11,16 @@ import (
 	"time"
 )
 
+// builtInProvider is the provider of a server whose configuration names none.
+const builtInProvider = "openai"
+
 // serverInfo holds a server's report about itself before a thread is opened.
 type serverInfo struct {
 	version    string          // "" when it does not say
 	home       string          // Codex home of the server; "" when it does not say
 	provider   string          // provider of the model
+	model      string          // model of its own configuration; "" for its default
+	tier       string          // service tier of its own configuration; "" for the default
 	custom     bool            // the provider is not built in, so its settings can be changed
 	idle       time.Duration   // time after which the provider's silence is a failure; 0 is Codex's default
 	overridden map[string]bool // the settings that its command line gives
@@ -85,6 +91,8 @@ func (s *Session) login(ctx context.Context) error {
 func (s *serverInfo) readConfig(result json.RawMessage) error {
 	var r struct {
 		Config struct {
+			Model     string `json:"model"`
+			Tier      string `json:"service_tier"`
 			Provider  string `json:"model_provider"`
 			Providers map[string]struct {
 				Idle int64 `json:"stream_idle_timeout_ms"`
@@ -97,7 +105,7 @@ func (s *serverInfo) readConfig(result json.RawMessage) error {
 		} `json:"origins"`
 	}
 	decodeLenient(result, &r)
-	s.provider = r.Config.Provider
+	s.provider, s.model, s.tier = cmp.Or(r.Config.Provider, builtInProvider), r.Config.Model, r.Config.Tier
 	p, custom := r.Config.Providers[s.provider]
 	s.custom, s.idle = custom, time.Duration(p.Idle)*time.Millisecond
 	s.overridden = map[string]bool{}

@@ -26,8 +26,8 @@ type Config struct {
 	ApprovalPolicy    json.RawMessage
 	ThreadSandbox     json.RawMessage
 	TurnSandboxPolicy json.RawMessage
-	Model             string        // "" means Codex's own default
-	Effort            string        // "" means Codex's own default
+	Choice                          // choice of this session
+	ByLabel           []Choice      // codex.by_label in its order, each entry complete, and then the choice of all other issues; nil without it
 	TurnTimeout       time.Duration // time for a whole turn
 	ReadTimeout       time.Duration // time for one request; the slowest two get more
 	StallTimeout      time.Duration // longest silence; not positive means no limit

@@ -33,6 +33,8 @@ type threadParams struct {
 	Cwd            string          `json:"cwd"`
 	ApprovalPolicy json.RawMessage `json:"approvalPolicy"`
 	Model          string          `json:"model,omitempty"`
+	ModelProvider  string          `json:"modelProvider,omitempty"`
+	ServiceTier    json.RawMessage `json:"serviceTier,omitempty"` // null is the default
 	Config         map[string]any  `json:"config,omitempty"`
 	DynamicTools   []toolSpec      `json:"dynamicTools,omitempty"`
 	Ephemeral      bool            `json:"ephemeral,omitempty"` // Codex keeps nothing of the thread
@@ -47,15 +49,39 @@ type toolSpec struct {
 }
 
 func (p posture) start(o Options) threadParams {
-	return threadParams{Cwd: o.Cwd, ApprovalPolicy: p.approval, Model: o.Config.Model, Config: p.settings, DynamicTools: p.tools}
+	params := threadParams{Cwd: o.Cwd, ApprovalPolicy: p.approval, Model: o.Config.Model, Config: p.settings, DynamicTools: p.tools}
+	if o.Config.ServiceTier != "" {
+		params.ServiceTier = quoted(o.Config.ServiceTier)
+	}
+	return params
 }
 
 // resume returns the parameters of thread/resume. They name no tools because a
-// thread keeps those it was started with.
-func (p posture) resume(o Options) threadParams {
+// thread keeps those it was started with. It also keeps its model, effort and service tier, unless
+// they are named: with codex.by_label an earlier session may have had others, so everything that
+// this session leaves out is set to the value of Codex's own configuration. To name the model or
+// the provider is enough for the model and the effort.
+func (p posture) resume(o Options, own serverInfo) threadParams {
 	params := p.start(o)
 	params.ThreadID, params.ExcludeTurns, params.DynamicTools = o.Resume, true, nil
+	if len(o.Config.ByLabel) == 0 {
+		return params
+	}
+	if params.Model == "" {
+		params.ModelProvider = own.provider
+	}
+	if params.ServiceTier == nil && o.Config.namesTier() {
+		params.ServiceTier = json.RawMessage("null")
+		if own.tier != "" {
+			params.ServiceTier = quoted(own.tier)
+		}
+	}
 	return params
+}
+
+func quoted(text string) json.RawMessage {
+	encoded, _ := json.Marshal(text) // strings always marshal
+	return encoded
 }
 
 // turnParams are the parameters of turn/start.

@@ -164,7 +164,7 @@ func TestAThreadThatIsNotWhatWasAskedForIsNotUsed(t *testing.T) {
 				if m, ok := p.next(); ok {
 					t.Errorf("%s: went on with %s", name, m.Method)
 				}
-			}), Options{Cwd: "/workspace", Resume: resume, Config: Config{Model: "gpt-5.5"}})
+			}), Options{Cwd: "/workspace", Resume: resume, Config: Config{Choice: Choice{Model: "gpt-5.5"}}})
 			if err == nil {
 				s.Close()
 			}

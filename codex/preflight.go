@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 )
 
 // Preflight checks, over a connection of its own, whether sessions can work at all:
@@ -53,10 +52,8 @@ func (s *Session) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if needsLogin { // Codex does not know the models of other providers
-		if err := s.checkModel(ctx); err != nil {
-			return err
-		}
+	if err := s.checkModels(ctx, needsLogin); err != nil {
+		return err
 	}
 	if err := s.checkSkills(ctx); err != nil {
 		return err
@@ -90,20 +87,12 @@ func (s *Session) checkLogin(ctx context.Context) (needed bool, err error) {
 	return needed, err
 }
 
-// listedModel is a model as model/list has it.
-type listedModel struct {
-	ID, Model string
-	IsDefault bool
-	Efforts   []struct {
-		Effort string `json:"reasoningEffort"`
-	} `json:"supportedReasoningEfforts"`
-}
-
-// checkModel fails if the login does not have the model codex.model, or if the model does not
-// have codex.effort.
-func (s *Session) checkModel(ctx context.Context) error {
-	want, effort := s.o.Config.Model, s.o.Config.Effort
-	if want == "" && effort == "" {
+// checkModels fails if a choice of the workflow names a model that the login does not have, or an
+// effort or a service tier that the model does not have. Codex does not know the models of a
+// provider that needs no login, but it decides which service tiers it passes on.
+func (s *Session) checkModels(ctx context.Context, needsLogin bool) error {
+	choices := s.o.Config.Choices()
+	if !s.o.Config.namesTier() && !(needsLogin && slices.ContainsFunc(choices, func(c Choice) bool { return c.Model != "" || c.Effort != "" })) {
 		return nil
 	}
 	models, err := s.listModels(ctx)
@@ -114,27 +103,7 @@ func (s *Session) checkModel(ctx context.Context) error {
 	if err != nil || len(models) == 0 {
 		return err
 	}
-	at := slices.IndexFunc(models, func(m listedModel) bool {
-		return want == "" && m.IsDefault || want != "" && (m.ID == want || m.Model == want)
-	})
-	switch {
-	case at < 0 && want == "":
-		return nil
-	case at < 0:
-		var names []string
-		for _, m := range models {
-			names = append(names, m.ID)
-		}
-		return fmt.Errorf("codex.model %q: %w: use one of %s, or install a newer Codex", want, ErrNoModel, strings.Join(names, ", "))
-	}
-	var efforts []string
-	for _, e := range models[at].Efforts {
-		efforts = append(efforts, e.Effort)
-	}
-	if effort == "" || len(efforts) == 0 || slices.Contains(efforts, effort) {
-		return nil
-	}
-	return fmt.Errorf("codex.effort %q: %w: the model %s has %s", effort, ErrSettings, models[at].ID, strings.Join(efforts, ", "))
+	return modelList{models: models, own: s.server.model, complete: needsLogin, checked: map[Choice]bool{}}.check(choices)
 }
 
 // listModels returns the models of the login; none if an older server has no list.

@@ -79,7 +79,7 @@ func TestPreflightFindsWhatKeepsSessionsFromWorking(t *testing.T) {
 			if m, ok := p.next(); ok {
 				t.Errorf("%s: then %s", name, m.Method)
 			}
-		}), Options{Config: Config{Model: test.model}})
+		}), Options{Config: Config{Choice: Choice{Model: test.model}}})
 		if test.want == nil && (err != nil || version != "0.169.0") || test.want != nil && !errors.Is(err, test.want) {
 			t.Errorf("%s: %q, %v", name, version, err)
 		}
@@ -98,7 +98,7 @@ func TestALoginThatCannotBeReadInTimePreventsNoSession(t *testing.T) {
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, j := begin(t, Options{Config: Config{Model: "gpt-5.5"}}, func(p *fakeServer) {
+			s, j := begin(t, Options{Config: Config{Choice: Choice{Model: "gpt-5.5"}}}, func(p *fakeServer) {
 				p.handshake()
 				m := unanswered(p)
 				p.reply(p.expect("command/exec"), `{"exitCode":0,"stdout":"","stderr":""}`)

@@ -137,7 +137,7 @@ func (s *Session) openThread(ctx context.Context) error {
 // none or it cannot be resumed.
 func (s *Session) resumeOrStart(ctx context.Context, wait time.Duration) error {
 	if s.o.Resume != "" {
-		err := s.conn.call(ctx, wait, "thread/resume", s.posture.resume(s.o), s.threadOpened)
+		err := s.conn.call(ctx, wait, "thread/resume", s.posture.resume(s.o, s.server), s.threadOpened)
 		if err == nil {
 			s.resumed = true
 			return nil

@@ -47,7 +47,7 @@ func TestTheHandshakeSaysWhatTheSpecificationAsks(t *testing.T) {
 	var calls []call
 	o := Options{
 		Version: "1.2.3", Cwd: "/workspace", Name: "ABC-1: Title", Tools: []Tool{echoTool},
-		Config: Config{Model: "gpt-5.5", Effort: "high"},
+		Config: Config{Choice: Choice{Model: "gpt-5.5", Effort: "high"}},
 	}
 	s, _ := begin(t, o, func(p *fakeServer) {
 		for range 6 {

@@ -71,6 +71,7 @@ func (s *Session) settingsError(err error) error {
 		{"codex.turn_sandbox_policy", present(c.TurnSandboxPolicy)},
 		{"codex.model", c.Model != ""},
 		{"codex.effort", c.Effort != ""},
+		{"codex.service_tier", c.ServiceTier != ""},
 	} {
 		if key.set {
 			keys = append(keys, key.name)

@@ -94,7 +94,7 @@ func TestAnEffortThatTheModelDoesNotHaveIsFound(t *testing.T) {
 				p.judge("", "")
 			}
 			p.drain()
-		}), Options{Config: Config{Model: test.model, Effort: test.effort}})
+		}), Options{Config: Config{Choice: Choice{Model: test.model, Effort: test.effort}}})
 		if errors.Is(err, ErrSettings) != test.wrong || !test.wrong && err != nil {
 			t.Errorf("%+v: %v", test, err)
 		}

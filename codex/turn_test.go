@@ -462,7 +462,7 @@ func TestEveryErrorOfATurnSaysWhatToDo(t *testing.T) {
 			"turn: turn_failed: sessionBudgetExceeded: raise the limit of the account, or wait for it to reset"},
 		{TurnError{Category: ErrTurnFailed, Info: "httpConnectionFailed", HTTPStatus: 401},
 			"turn: turn_failed: httpConnectionFailed (HTTP 401): check the API key, the account that gives tokens, or the login of Codex"},
-		{TurnError{Category: ErrTurnFailed, Info: "modelNotFound"}, "turn: turn_failed: modelNotFound: check codex.model"},
+		{TurnError{Category: ErrTurnFailed, Info: "modelNotFound"}, "turn: turn_failed: modelNotFound: check codex.model and codex.by_label"},
 		{TurnError{Category: ErrTurnFailed, Info: "contextWindowExceeded"}, "turn: turn_failed: contextWindowExceeded: continue in a new thread"},
 		{TurnError{Category: ErrTurnFailed}, "turn: turn_failed: see the session's log; another turn may succeed"},
 		{TurnError{Category: ErrTurnCancelled}, "turn: turn_cancelled: start another turn to continue"},

@@ -170,7 +170,7 @@ func newCodexFixture(t testing.TB, lanes ...codextest.Lane) (*fixture, *codextes
 	m := codextest.NewModel(append(lanes, codextest.Lane{Replies: []codextest.Reply{run, done}, Loop: true})...)
 	t.Cleanup(m.Close)
 	f := newFixture(t, "")
-	f.job.Codex = codex.Config{Command: "exec " + quote(path) + " app-server", Model: "gpt-5.5"}
+	f.job.Codex = codex.Config{Command: "exec " + quote(path) + " app-server", Choice: codex.Choice{Model: "gpt-5.5"}}
 	f.job.SessionDir, f.job.Account = f.path("private"), Account{Key: "sk-this-is-the-key", BaseURL: m.URL()}
 	f.job.Loopback = runtime.GOOS == "linux"
 	f.job.Lookup = func(name string) (string, bool) { return f.path("home"), name == "HOME" }

@@ -1,0 +1,141 @@
+package codex
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Choice says which model works on an issue, and how. A field that is "" means Codex's own
+// default.
+type Choice struct {
+	Label       string // label of the issues, in normal form; "" for all issues
+	Model       string // model of the thread
+	Effort      string // reasoning effort of the turns
+	ServiceTier string // service tier of the thread, by the id that Codex has for it
+}
+
+// For returns the configuration of a session on an issue with these labels: the first entry of
+// ByLabel for one of them has the choice.
+func (c Config) For(labels []string) Config {
+	for _, choice := range c.ByLabel {
+		if choice.Label == "" || slices.Contains(labels, choice.Label) {
+			c.Choice = choice
+			break
+		}
+	}
+	return c
+}
+
+// Choices returns all choices of the workflow.
+func (c Config) Choices() []Choice {
+	if len(c.ByLabel) == 0 {
+		return []Choice{c.Choice}
+	}
+	return c.ByLabel
+}
+
+// namesTier reports whether any choice of the workflow names a service tier.
+func (c Config) namesTier() bool {
+	return slices.ContainsFunc(c.Choices(), func(choice Choice) bool { return choice.ServiceTier != "" })
+}
+
+// Key returns the key of WORKFLOW.md for a field of the choice, such as codex.model.
+func (c Choice) Key(field string) string {
+	if c.Label == "" {
+		return "codex." + field
+	}
+	return "codex.by_label." + c.Label + "." + field
+}
+
+// listedModel is a model as model/list has it.
+type listedModel struct {
+	ID, Model string
+	IsDefault bool
+	Efforts   []struct {
+		Effort string `json:"reasoningEffort"`
+	} `json:"supportedReasoningEfforts"`
+	ServiceTiers []struct{ ID string } // nil from an older server
+}
+
+// plainTiers holds the service tiers that Codex passes on for every model. It leaves out every
+// other one that the model does not list.
+var plainTiers = []string{"default", "flex"}
+
+// modelList checks choices.
+type modelList struct {
+	models   []listedModel
+	own      string          // model of Codex's own configuration; "" for the default of the list
+	complete bool            // no model works that is not in the list
+	checked  map[Choice]bool // fields that have been checked together
+}
+
+// check returns the error of each choice that the list refutes. A field that several choices
+// share is checked once.
+func (l modelList) check(choices []Choice) error {
+	var wrong []error
+	for _, c := range slices.Backward(choices) { // the last one has the values that the others take over
+		wrong = append(wrong, l.checkChoice(c))
+	}
+	return errors.Join(wrong...)
+}
+
+func (l modelList) checkChoice(c Choice) error {
+	want := c.Model
+	if want == "" {
+		want = l.own
+	}
+	at := slices.IndexFunc(l.models, func(m listedModel) bool {
+		return want == "" && m.IsDefault || want != "" && (m.ID == want || m.Model == want)
+	})
+	if at < 0 && c.Model == "" {
+		return nil
+	}
+	if at < 0 && l.complete {
+		var names []string
+		for _, m := range l.models {
+			names = append(names, m.ID)
+		}
+		if !l.first(Choice{Model: c.Model}) {
+			return nil
+		}
+		return fmt.Errorf("%s %q: %w: use one of %s, or install a newer Codex", c.Key("model"), want, ErrNoModel, strings.Join(names, ", "))
+	}
+	model, tiers := listedModel{ID: want}, slices.Clone(plainTiers)
+	tiersKnown := true // Codex passes on no further one for a model that it does not know
+	if at >= 0 {
+		model = l.models[at]
+		tiersKnown = model.ServiceTiers != nil
+	}
+	for _, t := range model.ServiceTiers {
+		tiers = append(tiers, t.ID)
+	}
+	var efforts []string
+	for _, e := range model.Efforts {
+		efforts = append(efforts, e.Effort)
+	}
+	var wrong []error
+	if l.complete && len(efforts) > 0 && l.first(Choice{Model: c.Model, Effort: c.Effort}) {
+		wrong = append(wrong, refuted(c.Key("effort"), c.Effort, model.ID, efforts))
+	}
+	if tiersKnown && l.first(Choice{Model: c.Model, ServiceTier: c.ServiceTier}) {
+		wrong = append(wrong, refuted(c.Key("service_tier"), c.ServiceTier, model.ID, tiers))
+	}
+	return errors.Join(wrong...)
+}
+
+// first reports whether fields are checked for the first time.
+func (l modelList) first(fields Choice) bool {
+	before := l.checked[fields]
+	l.checked[fields] = true
+	return !before
+}
+
+// refuted returns an [ErrSettings] for a value that a model does not have, nil for one that it has.
+func refuted(key, value, model string, has []string) error {
+	if value == "" || slices.Contains(has, value) {
+		return nil
+	}
+	return fmt.Errorf("%s %q: %w: the model %s has %s", key, value, ErrSettings, model, strings.Join(has, ", "))
+}
