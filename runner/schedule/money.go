@@ -104,11 +104,9 @@ func (p Prices) of(u TariffUsage) (usd Money, known bool) {
 	if !known {
 		return 0, false
 	}
-	factor := 1.0
-	if !slices.Contains(defaultTiers, u.Tier) {
-		if factor, known = price.Tiers[u.Tier]; !known {
-			return 0, false
-		}
+	factor, known := price.factor(u.Tier)
+	if !known {
+		return 0, false
 	}
 	rates := price.Rates
 	if u.Long && price.Long != nil {
@@ -117,6 +115,22 @@ func (p Prices) of(u TariffUsage) (usd Money, known bool) {
 	plain := max(u.Input-u.Cached-u.CacheWrite, 0)
 	sum := float64(plain)*rates.Input + float64(u.Cached)*rates.Cached + float64(u.CacheWrite)*rates.CacheWrite + float64(u.Output)*rates.Output
 	return MoneyOf(sum * factor / 1e6), true
+}
+
+// Has reports whether a model has a price, and with it a factor for a service tier.
+func (p Prices) Has(model, tier string) (price, factor bool) {
+	of, price := p[model]
+	_, factor = of.factor(tier)
+	return price, factor
+}
+
+// factor returns the factor of a service tier.
+func (p Price) factor(tier string) (factor float64, known bool) {
+	if slices.Contains(defaultTiers, tier) {
+		return 1, true
+	}
+	factor, known = p.Tiers[tier]
+	return factor, known
 }
 
 // defaultTiers holds the names of the service tier without a factor.

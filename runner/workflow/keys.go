@@ -162,6 +162,8 @@ func (d *decoder) table() []entry {
 		optional("codex.turn_sandbox_policy", "", "Codex's SandboxPolicy, a map, passed on as it is", d.jsonMap(&codex.TurnSandboxPolicy)),
 		optional("codex.model", "Codex's own", "model of the threads", d.text(&codex.Model)),
 		optional("codex.effort", "Codex's own", "reasoning effort of the turns", d.text(&codex.Effort)),
+		optional("codex.service_tier", "Codex's own", "service tier of the threads: default, flex, or one that the model has, such as priority, which is also called fast", d.serviceTier(&codex.ServiceTier)),
+		optional("codex.by_label", "{}", "map from labels of issues to model, effort and service_tier, such as {hard: {model: gpt-6-sol, effort: high}, docs: {effort: low}}; of several labels the first in this list counts; what its entry leaves out is as in codex.model, codex.effort and codex.service_tier", d.modelsByLabel(&codex.ByLabel)),
 		withDefault("codex.turn_timeout_ms", "3600000", "time a turn may take in all", d.millis(&codex.TurnTimeout, 1)),
 		withDefault("codex.read_timeout_ms", "5000", "time an answer to one request may take", d.millis(&codex.ReadTimeout, 1)),
 		withDefault("codex.stall_timeout_ms", "300000", "silence in a turn after which a session is stopped; 0 or less is never", d.millis(&codex.StallTimeout, -maxMillis)),

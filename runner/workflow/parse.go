@@ -70,6 +70,7 @@ func (d *decoder) decode(top *yaml.Node) {
 func (d *decoder) applyDerivedDefaults() {
 	s := &d.settings
 	s.Policy.Stall = s.Codex.StallTimeout
+	d.completeModels()
 	if s.Workspace.Root == "" {
 		s.Workspace.Root = d.defaultRoot()
 	}

@@ -188,8 +188,12 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				ApprovalPolicy:    json.RawMessage(`"never"`),
 				ThreadSandbox:     json.RawMessage(`"workspace-write"`),
 				TurnSandboxPolicy: json.RawMessage(`{"networkAccess":true,"type":"workspaceWrite","writableRoots":["/x"]}`),
-				Choice:            codex.Choice{Model: "m", Effort: "high"},
-				TurnTimeout:       7 * time.Second, ReadTimeout: 8 * time.Second, StallTimeout: 9 * time.Second,
+				Choice:            codex.Choice{Model: "m", Effort: "high", ServiceTier: "flex"},
+				ByLabel: []codex.Choice{
+					{Label: "hard", Model: "m", Effort: "max", ServiceTier: "flex"}, {Label: "docs", Model: "m", Effort: "high", ServiceTier: "default"},
+					{Model: "m", Effort: "high", ServiceTier: "flex"},
+				},
+				TurnTimeout: 7 * time.Second, ReadTimeout: 8 * time.Second, StallTimeout: 9 * time.Second,
 				MaxToolCalls: 40,
 				Env:          []string{"NPM_TOKEN"}, Deny: []string{"/vault"},
 			},
@@ -233,7 +237,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				QuietDays: 16, SecretEnv: []string{"OPS_URL", "OPS_KEY"},
 			},
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 151,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 155,
 		Warnings: []string{
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",

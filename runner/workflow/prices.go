@@ -9,6 +9,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -126,7 +127,7 @@ func (p priceReader) model(v value) schedule.Price {
 		}
 		price.Tiers = map[string]float64{}
 		for _, tier := range slices.Sorted(maps.Keys(tiers)) {
-			price.Tiers[tier] = p.number(item.child(tier, tiers[tier]), maxFactor, "a factor")
+			price.Tiers[tierID(tier)] = p.number(item.child(tier, tiers[tier]), maxFactor, "a factor")
 		}
 	}
 	return price
@@ -177,22 +178,33 @@ func (p priceReader) number(v value, high float64, what string) float64 {
 // checkPrices records a problem for a budget in dollars whose price nobody knows, and warns of
 // prices that nothing needs.
 func (d *decoder) checkPrices() {
-	b, model := d.settings.Policy.Budget, d.settings.Codex.Model
+	b := d.settings.Policy.Budget
 	var limit value
 	for _, key := range []string{"budget.max_usd_per_issue", "budget.max_usd_per_tick", "budget.max_usd_per_day"} {
 		if v := d.written[key]; limit.key == "" && v.key != "" {
 			limit = v
 		}
 	}
-	_, priced := b.Prices[model]
-	switch {
-	case !b.LimitsMoney():
-	case model == "":
-		d.reject(limit, "needs codex.model: without it nobody knows the price of a session; name the model there, and its price in budget.prices")
-	case !priced:
-		d.reject(limit, "needs the price of codex.model %s: write it in budget.prices", truncate(model))
-	}
-	if v := d.written["budget.prices"]; v.key != "" && model != "" && !priced && !b.LimitsMoney() && len(b.Prices) > 0 {
-		d.warn(v, "budget.prices has no price for codex.model %s, so what sessions cost stays unknown", truncate(model))
+	prices := d.written["budget.prices"]
+	told := map[codex.Choice]bool{}
+	for _, c := range slices.Backward(d.settings.Codex.Choices()) { // the last one has what the others take over
+		hasPrice, hasFactor := b.Prices.Has(c.Model, c.ServiceTier)
+		lack, noun, of := codex.Choice{Model: c.Model}, "price", c.Key("model")+" "+truncate(c.Model)
+		if hasPrice {
+			lack.ServiceTier, noun = c.ServiceTier, "factor"
+			of = c.Key("service_tier") + " " + truncate(c.ServiceTier) + " with the model " + truncate(c.Model)
+		}
+		if hasPrice && hasFactor || told[lack] {
+			continue
+		}
+		told[lack] = true
+		switch {
+		case b.LimitsMoney() && c.Model == "":
+			d.reject(limit, "needs codex.model: without it nobody knows the price of a session; name the model there, and its price in budget.prices")
+		case b.LimitsMoney():
+			d.reject(limit, "needs the %s of %s: write it in budget.prices", noun, of)
+		case prices.key != "" && c.Model != "" && len(b.Prices) > 0:
+			d.warn(prices, "budget.prices has no %s for %s, so what sessions cost stays unknown", noun, of)
+		}
 	}
 }
