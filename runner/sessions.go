@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -30,6 +31,8 @@ type worker struct {
 	rounds int             // number of sessions on feedback since somebody let the issue go on, this one included
 	head   string          // commit of the program's branch before the session
 	speak  context.Context // context of posts about the ended session
+
+	choice codex.Choice // the model, and how it works
 
 	own attempt.OwnChange // changes that the session made to its issue
 
@@ -94,7 +97,7 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	}
 	ctx := l.running.begin(w)
 	job := l.jobFor(d, claim)
-	job.Log, job.Own = log, &w.own
+	job.Log, job.Own, w.choice = log, &w.own, job.Codex.Choice
 	first := l.logs.sessionOf(issue, w.started)
 	first.Attempt, first.Number = claim.Attempt, claim.Sessions
 	logs := l.logs.options(first, log)
@@ -105,7 +108,11 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 			logs.Live = w.live
 		}
 	}
-	log.Info(d.Action.Happened(), "state", issue.State, "attempt", claim.Attempt, "session", claim.Sessions)
+	attrs := []any{"state", issue.State, "attempt", claim.Attempt, "session", claim.Sessions}
+	if c := w.choice; c.Label != "" {
+		attrs = append(attrs, "label", c.Label, "model", c.Model, "effort", c.Effort, "service_tier", c.ServiceTier)
+	}
+	log.Info(d.Action.Happened(), attrs...)
 	l.startSession(w, claim, job)
 	handOver := l.wf.Settings.Delivery.HandOver
 	l.wg.Go(func() { l.work(ctx, w, job, logs, handOver) })
@@ -116,7 +123,7 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
 	issue := d.Issue
 	job := attempt.Job{
 		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread, Spent: claim.Spent(),
-		Prompt: l.wf.Prompt, PromptLine: l.wf.PromptLine, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex, Policy: l.policy(),
+		Prompt: l.wf.Prompt, PromptLine: l.wf.PromptLine, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex.For(issue.Labels), Policy: l.policy(),
 		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
 		Loopback: l.wf.Settings.Loopback, UnixSockets: l.wf.Settings.UnixSockets, Network: l.wf.Settings.Network, HookNetwork: l.wf.Settings.HookNetwork, Lookup: l.Lookup,

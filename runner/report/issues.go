@@ -54,6 +54,9 @@ func (v view) issues(d *document) {
 		if place.URL != "" {
 			row.remarks = append(row.remarks, remark{text: place.URL, lines: maxReason, linked: place.Number > 0})
 		}
+		if r.Choice.Label != "" {
+			row.remarks = append(row.remarks, remark{text: "Worked on with the " + r.Choice.words() + ".", lines: maxItem})
+		}
 		if why := v.failureReason(r); why != "" {
 			row.remarks = append(row.remarks, remark{text: why, lines: maxReason})
 		}

@@ -78,6 +78,7 @@ type rowJSON struct {
 	Status   schedule.AttemptStatus `json:"attempt_status"`
 	Why      string                 `json:"error"`
 	Warnings []string               `json:"warnings"`
+	Choice   *Choice                `json:"codex"`   // null if WORKFLOW.md says nothing of the model
 	Turns    *int                   `json:"turns"`   // null if it is not known
 	Tokens   *Tokens                `json:"tokens"`  // the same
 	Seconds  *float64               `json:"seconds"` // the same
@@ -119,6 +120,7 @@ func (t Tick) rowOf(row Row) rowJSON {
 		Attempt: row.Attempt, Sessions: row.Sessions, Class: row.Class, Status: row.Status, Why: row.Why,
 		Warnings: append([]string{}, row.Warnings...),
 		Next:     nextJSON{cmp.Or(row.Next.Phase, "released"), row.Next.Why.String(), Time{row.Next.Due}},
+		Choice:   row.Choice.orNil(),
 		Refused:  row.Refused, Shard: row.Shard, JobURL: row.JobURL,
 	}
 	if row.knowsTurns() {

@@ -216,7 +216,9 @@ func ticks() map[string]report.Tick {
 			}
 			known, unknown := used("gpt-6", 400_000, 90_000), used("other", 3000, 100)
 			t.Rows = []report.Row{
-				with(row("ABC-1", "A model with a price", schedule.Done, waits("continuation", end)), func(r *report.Row) { r.Usage = known }),
+				with(row("ABC-1", "A model with a price", schedule.Done, waits("continuation", end)), func(r *report.Row) {
+					r.Usage, r.Choice = known, report.Choice{Label: "hard", Model: "gpt-6", Effort: "high", ServiceTier: "flex"}
+				}),
 				with(row("ABC-2", "A model without one", schedule.Stopped, waits("the model other has answered, and budget.prices has no price for it", end)), func(r *report.Row) { r.Usage = unknown }),
 			}
 			t.Spent = schedule.Spent{Sessions: 2, Usage: known.Plus(unknown), Time: end.Sub(start)}

@@ -104,6 +104,7 @@ type Row struct {
 	Warnings   []string               `json:"warnings,omitempty" bound:"list=20 shown=2000"` // failures that do not change how its sessions ended, such as one of after_run
 	Turns      int                    `json:"turns,omitempty"`
 	Usage      schedule.Usage         `json:"usage,omitzero"`
+	Choice     Choice                 `json:"choice,omitzero"` // of the last session
 	Took       time.Duration          `json:"took_ns,omitempty" bound:"max=9676800000000000"`
 	Next       schedule.Next          `json:"next,omitzero"` // what becomes of the issue
 	Ended      time.Time              `json:"-"`             // when the last session ended

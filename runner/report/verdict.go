@@ -18,6 +18,7 @@ type VerdictView struct {
 	state    string
 	standing Standing
 	ignored  []string
+	choice   Choice
 	run      string // page of the run that works on the issue; empty if it is not known
 }
 
@@ -60,6 +61,12 @@ func (v VerdictView) Within(s Standing) VerdictView {
 // of which a sentence says why.
 func (v VerdictView) Besides(ignored []string) VerdictView {
 	v.ignored = ignored
+	return v
+}
+
+// WorksWith returns the view with the choice for a session that would start now.
+func (v VerdictView) WorksWith(c Choice) VerdictView {
+	v.choice = c
 	return v
 }
 
@@ -109,6 +116,9 @@ func (v VerdictView) Text(width int) string {
 	w.prose("", v.finding(), maxItem)
 	w.prose("", v.rank(), maxItem)
 	w.prose("", v.nextStep(), maxItem)
+	if v.choice != (Choice{}) {
+		w.prose("", "A session that starts now has the "+v.choice.words()+".", maxItem)
+	}
 	if v.run != "" {
 		w.prose("", "Its run: "+v.run, maxItem)
 	}
@@ -120,8 +130,8 @@ func (v VerdictView) Text(width int) string {
 
 // MarshalJSON returns the verdict for scripts: the members of a verdict in
 // [Report.MarshalJSON], next_step, what would change it, in words, its place among the
-// candidates for the slots, ignored, what was said and does not count, and run_url, the page
-// of the run that works on it.
+// candidates for the slots, codex, the choice for a session that starts now, ignored, what was
+// said and does not count, and run_url, the page of the run that works on it.
 func (v VerdictView) MarshalJSON() ([]byte, error) {
 	s := v.standing
 	if s.Place == 0 {
@@ -133,9 +143,10 @@ func (v VerdictView) MarshalJSON() ([]byte, error) {
 		Place      int      `json:"place,omitempty"`
 		Candidates int      `json:"candidates,omitempty"`
 		Slots      int      `json:"slots,omitempty"`
+		Choice     *Choice  `json:"codex,omitempty"`
 		Ignored    []string `json:"ignored,omitempty"`
 		Run        string   `json:"run_url,omitempty"`
-	}{verdictOf(v.verdict), v.nextStep(), s.Place, s.Of, s.Slots, v.ignored, v.run})
+	}{verdictOf(v.verdict), v.nextStep(), s.Place, s.Of, s.Slots, v.choice.orNil(), v.ignored, v.run})
 }
 
 // finding returns the decision about the issue, and its reason.

@@ -1,0 +1,39 @@
+package report
+
+import (
+	"cmp"
+
+	"github.com/symphony-runner/symphony/internal/text"
+)
+
+// Choice holds what WORKFLOW.md says of the model of a session. The zero value is for a session
+// with Codex's own settings.
+type Choice struct {
+	Label       string `json:"label" bound:"shown=256"`        // label of the issue that chose it in codex.by_label; empty for none
+	Model       string `json:"model" bound:"shown=128"`        // empty for Codex's own
+	Effort      string `json:"effort" bound:"shown=128"`       // the same
+	ServiceTier string `json:"service_tier" bound:"shown=128"` // the same
+}
+
+// words returns the choice in words, with its reason.
+func (c Choice) words() string {
+	words := "model " + cmp.Or(c.Model, "of Codex's own settings")
+	if c.Effort != "" {
+		words += ", effort " + c.Effort
+	}
+	if c.ServiceTier != "" {
+		words += ", service tier " + c.ServiceTier
+	}
+	if c.Label == "" {
+		return words + ", as for all issues (codex)"
+	}
+	return words + ", because of the label " + text.Fit(c.Label, itemWidth) + " (codex.by_label)"
+}
+
+// orNil returns the choice, nil for the zero value.
+func (c Choice) orNil() *Choice {
+	if c == (Choice{}) {
+		return nil
+	}
+	return &c
+}
