@@ -51,7 +51,7 @@ type Job struct {
 	// runner brings its questions to people.
 	CanAsk bool
 	// StopAt is the time at which the run stops its sessions; the zero time for never.
-	StopAt time.Time
+	StopAt   time.Time
 	Steering *Steering // gives feedback to the session while it works; nil gives none
 	// Reply answers an item of Feedback or Steering for the agent, by its ID, and closes its thread if
 	// resolve is set. The text is as the agent wrote it. Its errors are shown to the agent.

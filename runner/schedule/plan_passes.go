@@ -43,6 +43,10 @@ func (pl *planner) reconcile(c Claim) {
 		return
 	}
 	pl.observe(c, known)
+	if pl.isNews(c, f) {
+		pl.decide(Decision{Action: Steer, ID: c.ID, Issue: issue, Why: Why{Unanswered, f.News}, Feedback: f}, issue, c.Phase)
+		return
+	}
 	pl.note(issue, c.Phase, "", Why{InProgress, "a session works on it"})
 }
 
