@@ -9,6 +9,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // TestFeedbackComesToAnEnd lets people, checks and sessions do anything, and then nobody
@@ -23,6 +24,8 @@ func TestFeedbackComesToAnEnd(t *testing.T) {
 			"say":      m.say,
 			"pull":     m.pull,
 			"deliver":  m.deliver,
+			"turn":     m.heartbeat,
+			"steered":  m.steered,
 			"exit":     m.exit,
 			"finished": m.finished,
 			"advance":  m.advance,
@@ -123,6 +126,27 @@ func TestNothingIsFinishedWhileASessionWorksOnIt(t *testing.T) {
 			}
 			if d.Move && stateIn(d.Issue.State, f.policy.TerminalStates) {
 				t.Fatalf("moves %s, which is %q", d.ID, d.Issue.State)
+			}
+		}
+	})
+}
+
+// TestNewsReachesTheSessionThatWorks gives it what people said since it began, unless a command or
+// the end of the session comes first.
+func TestNewsReachesTheSessionThatWorks(t *testing.T) {
+	check(t, func(t *rapid.T, f fixture) {
+		did := map[tracker.ID]schedule.Action{}
+		for _, d := range f.plan() {
+			if d.Action != schedule.Observe {
+				did[d.ID] = d.Action
+			}
+		}
+		for id, c := range f.state.Claims {
+			said := f.snap.Feedback[id]
+			wants := said.Round == schedule.RoundSaid && said.News != "" && said.Command == "" && f.policy.MaxRounds > 0
+			can := c.Phase == schedule.Running && c.Owner == me && f.snap.Steerable[id] && !c.TurnSince.IsZero()
+			if steered := did[id] == schedule.Steer; steered != (wants && can && did[id] != schedule.Stop) {
+				t.Fatalf("%q of %s, whose claim is %+v, for %+v", did[id], id, c, said)
 			}
 		}
 	})
