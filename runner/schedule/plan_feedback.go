@@ -49,10 +49,15 @@ func (pl *planner) setTalk(id tracker.ID, c Conversation) {
 	pl.talks[id] = c
 }
 
-// isNews reports whether the session of a claim can be given what people said since it began.
-// While a command waits for the end of the session, what was said with it waits too.
-func (pl *planner) isNews(c Claim, f Feedback) bool {
-	return f.Round == RoundSaid && f.News != "" && f.Command == "" && !c.TurnSince.IsZero() && pl.snap.Steerable[c.ID]
+// steer gives the session of a claim what people said since it began. It reports false if there is
+// nothing that the session can be given now. While a command waits for the end of the session, what
+// was said with it waits too.
+func (pl *planner) steer(c Claim, issue tracker.Issue, f Feedback) bool {
+	if f.Round != RoundSaid || f.News == "" || f.Command != "" || c.TurnSince.IsZero() || !pl.snap.Steerable[c.ID] {
+		return false
+	}
+	pl.decide(Decision{Action: Steer, ID: c.ID, Issue: issue, Why: Why{Unanswered, f.News}, Feedback: f}, issue, c.Phase)
+	return true
 }
 
 // answers reports whether a claim on the issue is one for feedback: without feedback

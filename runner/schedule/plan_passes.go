@@ -40,11 +40,12 @@ func (pl *planner) reconcile(c Claim) {
 			d.Issue = *known
 		}
 		pl.decide(d, issue, c.Phase)
+		f.Command = "" // it is obeyed
+		pl.steer(c, issue, f)
 		return
 	}
 	pl.observe(c, known)
-	if pl.isNews(c, f) {
-		pl.decide(Decision{Action: Steer, ID: c.ID, Issue: issue, Why: Why{Unanswered, f.News}, Feedback: f}, issue, c.Phase)
+	if pl.steer(c, issue, f) {
 		return
 	}
 	pl.note(issue, c.Phase, "", Why{InProgress, "a session works on it"})

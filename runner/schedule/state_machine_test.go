@@ -30,6 +30,7 @@ func TestClaimsSurviveAnySequenceOfEvents(t *testing.T) {
 			"plan":      func(t *rapid.T) { m.plan(t, m.observe(t)) },
 			"heartbeat": m.heartbeat,
 			"deliver":   m.deliver,
+			"interrupt": m.interrupt,
 			"steered":   m.steered,
 			"exit":      m.exit,
 			"crash":     m.crash,
@@ -84,6 +85,9 @@ func newMachine(t *rapid.T) *machine {
 	m.policy = genPolicy(t)
 	m.policy.MaxConcurrent++ // otherwise nothing can be done
 	m.policy.MaxPerTick++
+	if often(t, "answers people") {
+		m.policy.MaxRounds++
+	}
 	for state := range m.policy.MaxPerState {
 		m.policy.MaxPerState[state]++
 	}
@@ -229,12 +233,29 @@ func (m *machine) newWords(t *rapid.T, id tracker.ID, items []feedback.Item, s s
 	return words
 }
 
+// interrupt lets somebody say something about an issue in the middle of a turn.
+func (m *machine) interrupt(t *rapid.T) {
+	id, s := m.mine(t)
+	m.state.Heartbeat(id, schedule.Update{Alive: true, Usage: s.usage, Turns: 1, Thread: "t", Turn: schedule.TurnBegan}, m.now)
+	m.sayOf(t, id)
+	m.plan(t, m.truth())
+	if m.sessions[id].steering != nil && rapid.Bool().Draw(t, "at once") {
+		m.take(t, id)
+		m.plan(t, m.truth())
+	}
+}
+
 // steered lets a session take what it is being given, or not.
 func (m *machine) steered(t *rapid.T) {
 	id, s := m.mine(t)
 	if s.steering == nil {
 		t.Skip("nothing is given")
 	}
+	m.take(t, id)
+}
+
+func (m *machine) take(t *rapid.T, id tracker.ID) {
+	s := m.sessions[id]
 	d := *s.steering
 	s.steering = nil
 	if often(t, "taken") {
@@ -467,7 +488,10 @@ func (m *machine) edit(t *rapid.T) {
 
 // say lets somebody say something about an issue.
 func (m *machine) say(t *rapid.T) {
-	id := rapid.SampledFrom(m.issues).Draw(t, "issue").ID
+	m.sayOf(t, rapid.SampledFrom(m.issues).Draw(t, "issue").ID)
+}
+
+func (m *machine) sayOf(t *rapid.T, id tracker.ID) {
 	c := tracker.Comment{ID: fmt.Sprint(m.now.UnixNano(), len(m.said[id].Comments.List)), Author: "kim", At: m.now}
 	c.URL = "https://example.org/" + string(id) + "/" + c.ID
 	c.Text = rapid.SampledFrom([]string{
