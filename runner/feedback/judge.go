@@ -111,7 +111,7 @@ func Judge(s Said, c schedule.Conversation, rules Rules, now time.Time) Unanswer
 
 // News returns the items that people added after the latest session was given the others. The
 // question to which an answer may belong was asked before that session.
-func (u *Unanswered) News() []Item {
+func (u Unanswered) News() []Item {
 	var news []Item
 	for _, item := range u.Items {
 		if !item.isNew {

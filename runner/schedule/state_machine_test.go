@@ -213,9 +213,8 @@ func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
 }
 
 // unanswered returns what is unanswered of what was read about an issue.
-func (m *machine) unanswered(id tracker.ID) *feedback.Unanswered {
-	u := feedback.Judge(m.read[id], m.state.Conversations[id], feedback.Rules{}, m.now)
-	return &u
+func (m *machine) unanswered(id tracker.ID) feedback.Unanswered {
+	return feedback.Judge(m.read[id], m.state.Conversations[id], feedback.Rules{}, m.now)
 }
 
 // newWords returns the words of people among items, none of which a session was given before, or one
