@@ -39,6 +39,8 @@ type turn struct {
 	wantsAnswer          bool        // Input has a Schema
 	answer               string      // last message of the agent, if it is wanted
 
+	steers map[string]chan struct{} // texts of Steer by their names, closed and nil once taken
+
 	ended   chan struct{} // closed with outcome
 	blocked chan struct{} // closed with the first blocking question or with abortReason
 }
