@@ -97,6 +97,7 @@ type listedModel struct {
 	Efforts   []struct {
 		Effort string `json:"reasoningEffort"`
 	} `json:"supportedReasoningEfforts"`
+	Modalities []string `json:"inputModalities"` // none if an older server does not say
 }
 
 // checkModel fails if the login does not have the model codex.model, or if the model does not
