@@ -162,6 +162,7 @@ func (d *decoder) table() []entry {
 		optional("codex.turn_sandbox_policy", "", "Codex's SandboxPolicy, a map, passed on as it is", d.jsonMap(&codex.TurnSandboxPolicy)),
 		optional("codex.model", "Codex's own", "model of the threads", d.text(&codex.Model)),
 		optional("codex.effort", "Codex's own", "reasoning effort of the turns", d.text(&codex.Effort)),
+		optional("codex.images", "true", "give the model the pictures of the issue, of its comments and, on Linear, of its attachments: PNG, JPEG and GIF, at most 10 of 5 MB and 25 megapixels, 20 MB in all, which the tracker keeps itself; for a model that takes none they are left out, and what is left out is named in the prompt and the report", d.boolean(&s.Images)),
 		withDefault("codex.turn_timeout_ms", "3600000", "time a turn may take in all", d.millis(&codex.TurnTimeout, 1)),
 		withDefault("codex.read_timeout_ms", "5000", "time an answer to one request may take", d.millis(&codex.ReadTimeout, 1)),
 		withDefault("codex.stall_timeout_ms", "300000", "silence in a turn after which a session is stopped; 0 or less is never", d.millis(&codex.StallTimeout, -maxMillis)),
