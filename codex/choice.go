@@ -57,6 +57,7 @@ type listedModel struct {
 		Effort string `json:"reasoningEffort"`
 	} `json:"supportedReasoningEfforts"`
 	ServiceTiers []struct{ ID string } // nil from an older server
+	Modalities   []string              `json:"inputModalities"` // none if an older server does not say
 }
 
 // plainTiers holds the service tiers that Codex passes on for every model. It leaves out every

@@ -21,7 +21,7 @@ type guardRow struct {
 
 // proofs lists the files whose tests prove rows: the red team of this package, and tests
 // of the whole program, of the trackers' tools and of the files of a fleet.
-var proofs = []string{"../runner/attempt/verify_test.go", "../runner/attempt/host_sockets_test.go", "../runner/attempt/repository_codex_test.go", "../runner/room/sockets_test.go", "../runner/delivery/unseen_test.go", "../runner/publish/publish_test.go", "../workspace/git/*_test.go", "*_test.go", "../cmd/symphony/guard_*_test.go", "../tracker/github/*_test.go", "../tracker/linear/*_test.go", "../runner/fleet/*_test.go"}
+var proofs = []string{"../runner/attempt/verify_test.go", "../runner/attempt/host_sockets_test.go", "../runner/attempt/repository_codex_test.go", "../runner/room/sockets_test.go", "../runner/delivery/unseen_test.go", "../runner/publish/publish_test.go", "../workspace/git/*_test.go", "*_test.go", "../cmd/symphony/guard_*_test.go", "../tracker/github/*_test.go", "../tracker/linear/*_test.go", "../tracker/file/*_test.go", "../runner/pictures/*_test.go", "../runner/fleet/*_test.go"}
 
 // guardRows returns the rows of the table.
 func guardRows() []guardRow {
@@ -65,6 +65,8 @@ func guardRows() []guardRow {
 		{"read comments of strangers, by either tool", "yes", "they are text: the samples' prompts say what they are", nil},
 		{"be told what to do by comments, reviews and commands of strangers", "no, where GitHub's comments count", "only people with write access count, and the bots of `feedback.bots`; the rest is neither shown nor obeyed, also while a session works. What counts is data: without invisible characters, bounded, and in quotations that no line of it can leave", []string{"TestRaidSpeaksAsAStranger"}},
 		{"be told what to do, or have a report or a comment forged, by the names of people, files and checks", "no", "a name is one line, bounded, without hidden characters and without markup of a page or a job", []string{"TestRaidNamesPeopleFilesAndChecks"}},
+		{"be told what to do by text in a picture of an issue or a comment", "as by the text around it", "the same people decide about both; the prompt says that it is data", nil},
+		{"have this program fetch from a host, or decode anything, by the picture of an issue or a comment", "no", "the tracker's own hosts alone are asked, without a credential and without redirects; size, pixels and format are bounded before anything is decoded", []string{"TestUploadedPicturesAreReadBySignedAddresses", "TestFilesAreReadBySignedAddresses", "TestPicturesAreRegularFilesInTheFolder", "TestOnlyWholePicturesOfBoundedSizeAreTaken"}},
 		{"answer or resolve a thread that it was not given", "no", "`reply` takes the numbers of its items alone, and no other tool reaches threads of other pull requests or resolves any", []string{"TestRaidAnswersThreadsOfOthers"}},
 		{"speak as a person in the folder of issues of the file tracker, or give itself an issue there", "no", "the sandbox lets it write into its own workspace, and a folder of issues in `workspace.root` is refused; so is a delivery that changes the folder of issues in the repository", []string{"TestRaidWritesIntoTheFolderOfIssues", "TestTheWorkflowInUseIsNotDelivered"}},
 		{"change WORKFLOW.md", "no", "the program reads its own, outside of the workspaces, and a delivery that changes one, or the file in use by another name, is refused", []string{"TestTheWorkflowInUseIsNotDelivered"}},

@@ -87,7 +87,7 @@ func quoted(text string) json.RawMessage {
 // turnParams are the parameters of turn/start.
 type turnParams struct {
 	ThreadID       string          `json:"threadId"`
-	Input          []turnInput     `json:"input"`
+	Input          []any           `json:"input"` // of textInput and imageInput
 	Cwd            string          `json:"cwd"`
 	Title          string          `json:"title,omitempty"` // SPEC §10.2; newer servers have thread/name/set instead
 	ApprovalPolicy json.RawMessage `json:"approvalPolicy"`
@@ -98,16 +98,24 @@ type turnParams struct {
 	OutputSchema   json.RawMessage `json:"outputSchema,omitempty"`
 }
 
-type turnInput struct {
+type textInput struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 }
 
+type imageInput struct {
+	Type string `json:"type"`
+	Path string `json:"path"`
+}
+
 func (p posture) turn(o Options, thread string, input Input) turnParams {
 	params := turnParams{
-		ThreadID: thread, Input: []turnInput{{Type: "text", Text: input.Text}}, Cwd: o.Cwd, Title: o.Name,
+		ThreadID: thread, Input: []any{textInput{"text", input.Text}}, Cwd: o.Cwd, Title: o.Name,
 		ApprovalPolicy: p.approval, SandboxPolicy: p.sandbox, Model: o.Config.Model, Effort: o.Config.Effort,
 		OutputSchema: input.Schema,
+	}
+	for _, path := range input.Images {
+		params.Input = append(params.Input, imageInput{"localImage", path})
 	}
 	if p.sandbox == nil {
 		params.Permissions = profile

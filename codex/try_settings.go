@@ -30,7 +30,7 @@ func (s *Session) trySettings(ctx context.Context) error {
 	if refused == nil {
 		return err // nil: a server that judges nothing before the turn
 	}
-	plain, err := s.refusalOf(ctx, turnParams{ThreadID: nobody, Input: []turnInput{{Type: "text", Text: "."}}, Cwd: s.o.Cwd})
+	plain, err := s.refusalOf(ctx, turnParams{ThreadID: nobody, Input: []any{textInput{"text", "."}}, Cwd: s.o.Cwd})
 	if plain == nil || plain.Code == refused.Code && plain.Message == refused.Message {
 		return err
 	}

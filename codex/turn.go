@@ -16,6 +16,9 @@ type Input struct {
 	Text string
 	// Schema is a JSON schema of the answer; nil for an answer in words.
 	Schema json.RawMessage
+	// Images are the paths of picture files, which follow the text. The server reads them itself
+	// when the turn starts, whatever the agent may read, and keeps their content in the thread.
+	Images []string
 }
 
 // Turn describes a turn that has ended, apart from its success.

@@ -40,7 +40,8 @@
 // repository, which workspace/git pushes and reads.
 //
 // Comments of people and results of checks come back by feedback: it reads them, finds the part
-// that nobody has answered, which is pure, and answers it.
+// that nobody has answered, which is pure, and answers it. pictures takes what issues and comments
+// show to the model.
 //
 // Before the first tick, scaffold writes the WORKFLOW.md of a new project, and the workflow of
 // Actions that runs it, and validation reports the findings of its checks. lookup finds the

@@ -37,6 +37,6 @@ func (r *Runner) Prompt(ctx context.Context, repository *Repository, choose func
 		l.files.of, l.files.store, l.files.fetched = repository, store, found
 	}
 	job := l.jobFor(schedule.Decision{ID: issue.ID, Issue: issue, Feedback: l.conversations.judge(issue.ID).Feedback}, l.state.Claims[issue.ID], new(givenItems))
-	text, err := attempt.FirstPrompt(job)
+	text, err := attempt.FirstPrompt(ctx, job)
 	return issue, text, err
 }

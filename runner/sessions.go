@@ -135,9 +135,12 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim, given *givenIte
 		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
 		Loopback: l.wf.Settings.Loopback, UnixSockets: l.wf.Settings.UnixSockets, Network: l.wf.Settings.Network, HookNetwork: l.wf.Settings.HookNetwork, Lookup: l.Lookup,
-		CanAsk: l.conn.Feedback != nil, StopAt: l.deadline.stopAt, Test: l.pauseTest.causes.of(l.wf),
+		Images: l.wf.Settings.Images, CanAsk: l.conn.Feedback != nil, StopAt: l.deadline.stopAt, Test: l.pauseTest.causes.of(l.wf),
 	}
 	job.Feedback, job.Reply = l.conversations.itemsFor(d, given), l.conversations.replyTo(d.ID, given)
+	if l.conn.Feedback != nil {
+		job.PullPictures = l.conn.Feedback.Pictures
+	}
 	if claim.Feedback {
 		job.Policy = job.Policy.Answering()
 	}

@@ -2,7 +2,8 @@
 //
 // It has the normalized [Issue] (SPEC §4.1.1), the only two questions of the
 // orchestrator ([Reader]: issues by state, issues by id), the only three changes that it
-// makes ([Writer]: comment, move, label), the tools that an adapter offers to the agent
+// makes ([Writer]: comment, move, label), what people say and show ([Conversation],
+// [Pictures]), the tools that an adapter offers to the agent
 // ([Tool]), the error categories of all adapters, and [Nearest],
 // with which errors about a misspelled name suggest the right one. It knows no provider
 // and does no I/O. The adapters are in the folders below it, and only cmd names them.

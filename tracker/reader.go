@@ -32,8 +32,10 @@ type Adapter struct {
 	Writer Writer // makes the changes of the program itself; never nil
 	// Conversation reads the comments on issues; nil where the adapter cannot.
 	Conversation Conversation
-	Tools        []Tool   // run on the host with the adapter's credential
-	Warnings     []string // weaknesses of its settings, one sentence each, for every report
+	// Pictures reads the pictures on issues; nil where the adapter cannot.
+	Pictures Pictures
+	Tools    []Tool   // run on the host with the adapter's credential
+	Warnings []string // weaknesses of its settings, one sentence each, for every report
 	// Find returns the id of the issue that a person means by a name, in whatever state the
 	// issue is, and "" when no visible issue has the name. It understands the names of
 	// [Config.Identifier], ids, and names that only the tracker knows, such as the pull request

@@ -181,7 +181,7 @@ func (l *linearProject) add(text string) {
 		"id": id, "identifier": identifier, "number": float64(n), "title": fmt.Sprintf("Work %d", n), "description": text,
 		"priority": 0.0, "branchName": "kim/x", "url": "https://linear.app/acme/issue/" + identifier, "trashed": nil, "assignee": nil,
 		"createdAt": "2026-03-01T12:00:00.000Z", "updatedAt": "2026-03-01T12:00:00.000Z", "state": l.states[0], "team": l.team, "project": l.project,
-		"labels": none, "inverseRelations": none, "comments": trackertest.Resolver(func(a map[string]any) any {
+		"labels": none, "inverseRelations": none, "attachments": none, "comments": trackertest.Resolver(func(a map[string]any) any {
 			return trackertest.Connection(trackertest.Filter(l.comments[id], a["filter"]), nil)(a)
 		}),
 	})

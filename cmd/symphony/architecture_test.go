@@ -63,6 +63,7 @@ var levels = map[string]int{
 	"runner/schedule":   3,
 	"runner/prompt":     3,
 	"runner/transcript": 3,
+	"runner/pictures":   3,
 	"runner/delivery":   3,
 	"tracker/file":      3,
 	"tracker/github":    3,

@@ -73,7 +73,7 @@ func (g *GitHub) comment(t *thread, by, body string) *comment {
 func (g *GitHub) EditComment(id, body string, by ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if c := g.find(id); c != nil {
+	if _, c := g.find(id); c != nil {
 		c.body, c.edited, c.editor = body, g.tick(), append(by, c.author)[0]
 		return
 	}
@@ -113,7 +113,7 @@ func (g *GitHub) deleteComment(id string) bool {
 func (g *GitHub) Reactions(id string) []Reaction {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if c := g.find(id); c != nil {
+	if _, c := g.find(id); c != nil {
 		return slices.Clone(c.reactions)
 	}
 	return nil
@@ -123,7 +123,7 @@ func (g *GitHub) Reactions(id string) []Reaction {
 func (g *GitHub) React(id, by, content string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if c := g.find(id); c != nil {
+	if _, c := g.find(id); c != nil {
 		c.react(by, content)
 		return
 	}
@@ -137,9 +137,9 @@ func (c *comment) react(by, content string) {
 	}
 }
 
-// find returns the comment or review of an id in GraphQL, nil if there is none. g.mu
-// must be held.
-func (g *GitHub) find(id string) *comment {
+// find returns the comment or review of an id in GraphQL with its issue or pull request, nil if
+// there is none. g.mu must be held.
+func (g *GitHub) find(id any) (*thread, *comment) {
 	for _, t := range g.threads {
 		lists := [][]*comment{t.comments}
 		for _, r := range t.reviews {
@@ -150,11 +150,11 @@ func (g *GitHub) find(id string) *comment {
 		}
 		for _, list := range lists {
 			if i := slices.IndexFunc(list, func(c *comment) bool { return c.node() == id }); i >= 0 {
-				return list[i]
+				return t, list[i]
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // restReactions are the reactions as the REST API writes them.
@@ -239,7 +239,7 @@ func (g *GitHub) commentURL(t *thread, c *comment) string {
 // commentNode returns a comment or a review as GraphQL gives it.
 func (g *GitHub) commentNode(t *thread, c *comment, typename string) trackertest.Object {
 	return trackertest.Object{
-		"__typename": typename, trackertest.Interfaces: []string{"Reactable"}, "id": c.node(), "author": actor(c.author), "body": c.body, "url": g.commentURL(t, c),
+		"__typename": typename, trackertest.Interfaces: []string{"Reactable"}, "id": c.node(), "author": actor(c.author), "body": c.body, "bodyHTML": trackertest.Resolver(func(map[string]any) any { return g.bodyHTML(c.body) }), "url": g.commentURL(t, c),
 		"createdAt": stamp(c.created), "publishedAt": stamp(c.published), "lastEditedAt": stamp(c.edited), "updatedAt": stamp(c.updated()),
 		"viewerDidAuthor": c.author == g.as, "editor": actor(c.editor),
 	}

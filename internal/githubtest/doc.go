@@ -29,6 +29,7 @@
 //	g.SetPermission("mallory", "none")        // people may read, [Member] may write
 //	g.ShowMembership(githubtest.Member)       // who is NONE or CONTRIBUTOR otherwise, like a stranger
 //	seen := g.Reactions(c)
+//	address := g.AddPicture(png)              // to be shown as ![](address); see ExpirePictures
 //
 // A push of a commit with other workflow files than every branch is refused, as GitHub
 // refuses it for the token of a job; see [GitHub.AllowWorkflows].

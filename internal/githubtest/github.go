@@ -51,7 +51,8 @@ type GitHub struct {
 	artifactHost string // address of the server that has them
 	artifactsAt  string // address in GitHub's answers; empty: on that server
 
-	content contentLimit
+	content  contentLimit
+	pictures []*picture
 }
 
 // New starts a server for the length of the test.
@@ -73,6 +74,7 @@ func New(t testing.TB, cfg storetest.Config) *GitHub {
 	g.addGraphQL(root(cfg))
 	g.addRules(root(cfg))
 	g.addGit()
+	g.addPictures()
 	return g
 }
 

@@ -121,6 +121,9 @@ func (g *GitHub) node(id any) any {
 	if t, d := g.discussion(id); d != nil {
 		return g.discussionNode(t, d)
 	}
+	if t, c := g.find(id); c != nil {
+		return g.commentNode(t, c, map[string]string{"IC": "IssueComment", "PRR": "PullRequestReview", "PRRC": "PullRequestReviewComment"}[c.kind])
+	}
 	for _, list := range g.checks {
 		for _, c := range list {
 			if node := g.checkNode(c); node["id"] == id {
@@ -181,7 +184,7 @@ func (g *GitHub) issueNode(t *thread) trackertest.Object {
 		edits = append(edits, trackertest.Object{"editedAt": last, "editor": editor})
 	}
 	return trackertest.Object{
-		"__typename": "Issue", "id": nodeID(t.Number), "number": t.Number, "updatedAt": stamp(t.updated), "title": t.Title, "body": t.Body, "lastEditedAt": last, "editor": editor,
+		"__typename": "Issue", "id": nodeID(t.Number), "number": t.Number, "updatedAt": stamp(t.updated), "title": t.Title, "body": t.Body, "bodyHTML": trackertest.Resolver(func(map[string]any) any { return g.bodyHTML(t.Body) }), "lastEditedAt": last, "editor": editor,
 		"userContentEdits": trackertest.Object{"totalCount": len(edits), "nodes": edits},
 		"comments":         g.commentsOf(t),
 		"projectItems":     trackertest.Object{"nodes": []trackertest.Object{}, "pageInfo": trackertest.Object{"hasNextPage": false}},

@@ -30,7 +30,7 @@ func (g *GitHub) mutations() trackertest.Object {
 			return unknown("Could not resolve to a node.")
 		}),
 		"updateIssueComment": mutation(issues, func(input map[string]any) any {
-			c := g.find(fmt.Sprint(input["id"]))
+			_, c := g.find(fmt.Sprint(input["id"]))
 			if c == nil || c.kind != "IC" {
 				return unknown("Could not resolve to a node.")
 			}
@@ -54,7 +54,7 @@ func (g *GitHub) mutations() trackertest.Object {
 			return trackertest.Object{"thread": trackertest.Object{"id": d.node()}}
 		}),
 		"addReaction": mutation(issues, func(input map[string]any) any {
-			c := g.find(fmt.Sprint(input["subjectId"]))
+			_, c := g.find(fmt.Sprint(input["subjectId"]))
 			if c == nil {
 				return unknown("Could not resolve to a node.")
 			}

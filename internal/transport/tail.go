@@ -34,14 +34,44 @@ const minPart = 128 << 10
 // send 128 KiB or reach the end, and it may take twenty times as long for all it sends. Tail
 // follows no redirect. The errors do not hold the address, which may be a secret.
 func (t *Transport) Tail(ctx context.Context, address string, n int) (s []byte, whole bool, err error) {
+	s, err = t.readOther(ctx, address, func(ctx context.Context, heard func(int)) (s []byte, err error) {
+		s, whole, err = t.tail(ctx, address, n, heard)
+		return s, err
+	})
+	return s, whole && err == nil, err
+}
+
+// Fetch returns the content at an address of another server. It fails with [ErrTooLong] if that has
+// more than n bytes. The rest is as for [Transport.Tail].
+func (t *Transport) Fetch(ctx context.Context, address string, n int) ([]byte, error) {
+	return t.readOther(ctx, address, func(ctx context.Context, heard func(int)) ([]byte, error) {
+		resp, err := t.ask(ctx, address, "")
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return nil, refusedByOther(resp)
+		}
+		if resp.ContentLength > int64(n) {
+			return nil, tooLong(n) // it need not be read to know that
+		}
+		s, _, err := lastBytes(resp.Body, n, n, heard)
+		return s, err
+	})
+}
+
+// readOther reads an address of another server with read, which calls heard with the number of
+// bytes of each piece that comes.
+func (t *Transport) readOther(ctx context.Context, address string, read func(ctx context.Context, heard func(int)) ([]byte, error)) ([]byte, error) {
 	if err := t.checkOther(address); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	own := t.secret
 	if t.Authorize != nil {
 		authorization, err := t.Authorize(ctx)
 		if err != nil {
-			return nil, false, &Error{Kind: NotSent, Reason: err.Error(), Err: err}
+			return nil, &Error{Kind: NotSent, Reason: err.Error(), Err: err}
 		}
 		own = newSecret(authorization)
 	}
@@ -53,24 +83,24 @@ func (t *Transport) Tail(ctx context.Context, address string, n int) (s []byte, 
 	var came atomic.Int64 // bytes of the part that is awaited
 	slow := time.AfterFunc(t.Timeout, func() { cancel(tooSlow(came.Load(), t.Timeout)) })
 	defer slow.Stop()
-	s, whole, err = t.tail(tried, address, n, func(got int) {
+	s, err := read(tried, func(got int) {
 		if came.Add(int64(got)) >= minPart {
 			came.Store(0)
 			slow.Reset(t.Timeout)
 		}
 	})
 	if _, known := errors.AsType[*Error](err); err == nil || known {
-		return own.cleanBytes(s), whole, err
+		return own.cleanBytes(s), err
 	}
 	if ctx.Err() != nil {
-		return nil, false, Interrupted(ctx)
+		return nil, Interrupted(ctx)
 	}
 	remedy := ""
 	if tried.Err() != nil {
 		err, remedy = context.Cause(tried), "try again later, and check the network and the proxy"
 	}
 	reason := strings.ReplaceAll(own.clean(err.Error()), address, "its address")
-	return nil, false, &Error{Kind: Unanswered, Reason: text.OneLine(reason, maxText), Remedy: remedy}
+	return nil, &Error{Kind: Unanswered, Reason: text.OneLine(reason, maxText), Remedy: remedy}
 }
 
 // tooSlow returns the error for a server that has sent too few bytes in the given time.
@@ -157,7 +187,11 @@ func (t *Transport) ask(ctx context.Context, address, part string) (*http.Respon
 }
 
 func refusedByOther(resp *http.Response) error {
-	return &Error{Kind: Unreadable, Reason: "the host of the redirect answers " + Answer{Status: resp.StatusCode}.Name()}
+	return &Error{Kind: Unreadable, Reason: "the host of the file answers " + Answer{Status: resp.StatusCode}.Name()}
+}
+
+func tooLong(limit int) error {
+	return &Error{Kind: Unreadable, Reason: fmt.Sprintf("there are more than %d bytes", limit), Err: ErrTooLong}
 }
 
 // lastBytes returns the last n bytes of a reader, and whether that is all. It fails if there
@@ -172,7 +206,7 @@ func lastBytes(from io.Reader, n, limit int, heard func(int)) (text []byte, whol
 			heard(got)
 		}
 		if read += got; read > limit {
-			return nil, false, &Error{Kind: Unreadable, Reason: fmt.Sprintf("there are more than %d bytes", limit)}
+			return nil, false, tooLong(limit)
 		}
 		if kept = append(kept, chunk[:got]...); len(kept) >= 2*n { // not after each read: it moves n bytes
 			kept = kept[:copy(kept, kept[len(kept)-n:])]

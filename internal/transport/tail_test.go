@@ -220,3 +220,43 @@ func TestTailHoldsNoMoreThanItReturns(t *testing.T) {
 		}
 	}
 }
+
+func TestFetchReturnsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	const address = "https://files.example.org/7?sig=secret"
+	for name, tt := range map[string]struct {
+		status int
+		length int64
+		body   string
+		want   error // ErrTooLong or another one
+	}{
+		"as much as it may":            {200, 10, "0123456789", nil},
+		"of no known length":           {200, -1, "0123456789", nil},
+		"more than it may":             {200, 11, "", transport.ErrTooLong},
+		"more, of no known length":     {200, -1, "0123456789a", transport.ErrTooLong},
+		"a redirect to somewhere else": {302, 0, "", io.EOF},
+		"an address that has expired":  {403, 0, "", io.EOF},
+	} {
+		read := 0
+		tr, err := transport.New("https://api.github.com", "Bearer "+token, roundTripper(func(r *http.Request) (*http.Response, error) {
+			if read++; r.Header.Get("Authorization") != "" {
+				t.Errorf("%s: the token went along", name)
+			}
+			return &http.Response{StatusCode: tt.status, Header: http.Header{"Location": {"https://elsewhere.example.org"}}, ContentLength: tt.length, Body: io.NopCloser(strings.NewReader(tt.body))}, nil
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := tr.Fetch(t.Context(), address, 10)
+		switch {
+		case read != 1:
+			t.Errorf("%s: %d requests", name, read)
+		case tt.want == nil:
+			if err != nil || string(content) != tt.body {
+				t.Errorf("%s: %q, %v", name, content, err)
+			}
+		case err == nil || errors.Is(err, transport.ErrTooLong) != (tt.want == transport.ErrTooLong) || len(content) > 0 || strings.Contains(err.Error(), "secret"):
+			t.Errorf("%s: %q, %v", name, content, err)
+		}
+	}
+}

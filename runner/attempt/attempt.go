@@ -300,14 +300,19 @@ func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err 
 
 // FirstPrompt returns the prompt of a job's first turn in a new workspace and a new thread.
 // Facts that only a workspace shows, such as submodules, are not in it.
-func FirstPrompt(job Job) (string, error) {
+func FirstPrompt(ctx context.Context, job Job) (string, error) {
 	template, err := prompt.ParseAt(job.Prompt, job.PromptLine)
 	if err != nil {
 		return "", err
 	}
 	job.Thread = ""
-	p, err := newAttempt(job, nil).prompts(template, false)
-	return p.fresh, err
+	a := newAttempt(job, nil)
+	p, err := a.prompts(template, false)
+	if err != nil {
+		return "", err
+	}
+	set, _ := a.gatherPictures(ctx, p.fresh, nil) // without them, as the session that reports the error
+	return p.fresh + set.Text(), nil
 }
 
 func (p prompts) first(resumed bool) string {
@@ -429,8 +434,9 @@ func (a *attempt) tools() []codex.Tool {
 // deliver, or max_turns is reached (SPEC §7.1).
 func (a *attempt) runTurns(ctx context.Context, text string) error {
 	a.resumed = a.sandbox.session.Resumed()
+	text, images := a.withPictures(ctx, text)
 	for n := 1; ; n++ {
-		if err := a.runTurn(ctx, text); err != nil {
+		if err := a.runTurn(ctx, text, images...); err != nil {
 			return err
 		}
 		if len(a.questions) > 0 || !a.reread(ctx) || n >= a.MaxTurns || a.publication.done.Load() {
@@ -439,16 +445,16 @@ func (a *attempt) runTurns(ctx context.Context, text string) error {
 		if n > 1 && !a.acted && a.Repository.delivers() {
 			return nil // it was asked to go on and had nothing to do: the host hands the issue over
 		}
-		text = prompt.Continuation(*a.issue.now, n+1, a.MaxTurns, a.Repository.delivers())
+		text, images = prompt.Continuation(*a.issue.now, n+1, a.MaxTurns, a.Repository.delivers()), nil
 		a.issue.now = nil // the next turn may change it
 	}
 }
 
-func (a *attempt) runTurn(ctx context.Context, text string) error {
+func (a *attempt) runTurn(ctx context.Context, text string, images ...string) error {
 	a.publication.done.Store(false)
 	session := a.sandbox.session
 	endSteering := a.Steering.Serve(ctx, a.steer)
-	turn, err := session.Turn(ctx, codex.Input{Text: text})
+	turn, err := session.Turn(ctx, codex.Input{Text: text, Images: images})
 	endSteering()
 	a.acted = turn.Acted
 	if turn.ID != "" {

@@ -56,8 +56,12 @@ type Job struct {
 	// Reply answers an item of Feedback or Steering for the agent, by its ID, and closes its thread if
 	// resolve is set. The text is as the agent wrote it. Its errors are shown to the agent.
 	// nil if there are no items.
-	Reply     func(ctx context.Context, id, text string, resolve bool) error
-	Preflight *PreflightOnce // shared by the sessions of a tick; nil checks nothing before the first turn
+	Reply func(ctx context.Context, id, text string, resolve bool) error
+	// Images gives the model the pictures of the issue and the Feedback. PullPictures reads
+	// the ones on the pull request; nil if nobody can.
+	Images       bool
+	PullPictures tracker.Pictures
+	Preflight    *PreflightOnce // shared by the sessions of a tick; nil checks nothing before the first turn
 	// Test tries without an issue whether the cause of a failure lasts. It returns nil if it
 	// is over, or was the issue itself. nil tests nothing.
 	Test     func(context.Context, schedule.Cause) error

@@ -46,6 +46,10 @@ func tempsDir(sessionDir string) string { return filepath.Join(sessionDir, "tmp"
 // sandboxesDir returns the folder that holds one [codex.Bubblewrap] per issue.
 func sandboxesDir(sessionDir string) string { return filepath.Join(sessionDir, "bin") }
 
+// picturesDir returns the folder that holds one folder of pictures per issue. No agent may read
+// it.
+func picturesDir(sessionDir string) string { return filepath.Join(sessionDir, "pictures") }
+
 // Forget removes the session folders of an issue whose workspace is removed. Folders that
 // do not exist are not an error.
 func Forget(sessionDir, identifier string) error {
@@ -53,7 +57,7 @@ func Forget(sessionDir, identifier string) error {
 		return nil
 	}
 	key := workspace.Key(identifier)
-	return errors.Join(os.RemoveAll(filepath.Join(homesDir(sessionDir), key)), forceRemoveAll(filepath.Join(tempsDir(sessionDir), key)), forceRemoveAll(filepath.Join(sandboxesDir(sessionDir), key)))
+	return errors.Join(os.RemoveAll(filepath.Join(homesDir(sessionDir), key)), forceRemoveAll(filepath.Join(tempsDir(sessionDir), key)), forceRemoveAll(filepath.Join(sandboxesDir(sessionDir), key)), os.RemoveAll(filepath.Join(picturesDir(sessionDir), key)))
 }
 
 // ForgetUnused removes the session folders of the issues that used does not know by the key of
@@ -64,7 +68,7 @@ func ForgetUnused(sessionDir string, used func(key string) bool, since time.Time
 		return nil
 	}
 	var errs []error
-	for _, folder := range []string{homesDir(sessionDir), tempsDir(sessionDir), sandboxesDir(sessionDir)} {
+	for _, folder := range []string{homesDir(sessionDir), tempsDir(sessionDir), sandboxesDir(sessionDir), picturesDir(sessionDir)} {
 		entries, err := os.ReadDir(folder)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
@@ -262,7 +266,7 @@ func (d *sessionDirs) clean(thread string) (err error) {
 		d.tokens.Close()
 	}
 	if d.temp != "" {
-		err = forceRemoveAll(d.temp)
+		err = errors.Join(forceRemoveAll(d.temp), os.RemoveAll(filepath.Join(picturesDir(d.all), d.key)))
 	}
 	if d.bubblewrap != nil {
 		err = errors.Join(err, forceRemoveAll(d.bubblewrap.Dir))

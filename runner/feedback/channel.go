@@ -23,7 +23,9 @@ type Channel struct {
 	Writer tracker.Writer
 	Where  schedule.Comments // the place of the comments, for people
 	GitHub *client.Client    // client for the pull requests; nil for none
-	Access *client.Access    // access to the repository of the pull requests; nil without GitHub
+	// Pictures reads the pictures on the pull requests; nil without GitHub.
+	Pictures tracker.Pictures
+	Access   *client.Access // access to the repository of the pull requests; nil without GitHub
 	// OwnWorkflow is the name of the workflow file that runs the program where the pull
 	// requests are, whose jobs are no checks of the agent's work; empty if none does.
 	OwnWorkflow string

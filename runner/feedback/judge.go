@@ -180,8 +180,8 @@ func (u *Unanswered) readPull(p *Pull, c schedule.Conversation, rules Rules, sai
 		u.Ignored = append(u.Ignored, fmt.Sprintf("%s of %s failed, and %d still run: they are waited for, at most %v", quote(f.names()), p.URL, p.Running, patience))
 	}
 	if p.Conflicts && !moved && p.Head != c.ReadUpTo.Conflict {
-		u.Items = append(u.Items, Item{OnPull: true, Feedback: prompt.Feedback{
-			Kind: prompt.FeedbackConflict, Author: p.Base, URL: p.URL,
+		u.Items = append(u.Items, Item{Feedback: prompt.Feedback{
+			OnPull: true, Kind: prompt.FeedbackConflict, Author: p.Base, URL: p.URL,
 			Text: fmt.Sprintf("The branch conflicts with %s: merge origin/%s into it, and resolve the conflicts.", p.Base, p.Base),
 		}})
 		u.Feedback.Mark.Conflict, u.Feedback.Round = p.Head, schedule.RoundChecks

@@ -75,7 +75,6 @@ type Check struct {
 // Item is one item of feedback, with its place.
 type Item struct {
 	prompt.Feedback
-	OnPull       bool   // the place of an answer is the pull request, not the issue
 	ReviewThread string // empty for none
 
 	comment tracker.Comment // zero for a check and a conflict
@@ -88,7 +87,7 @@ type Item struct {
 }
 
 func newItem(c tracker.Comment) Item {
-	return Item{Feedback: prompt.Feedback{Kind: prompt.FeedbackComment, Author: c.Author, URL: c.URL, At: c.At, Text: c.Text}, comment: c, order: true}
+	return Item{Feedback: prompt.Feedback{Kind: prompt.FeedbackComment, Author: c.Author, URL: c.URL, At: c.At, Text: c.Text, Comment: c.ID}, comment: c, order: true}
 }
 
 // onPull returns a comment in the conversation of a pull request as an item.

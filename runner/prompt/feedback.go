@@ -20,6 +20,9 @@ type Feedback struct {
 	Line   int    // line in that file; 0 for none
 	Code   string // the part of the diff that it is about; empty for none
 	At     time.Time
+
+	Comment string // id of the comment in the tracker, or on GitHub if it is OnPull; empty for none
+	OnPull  bool   // it is on the pull request, where an answer goes too
 }
 
 // FeedbackKind is the kind of an item of feedback.

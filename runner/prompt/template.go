@@ -27,6 +27,9 @@ var (
 // longer input.
 const maxChars = 1 << 20
 
+// Fits reports whether Codex takes a text.
+func Fits(text string) bool { return utf8.RuneCountInString(text) <= maxChars }
+
 // fallback is the prompt of a workflow without a body (SPEC §5.4).
 const fallback = `You are working on an issue from the tracker: {{ issue.identifier }}, {{ issue.title }}
 {%- if issue.description %}

@@ -164,6 +164,7 @@ func (d *decoder) table() []entry {
 		optional("codex.effort", "Codex's own", "reasoning effort of the turns", d.text(&codex.Effort)),
 		optional("codex.service_tier", "Codex's own", "service tier of the threads: default, flex, or one that the model has, such as priority, which is also called fast", d.serviceTier(&codex.ServiceTier)),
 		optional("codex.by_label", "{}", "map from labels of issues to model, effort and service_tier, such as {hard: {model: gpt-6-sol, effort: high}, docs: {effort: low}}; of several labels the first in this list counts; what its entry leaves out is as in codex.model, codex.effort and codex.service_tier", d.modelsByLabel(&codex.ByLabel)),
+		optional("codex.images", "true", "give the model the pictures of the issue, of its comments and, on Linear, of its attachments: PNG, JPEG and GIF, at most 10 of 5 MB and 25 megapixels, 20 MB in all, which the tracker keeps itself; for a model that takes none they are left out, and what is left out is named in the prompt and the report", d.boolean(&s.Images)),
 		withDefault("codex.turn_timeout_ms", "3600000", "time a turn may take in all", d.millis(&codex.TurnTimeout, 1)),
 		withDefault("codex.read_timeout_ms", "5000", "time an answer to one request may take", d.millis(&codex.ReadTimeout, 1)),
 		withDefault("codex.stall_timeout_ms", "300000", "silence in a turn after which a session is stopped; 0 or less is never", d.millis(&codex.StallTimeout, -maxMillis)),

@@ -82,6 +82,9 @@ func (d *decoder) applyDerivedDefaults() {
 	if v := d.written["sandbox.unix_sockets"]; s.UnixSockets && !s.Loopback {
 		d.reject(v, "needs sandbox.loopback, which is false or not for this system; remove one of the two keys")
 	}
+	if _, written := d.written["codex.images"]; !written {
+		s.Images = true
+	}
 	if _, written := d.written["codex.max_memory_mb"]; !written {
 		s.Workspace.Limits.Memory = workspace.DefaultMemory
 	}

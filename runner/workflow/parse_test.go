@@ -123,6 +123,7 @@ func TestAMinimalWorkflowHasTheDefaults(t *testing.T) {
 				MaxToolCalls: 200,
 			},
 			Loopback: runtime.GOOS == "linux",
+			Images:   true,
 			Setup:    setup.Config{Timeout: 20 * time.Minute},
 		},
 		Prompt: "Do it.", PromptLine: 4,
@@ -237,7 +238,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				QuietDays: 16, SecretEnv: []string{"OPS_URL", "OPS_KEY"},
 			},
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 155,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 156,
 		Warnings: []string{
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",

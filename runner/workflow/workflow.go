@@ -65,7 +65,9 @@ type Settings struct {
 	SandboxHooks bool
 	// TrustHooks says that hooks may run outside the sandbox in spite of a Repository.
 	TrustHooks bool
-	Telemetry  bool // sends traces and metrics to an OpenTelemetry collector
+	// Images gives the model the pictures of issues and comments.
+	Images    bool
+	Telemetry bool // sends traces and metrics to an OpenTelemetry collector
 	// Loopback gives the agent's commands a loopback of their own.
 	Loopback bool
 	// UnixSockets lets them open Unix sockets of their own. It is never set without Loopback.

@@ -71,7 +71,7 @@ func (c *Config) Open(o tracker.Options, _ *http.Client, _ *slog.Logger) (tracke
 			tracker.ErrInvalidConfig, c.Path)
 	}
 	f := &folder{path: c.Path, startsNothing: o.StartsNothing}
-	a := tracker.Adapter{Reader: f, Writer: &writer{f, o}, Conversation: f, Find: f.find, Check: f.checkWritable, Tools: []tracker.Tool{f.updateTool()}, Warnings: warnings(c.Path, o.Checkout)}
+	a := tracker.Adapter{Reader: f, Writer: &writer{f, o}, Conversation: f, Pictures: f, Find: f.find, Check: f.checkWritable, Tools: []tracker.Tool{f.updateTool()}, Warnings: warnings(c.Path, o.Checkout)}
 	if err := f.checkWritable(context.Background()); err != nil && o.StartsNothing {
 		a.Warnings = append(a.Warnings, err.Error())
 	}

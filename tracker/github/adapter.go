@@ -31,7 +31,7 @@ func (c *Config) Open(o tracker.Options, base *http.Client, log *slog.Logger) (t
 		return tracker.Adapter{}, err
 	}
 	return tracker.Adapter{
-		Reader: r, Writer: writer{r}, Conversation: conversation{r}, Tools: []tracker.Tool{r.readTool(), r.updateTool()}, Warnings: cfg.warnings(),
+		Reader: r, Writer: writer{r}, Conversation: conversation{r}, Pictures: Pictures(r.client), Tools: []tracker.Tool{r.readTool(), r.updateTool()}, Warnings: cfg.warnings(),
 		Find: r.find, Check: r.checkSettings,
 	}, nil
 }

@@ -27,6 +27,7 @@ func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) 
 		Reader:       r,
 		Writer:       writer{r},
 		Conversation: conversation{r},
+		Pictures:     pictures{r},
 		Tools:        []tracker.Tool{graphqlTool(cfg.Endpoint, r.wire)},
 		Find:         r.find,
 		Check:        r.checkSettings,
@@ -83,6 +84,9 @@ type dataRecorder struct {
 }
 
 func (k *dataRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Context().Value(signedKey{}) != nil {
+		req.Header.Set("public-file-urls-expire-in", signedFor)
+	}
 	answer, err := k.wire.Do(req)
 	if err == nil {
 		k.data, err = result(k.wire, answer)

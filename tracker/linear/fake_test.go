@@ -49,6 +49,8 @@ type fake struct {
 	requests int
 	asked    []string          // the queries, as they came
 	cursor   func(end int) any // of the pages; nil is the usual one
+	files    map[string]string // content by path
+	signed   int               // answers with signed addresses
 }
 
 func newFake(t testing.TB) *fake {
@@ -95,7 +97,7 @@ func (f *fake) create(like tracker.Issue) object {
 		"trashed": nil, "assignee": nil, "url": fmt.Sprintf("https://linear.app/acme/issue/ENG-%d", n),
 		"branchName": fmt.Sprintf("kim/eng-%d", n),
 	}
-	o["comments"] = f.commentsOf(o["id"].(string))
+	o["comments"], o["attachments"] = f.commentsOf(o["id"].(string)), f.connection(&[]object{})
 	f.issues = append(f.issues, o)
 	f.fill(o, like)
 	return o
@@ -275,6 +277,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Query     string
 		Variables map[string]any
 	}
+	if r.Method == http.MethodGet {
+		f.serveFile(w, r)
+		return
+	}
 	body, err := io.ReadAll(r.Body) // to its end, or the server does not notice a client that gives up
 	if err == nil {
 		err = json.Unmarshal(body, &question)
@@ -297,6 +303,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err = json.Marshal(result)
 	if err != nil {
 		panic(err)
+	}
+	if r.Header.Get("public-file-urls-expire-in") != "" {
+		body = f.signFiles(body)
 	}
 	if f.loses && strings.Contains(question.Query, "commentCreate") {
 		f.loses = false

@@ -122,6 +122,12 @@ func everyQuery(t *testing.T) map[string]string {
 	if _, err := c.Conversation.CommentsSince(t.Context(), map[tracker.ID]time.Time{tracker.ID(o["id"].(string)): {}}); err != nil {
 		t.Fatal(err)
 	}
+	issue := tracker.Issue{ID: tracker.ID(o["id"].(string))}
+	for _, err := range c.Pictures.Read(t.Context(), issue, []tracker.Picture{{Comment: "0c0ffee0-0000-4000-8000-000000000001", Address: c.cfg.Endpoint + "/a"}, {Address: c.cfg.Endpoint + "/b"}}, 1) {
+		if err == nil {
+			t.Error("a file that no text shows was read")
+		}
+	}
 	c.cfg.RequiredLabels = []string{"ready"}
 	if err := c.check(t); err != nil {
 		t.Fatal(err)
@@ -132,6 +138,7 @@ func everyQuery(t *testing.T) map[string]string {
 	for _, query := range f.asked {
 		for name, part := range map[string]string{
 			"list": "filter: $filter", "read": "after: $after, filter: {id: {in: $ids}", "comments": "comments: {some:", "newest comments": "{comments(first: 100",
+			"files of an issue": "attachments(first: 50)", "files of comments": "comments(first: $first, filter: {id: {in: $ids}}",
 			"labels": "{labels(first: 50", "relations": "{inverseRelations(first: 50",
 			"scope": "){projects(first: 1", "projects": "projects(first: 50)", "label": "eqIgnoreCase: $label",
 		} {
@@ -189,10 +196,13 @@ func TestWhatIsAskedCostsWhatThePackageSays(t *testing.T) {
 		got[name] = complexity(t, schema, query, 50)
 	}
 	got["read of 3"] = complexity(t, schema, queries["read"], 3)
+	got["files of 3 comments"] = complexity(t, schema, queries["files of comments"], 3)
+	delete(got, "files of comments")
 	got["comments on 3"] = complexity(t, schema, queries["comments"], 3)
 	want := map[string]float64{
 		"first list": 3067, "list": 1898, "read": 1898, "read of 3": 116, "labels": 59, "relations": 174, "scope": 1170, "projects": 63, "label": 123,
 		"comments": 1498, "comments on 3": 92, "newest comments": 534,
+		"files of an issue": 59, "files of 3 comments": 6,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("change the package's documentation too (-want +got):\n%s", diff)

@@ -273,8 +273,8 @@ func TestTheEndOfALogIsReadWhateverItsHostDoes(t *testing.T) {
 		}, "", "more than 134217728 bytes", 0},
 		{"another redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
-		}, "", "the host of the redirect answers 302 Found", 0},
-		{"an expired address", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, "", "the host of the redirect answers 403 Forbidden", 0},
+		}, "", "the host of the file answers 302 Found", 0},
+		{"an expired address", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, "", "the host of the file answers 403 Forbidden", 0},
 		{"a broken connection", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, "half")

@@ -123,6 +123,9 @@ func open(cfg Config, authorization string, base http.RoundTripper) (*Client, er
 // Repo returns the repository as owner/name.
 func (c *Client) Repo() string { return c.repo }
 
+// Server returns the address of the server that has the repository.
+func (c *Client) Server() string { return ServerOf(c.root) }
+
 // repoPattern matches owner/name as GitHub allows it, except that a name of dots
 // alone is refused separately.
 var repoPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+$`) })
