@@ -218,7 +218,7 @@ func (n *notifications) onItem(e *Event, params json.RawMessage) {
 	if e.Method == "item/completed" && n.o.Network.hasHosts() {
 		e.Blocked = blockedBy(params)
 	}
-	if len(params) > maxShownItem && !bytes.Contains(params, []byte(`"questions"`)) && !n.wantsAnswer() {
+	if len(params) > maxShownItem && !bytes.Contains(params, []byte(`"questions"`)) {
 		return // output of an item that was small when it started
 	}
 	var p struct{ Item item }
@@ -248,20 +248,10 @@ func (n *notifications) onItem(e *Event, params json.RawMessage) {
 	}
 	if p.Item.Type == "agentMessage" {
 		e.Said = p.Item.Text
-		if n.turn.wantsAnswer {
-			n.turn.answer = p.Item.Text
-		}
 	}
 	for _, q := range p.Item.Questions {
 		n.turn.nonBlockingQuestions = append(n.turn.nonBlockingQuestions, formatQuestion(q.Title, q.Options))
 	}
-}
-
-// wantsAnswer reports whether the turn in progress keeps the last message of the agent.
-func (n *notifications) wantsAnswer() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.turn != nil && n.turn.wantsAnswer
 }
 
 // acts reports whether the item is more than thinking and speaking.

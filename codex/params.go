@@ -95,7 +95,6 @@ type turnParams struct {
 	Permissions    string          `json:"permissions,omitempty"`
 	Model          string          `json:"model,omitempty"`
 	Effort         string          `json:"effort,omitempty"`
-	OutputSchema   json.RawMessage `json:"outputSchema,omitempty"`
 }
 
 type textInput struct {
@@ -112,7 +111,6 @@ func (p posture) turn(o Options, thread string, input Input) turnParams {
 	params := turnParams{
 		ThreadID: thread, Input: []any{textInput{"text", input.Text}}, Cwd: o.Cwd, Title: o.Name,
 		ApprovalPolicy: p.approval, SandboxPolicy: p.sandbox, Model: o.Config.Model, Effort: o.Config.Effort,
-		OutputSchema: input.Schema,
 	}
 	for _, path := range input.Images {
 		params.Input = append(params.Input, imageInput{"localImage", path})

@@ -14,8 +14,6 @@ const interruptWait = 2 * time.Second
 // Input is what a turn gives to the model.
 type Input struct {
 	Text string
-	// Schema is a JSON schema of the answer; nil for an answer in words.
-	Schema json.RawMessage
 	// Images are the paths of picture files, which follow the text. The server reads them itself
 	// when the turn starts, whatever the agent may read, and keeps their content in the thread.
 	Images []string
@@ -26,7 +24,6 @@ type Turn struct {
 	ID        string   // "" if the turn never started
 	Questions []string // asked by the agent without waiting for the answer
 	Acted     bool     // the agent did more than think and speak, as far as the server says
-	Answer    string   // last message of the agent, for an Input with a Schema; else ""
 }
 
 // turn is the turn in progress. core.mu guards its fields.
@@ -39,8 +36,6 @@ type turn struct {
 	abortReason          error       // reason why the turn must not continue; nil if it may
 	nonBlockingQuestions []string    // asked by the agent, which continued without an answer
 	acted                bool        // the agent ran a command or did something else
-	wantsAnswer          bool        // Input has a Schema
-	answer               string      // last message of the agent, if it is wanted
 
 	steers map[string]chan struct{} // texts of Steer by their names, closed and nil once taken
 
@@ -56,7 +51,7 @@ type turn struct {
 // interrupts a turn that has started before it gives up. Only one turn runs at a
 // time.
 func (s *Session) Turn(ctx context.Context, input Input) (Turn, error) {
-	t := &turn{ended: make(chan struct{}), blocked: make(chan struct{}), wantsAnswer: input.Schema != nil}
+	t := &turn{ended: make(chan struct{}), blocked: make(chan struct{})}
 	s.mu.Lock()
 	busy := s.turn != nil
 	if !busy {
@@ -71,7 +66,7 @@ func (s *Session) Turn(ctx context.Context, input Input) (Turn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn = nil
-	return Turn{ID: t.id, Questions: t.nonBlockingQuestions, Acted: t.acted, Answer: t.answer}, err
+	return Turn{ID: t.id, Questions: t.nonBlockingQuestions, Acted: t.acted}, err
 }
 
 // runTurn starts the turn, waits for its end within codex.turn_timeout_ms and returns
