@@ -144,9 +144,12 @@ func Wrap(s string, width, n int) []string {
 // Break returns a line in parts of at most the given width, broken between words where it can
 // be. Other than [Wrap] it keeps the spaces inside a part, and cuts nothing.
 func Break(line string, width int) []string {
-	parts := strings.Split(ansi.Wrap(line, width, ""), "\n")
-	for i, part := range parts {
-		parts[i] = strings.TrimRight(part, " ")
+	var parts []string
+	for part := range strings.SplitSeq(ansi.Wrap(line, width, ""), "\n") {
+		// The library keeps spaces before a word that fills the line.
+		for piece := range strings.SplitSeq(ansi.Hardwrap(part, width, true), "\n") {
+			parts = append(parts, strings.TrimRight(piece, " "))
+		}
 	}
 	return parts
 }
