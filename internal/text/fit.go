@@ -146,7 +146,7 @@ func Wrap(s string, width, n int) []string {
 func Break(line string, width int) []string {
 	var parts []string
 	for part := range strings.SplitSeq(ansi.Wrap(line, width, ""), "\n") {
-		// The library keeps spaces before a word that fills the line.
+		// Of a word that fills the line the library keeps the space before it.
 		for piece := range strings.SplitSeq(ansi.Hardwrap(part, width, true), "\n") {
 			parts = append(parts, strings.TrimRight(piece, " "))
 		}

@@ -103,6 +103,15 @@ func BenchmarkFit(b *testing.B) {
 	}
 }
 
+func TestASpaceBeforeAWordThatFillsTheLineMakesItNoWider(t *testing.T) {
+	t.Parallel()
+	for _, part := range text.Break(" aaaaaaaaaa", 10) {
+		if n := text.Columns(part); n > 10 {
+			t.Errorf("%d columns in %q", n, part)
+		}
+	}
+}
+
 func TestALineIsBrokenWithoutLosingAWord(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
