@@ -97,7 +97,7 @@ func (s *Session) checkModels(ctx context.Context, needsLogin bool) error {
 	}
 	models, err := s.listModels(ctx)
 	if errors.Is(err, ErrResponseTimeout) { // the server may have to ask the account's service
-		s.warn(fmt.Sprintf("codex.model and codex.effort are not checked: %v", err))
+		s.warn(fmt.Sprintf("the model, the effort and the service tier are not checked: %v", err))
 		return nil
 	}
 	if err != nil || len(models) == 0 {

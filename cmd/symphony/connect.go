@@ -122,8 +122,8 @@ func workspaceConfig(wf workflow.Workflow) workspace.Config {
 func (o opener) channel(wf workflow.Workflow, adapter tracker.Adapter, publisher *publish.Publisher) *feedback.Channel {
 	d := &feedback.Channel{Issues: adapter.Conversation, Writer: adapter.Writer, Redact: o.redactor.String, Where: commentsOf(wf)}
 	if publisher != nil && publisher.GitHub != nil {
-		// For half a polling interval, so that an answer never serves for longer than one.
 		d.Pictures = github.Pictures(publisher.GitHub)
+		// For half a polling interval, so that an answer never serves for longer than one.
 		d.GitHub, d.Access = publisher.GitHub, client.NewAccess(publisher.GitHub, wf.Settings.Poll/2, tracker.IsMarked)
 		if file := o.actions.WorkflowFile(publisher.GitHub.Repo()); file != "" {
 			d.OwnWorkflow = path.Base(file)

@@ -50,14 +50,22 @@ func sandboxesDir(sessionDir string) string { return filepath.Join(sessionDir, "
 // it.
 func picturesDir(sessionDir string) string { return filepath.Join(sessionDir, "pictures") }
 
+// issueDirs returns the folders that hold one folder per issue.
+func issueDirs(sessionDir string) []string {
+	return []string{homesDir(sessionDir), tempsDir(sessionDir), sandboxesDir(sessionDir), picturesDir(sessionDir)}
+}
+
 // Forget removes the session folders of an issue whose workspace is removed. Folders that
 // do not exist are not an error.
 func Forget(sessionDir, identifier string) error {
 	if sessionDir == "" {
 		return nil
 	}
-	key := workspace.Key(identifier)
-	return errors.Join(os.RemoveAll(filepath.Join(homesDir(sessionDir), key)), forceRemoveAll(filepath.Join(tempsDir(sessionDir), key)), forceRemoveAll(filepath.Join(sandboxesDir(sessionDir), key)), os.RemoveAll(filepath.Join(picturesDir(sessionDir), key)))
+	var errs []error
+	for _, folder := range issueDirs(sessionDir) {
+		errs = append(errs, forceRemoveAll(filepath.Join(folder, workspace.Key(identifier))))
+	}
+	return errors.Join(errs...)
 }
 
 // ForgetUnused removes the session folders of the issues that used does not know by the key of
@@ -68,7 +76,7 @@ func ForgetUnused(sessionDir string, used func(key string) bool, since time.Time
 		return nil
 	}
 	var errs []error
-	for _, folder := range []string{homesDir(sessionDir), tempsDir(sessionDir), sandboxesDir(sessionDir), picturesDir(sessionDir)} {
+	for _, folder := range issueDirs(sessionDir) {
 		entries, err := os.ReadDir(folder)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)

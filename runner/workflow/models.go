@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,7 +71,7 @@ func (f forms) modelChoice(label string, entry value) codex.Choice {
 			field.decode(v)
 		}
 	}
-	for name := range fields {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		f.reject(entry.child(name, fields[name]), "is not a setting of a model; they are model, effort and service_tier")
 	}
 	return choice
