@@ -39,6 +39,7 @@ func (n *notifications) handle(method string, params json.RawMessage) error {
 	case "error":
 		return n.onError(e, params)
 	case "item/started", "item/completed":
+		n.onSteered(params)
 		n.onItem(&e, params)
 	case "thread/tokenUsage/updated", "codex/event/token_count":
 		n.spending.onUsage(&e, params)

@@ -37,6 +37,8 @@ type turn struct {
 	nonBlockingQuestions []string    // asked by the agent, which continued without an answer
 	acted                bool        // the agent ran a command or did something else
 
+	steers map[string]chan struct{} // texts of Steer by their names, closed and nil once taken
+
 	ended   chan struct{} // closed with outcome
 	blocked chan struct{} // closed with the first blocking question or with abortReason
 }

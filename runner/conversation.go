@@ -204,40 +204,17 @@ func (c *conversations) addFeedback(snap *schedule.Snapshot, unavailable map[tra
 	}
 }
 
-// itemsFor returns the feedback that a session on an issue is given, and the function that
-// answers it. It returns nothing for a session without feedback. It warns in the report of the
-// parts of that feedback that people may not expect.
-func (c *conversations) itemsFor(d schedule.Decision) ([]prompt.Feedback, func(ctx context.Context, id, text string, resolve bool) error) {
-	var items []feedback.Item
-	if d.Feedback.Round != "" {
-		items = c.judge(d.ID).Items
+// itemsFor returns the feedback that a session on an issue begins with, and adds the items among it
+// to given. It warns in the report of the parts of that feedback that people may not expect.
+func (c *conversations) itemsFor(d schedule.Decision, given *givenItems) []prompt.Feedback {
+	var list []prompt.Feedback
+	if answer := c.state.Conversations[d.ID].Answer; answer != "" {
+		list = append(list, prompt.Feedback{Kind: prompt.FeedbackAnswer, Author: progress.Operator, Text: answer, At: time.Now()})
 	}
-	answer := c.state.Conversations[d.ID].Answer
-	if len(items) == 0 && answer == "" {
-		return nil, nil
+	if d.Feedback.Round == "" {
+		return list
 	}
-	for _, sentence := range feedback.Notes(items) {
-		c.notice(c.nameOf(d.ID) + ": " + sentence)
-	}
-	given := make([]prompt.Feedback, 0, len(items)+1)
-	if answer != "" {
-		given = append(given, prompt.Feedback{Kind: prompt.FeedbackAnswer, Author: progress.Operator, Text: answer, At: time.Now()})
-	}
-	for _, item := range items {
-		given = append(given, item.Feedback)
-	}
-	if len(items) == 0 {
-		return given, nil
-	}
-	channel, pull := c.conn.Feedback, c.pullOf(d.ID)
-	return given, func(ctx context.Context, id, text string, resolve bool) error {
-		for _, item := range items {
-			if item.ID == id {
-				return channel.Reply(ctx, d.ID, pull, item, c.redact(text), resolve)
-			}
-		}
-		return fmt.Errorf("there is no item %q", id)
-	}
+	return append(list, c.give(d.ID, given, c.judge(d.ID).Items)...)
 }
 
 // pullOf returns the pull request of an issue, zero if it has none. It ignores a delivery

@@ -87,6 +87,7 @@
 //	issueReader    issue_reader.go  reads the tracker, bounded by its rate limit (rate_limit.go)
 //	conversations  conversation.go  reads what people and checks say, and answers (conversation_posts.go)
 //	orders         order.go         commands of people that are no comments
+//	sessions       steer.go         are given what people say while they work
 //	owners         adopt.go         which other owners of claims are alive
 //	files          repository.go    the repository, fetched once a tick; deliver.go publishes from it
 //	cleaner        cleanup.go       removes workspaces

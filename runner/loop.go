@@ -430,7 +430,7 @@ func (l *loop) snapshot(now time.Time) schedule.Snapshot {
 	unavailable := l.unavailable()
 	l.conversations.addFeedback(&snap, unavailable)
 	l.orders.addIssues(&snap, unavailable)
-	snap.Own = l.running.ownChanges()
+	snap.Own, snap.Steerable = l.running.ownChanges(), l.running.steerable()
 	return snap
 }
 

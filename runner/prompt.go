@@ -36,7 +36,7 @@ func (r *Runner) Prompt(ctx context.Context, repository *Repository, choose func
 		l.conn.Repository = repository
 		l.files.of, l.files.store, l.files.fetched = repository, store, found
 	}
-	job := l.jobFor(schedule.Decision{ID: issue.ID, Issue: issue, Feedback: l.conversations.judge(issue.ID).Feedback}, l.state.Claims[issue.ID])
+	job := l.jobFor(schedule.Decision{ID: issue.ID, Issue: issue, Feedback: l.conversations.judge(issue.ID).Feedback}, l.state.Claims[issue.ID], new(givenItems))
 	text, err := attempt.FirstPrompt(ctx, job)
 	return issue, text, err
 }

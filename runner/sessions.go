@@ -34,6 +34,11 @@ type worker struct {
 
 	choice codex.Choice // the model, and how it works
 
+	given    givenItems       // items that it can answer
+	steering attempt.Steering // gives it feedback while it works
+	steers   bool             // that is in progress
+	steered  int              // number of times
+
 	own attempt.OwnChange // changes that the session made to its issue
 
 	eventLog string           // path of its event log; empty for none
@@ -56,6 +61,8 @@ func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 				break
 			}
 			l.dispatch(ctx, d)
+		case schedule.Steer:
+			l.steer(d)
 		case schedule.Stop:
 			w := l.running.owned[d.ID]
 			w.log.Info(d.Action.Happened(), "session_id", w.last.Session, "pid", w.last.PID, "reason", d.Why.String())
@@ -96,8 +103,8 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 		w.round, w.rounds = d.Feedback.Summary, talk.Rounds+talk.CheckRounds
 	}
 	ctx := l.running.begin(w)
-	job := l.jobFor(d, claim)
-	job.Log, job.Own, w.choice = log, &w.own, job.Codex.Choice
+	job := l.jobFor(d, claim, &w.given)
+	job.Log, job.Own, job.Steering, w.choice = log, &w.own, &w.steering, job.Codex.Choice
 	first := l.logs.sessionOf(issue, w.started)
 	first.Attempt, first.Number = claim.Attempt, claim.Sessions
 	logs := l.logs.options(first, log)
@@ -118,8 +125,9 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	l.wg.Go(func() { l.work(ctx, w, job, logs, handOver) })
 }
 
-// jobFor returns the job of a session on an issue, whose claim this is.
-func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
+// jobFor returns the job of a session on an issue, whose claim this is. It adds the items of
+// feedback to given.
+func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim, given *givenItems) attempt.Job {
 	issue := d.Issue
 	job := attempt.Job{
 		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread, Spent: claim.Spent(),
@@ -129,7 +137,7 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim) attempt.Job {
 		Loopback: l.wf.Settings.Loopback, UnixSockets: l.wf.Settings.UnixSockets, Network: l.wf.Settings.Network, HookNetwork: l.wf.Settings.HookNetwork, Lookup: l.Lookup,
 		Images: l.wf.Settings.Images, CanAsk: l.conn.Feedback != nil, StopAt: l.deadline.stopAt, Test: l.pauseTest.causes.of(l.wf),
 	}
-	job.Feedback, job.Reply = l.conversations.itemsFor(d)
+	job.Feedback, job.Reply = l.conversations.itemsFor(d, given), l.conversations.replyTo(d.ID, given)
 	if l.conn.Feedback != nil {
 		job.PullPictures = l.conn.Feedback.Pictures
 	}
@@ -184,7 +192,7 @@ func (m updated) applyTo(l *loop) {
 		l.heartbeat(m.id, m.update)
 	}
 	l.warn(m.update.Warnings...)
-	l.replan = l.replan || l.policy().Budget.LimitsSpending()
+	l.replan = l.replan || l.policy().Budget.LimitsSpending() || m.update.Turn == schedule.TurnBegan && l.conversations.hasNews(m.id)
 	l.progress()
 }
 

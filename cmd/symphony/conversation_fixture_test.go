@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/tracker"
@@ -64,6 +66,27 @@ func post(method, path, body string) string {
 
 // sessions returns how many sessions started since checkSaid was called last.
 func (s *shop) sessions() int { return strings.Count(s.out, "msg=dispatched") }
+
+// tickInShard makes a run of a fleet with one shard.
+func (s *shop) tickInShard() {
+	s.t.Helper()
+	s.runs++
+	job := func(name string) storetest.Job {
+		return storetest.Job{Name: "fleet / " + name, Status: "in_progress", Runner: "GitHub Actions 1", Started: time.Now()}
+	}
+	s.hub.SetRun(storetest.Run{ID: int64(s.runs), Status: "in_progress", Jobs: []storetest.Job{job("plan"), job("shard 1")}})
+	defer s.hub.SetRun(storetest.Run{ID: int64(s.runs), Status: "completed", Conclusion: "success"})
+	exchange := filepath.Join(s.t.TempDir(), "exchange")
+	for _, part := range [][]string{{"plan", "--shards", "1", "--shard-slots", "1", onBranch}, {"work", "--shard", "1"}, {"collect", onBranch}} {
+		cmd := s.command(s.t.Context(), append(part, "--exchange", exchange)...)
+		cmd.Env = append(cmd.Env, "GITHUB_RUN_ID="+strconv.Itoa(s.runs), "GITHUB_RUN_ATTEMPT=1")
+		out, err := cmd.CombinedOutput()
+		s.out += string(out)
+		if err != nil {
+			s.t.Fatalf("%s: %v\n%s", part[0], err, out)
+		}
+	}
+}
 
 // checkSessions fails the test unless this number of sessions started in the next run.
 func (s *shop) checkSessions(want int, why string) {

@@ -188,6 +188,8 @@ type request struct {
 	ClientInfo     struct{ Name, Version string }
 	ThreadID       string
 	TurnID         string
+	ExpectedTurnID string
+	ClientID       string `json:"clientUserMessageId"`
 	Name           string
 	Cwd            string
 	Model          string
@@ -252,7 +254,7 @@ func (s *server) handle(ctx context.Context, m Message, r request) *Error {
 		s.startThread(r)
 	case "thread/resume":
 		return s.resumeThread(r)
-	case "thread/name/set", "thread/backgroundTerminals/clean", "experimentalFeature/list", "turn/start", "turn/interrupt":
+	case "thread/name/set", "thread/backgroundTerminals/clean", "experimentalFeature/list", "turn/start", "turn/steer", "turn/interrupt":
 		t := s.threads[r.ThreadID]
 		if t == nil {
 			return Invalid("thread not found: %s", r.ThreadID)

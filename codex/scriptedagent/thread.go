@@ -116,6 +116,15 @@ func (t *thread) handle(ctx context.Context, method string, r request) *Error {
 		r.reply(Object{"data": []Object{{"name": "network_proxy", "stage": "experimental", "enabled": t.proxied, "defaultEnabled": false}}, "nextCursor": nil})
 	case "turn/start":
 		t.startTurn(ctx, r)
+	case "turn/steer":
+		switch {
+		case t.active == nil:
+			return Invalid("no active turn to steer")
+		case t.active.ID != r.ExpectedTurnID:
+			return Invalid("expected active turn id `%s` but found `%s`", r.ExpectedTurnID, t.active.ID)
+		}
+		r.reply(Object{"turnId": t.active.ID})
+		t.active.hear(r.text(), r.ClientID)
 	case "turn/interrupt":
 		switch {
 		case t.active == nil:

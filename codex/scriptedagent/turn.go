@@ -42,14 +42,10 @@ type Turn struct {
 // startTurn starts a turn, or gives the input to the one that runs, as Codex does. t.mu must
 // be held.
 func (t *thread) startTurn(ctx context.Context, r request) {
-	var texts []string
-	for _, in := range r.Input {
-		texts = append(texts, in.Text)
-	}
-	text := strings.Join(texts, "\n")
+	text := r.text()
 	if turn := t.active; turn != nil {
 		r.reply(Object{"turn": turn.object("inProgress", nil)})
-		turn.hear(text)
+		turn.hear(text, r.ClientID)
 		return
 	}
 	t.Cwd = cmp.Or(r.Cwd, t.Cwd)
@@ -67,7 +63,7 @@ func (t *thread) startTurn(ctx context.Context, r request) {
 func (t *Turn) run(ctx context.Context) {
 	t.Notify("thread/status/changed", Object{"status": Object{"type": "active", "activeFlags": []string{}}})
 	t.Notify("turn/started", Object{"turn": t.object("inProgress", nil)})
-	t.hear(t.text)
+	t.hear(t.text, "")
 	err := t.begin()
 	if err == nil {
 		err = t.steps(ctx)
@@ -219,9 +215,23 @@ func (t *Turn) announce(item Object) (end func()) {
 	}
 }
 
-// hear announces the client's text, also in the middle of the turn.
-func (t *Turn) hear(text string) {
-	t.announce(Object{"type": "userMessage", "id": newID(), "clientId": nil,
+// text returns the text of the input.
+func (r request) text() string {
+	var texts []string
+	for _, in := range r.Input {
+		texts = append(texts, in.Text)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// hear announces the client's text, also in the middle of the turn, with the name that the client
+// gave to it; an empty one for none.
+func (t *Turn) hear(text, name string) {
+	var client any
+	if name != "" {
+		client = name
+	}
+	t.announce(Object{"type": "userMessage", "id": newID(), "clientId": client,
 		"content": []Object{{"type": "text", "text": text, "text_elements": []Object{}}}})()
 }
 

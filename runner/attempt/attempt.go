@@ -54,6 +54,7 @@ func newAttempt(job Job, report func(Update)) *attempt {
 	if job.Redact == nil {
 		job.Redact = func(text string) string { return text }
 	}
+	job.Steering = cmp.Or(job.Steering, new(Steering))
 	job.stoppedTime = cmp.Or(job.stoppedTime, stoppedTime)
 	a := &attempt{Job: job, stopped: sync.OnceValue(time.Now)}
 	j := &journal{log: job.Log, eventLog: job.EventLog, redact: job.Redact}
@@ -275,7 +276,7 @@ func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err 
 	run := prompt.Run{
 		Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), LeftOut: a.Redact(cmp.Or(a.leftovers.lost, a.LeftOut)), Delivers: a.Repository.delivers(),
 		Blocked: a.Redact(a.Blocked), Hosts: a.Network.Hosts, Prepared: a.Repository.setup() != nil,
-		Replies: a.CanAsk && a.Reply != nil, Asks: a.CanAsk,
+		Replies: a.CanAsk && len(itemIDs(a.Feedback)) > 0, Asks: a.CanAsk,
 		Loopback: a.Loopback && a.Codex.UsesProfile(), UnixSockets: a.opensSockets(),
 	}
 	for _, f := range a.Feedback {
@@ -452,7 +453,9 @@ func (a *attempt) runTurns(ctx context.Context, text string) error {
 func (a *attempt) runTurn(ctx context.Context, text string, images ...string) error {
 	a.publication.done.Store(false)
 	session := a.sandbox.session
+	endSteering := a.Steering.Serve(ctx, a.steer)
 	turn, err := session.Turn(ctx, codex.Input{Text: text, Images: images})
+	endSteering()
 	a.acted = turn.Acted
 	if turn.ID != "" {
 		a.lastSession = session.ThreadID() + "-" + turn.ID

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/internal/text"
+	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -31,6 +33,7 @@ type conversation struct {
 
 	mu      sync.Mutex
 	asked   []string // questions of the present turn
+	later   []string // ids of the items that the session was given while it worked
 	replies int
 
 	posting sync.Mutex // held while an answer is posted, because two answers to one item become one comment
@@ -64,12 +67,9 @@ func (c *conversation) callReply(ctx context.Context, arguments json.RawMessage)
 	if err := tracker.DecodeArguments(arguments, &input, advice); err != nil {
 		return err.Error(), false
 	}
-	var ids []string
-	for _, f := range c.job.Feedback {
-		if f.ID != "" {
-			ids = append(ids, f.ID)
-		}
-		if f.ID == "" || f.ID != strings.TrimSpace(input.To) {
+	ids := c.ids()
+	for _, id := range ids {
+		if id != strings.TrimSpace(input.To) {
 			continue
 		}
 		switch {
@@ -82,7 +82,7 @@ func (c *conversation) callReply(ctx context.Context, arguments json.RawMessage)
 			return err.Error(), false
 		}
 		if err := c.inTurn(func() error {
-			err := c.job.Reply(ctx, f.ID, input.Text, input.Resolve)
+			err := c.job.Reply(ctx, id, input.Text, input.Resolve)
 			c.replied = c.replied || err == nil
 			return err
 		}); err != nil {
@@ -136,6 +136,30 @@ func (c *conversation) callAsk(arguments json.RawMessage) (answer string, ok boo
 		return fmt.Sprintf("there are %d questions already: end your turn", maxQuestions), false
 	}
 	return "The question goes to the people of this issue. End your turn now: the answer comes in a later session.", true
+}
+
+// ids returns the ids of the items that the agent can answer.
+func (c *conversation) ids() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Concat(itemIDs(c.job.Feedback), c.later)
+}
+
+// addItems lets the agent answer items that it is given now.
+func (c *conversation) addItems(items []prompt.Feedback) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.later = append(c.later, itemIDs(items)...)
+}
+
+// itemIDs returns the ids of the items that have one.
+func itemIDs(items []prompt.Feedback) (ids []string) {
+	for _, f := range items {
+		if f.ID != "" {
+			ids = append(ids, f.ID)
+		}
+	}
+	return ids
 }
 
 // inTurn runs post when no other one runs.

@@ -51,10 +51,11 @@ type Job struct {
 	// runner brings its questions to people.
 	CanAsk bool
 	// StopAt is the time at which the run stops its sessions; the zero time for never.
-	StopAt time.Time
-	// Reply answers an item of Feedback for the agent, by its ID, and closes its thread if
+	StopAt   time.Time
+	Steering *Steering // gives feedback to the session while it works; nil gives none
+	// Reply answers an item of Feedback or Steering for the agent, by its ID, and closes its thread if
 	// resolve is set. The text is as the agent wrote it. Its errors are shown to the agent.
-	// nil if there is no Feedback.
+	// nil if there are no items.
 	Reply func(ctx context.Context, id, text string, resolve bool) error
 	// Images gives the model the pictures of the issue and the Feedback. PullPictures reads
 	// the ones on the pull request; nil if nobody can.

@@ -55,7 +55,7 @@ func Judge(s Said, c schedule.Conversation, rules Rules, now time.Time) Unanswer
 	if obeyed.At.IsZero() {
 		obeyed = c.ReadUpTo
 	}
-	said := false
+	said, news := false, false
 	u.Feedback.Prompted = true
 	for _, item := range items {
 		comments = append(comments, item.comment)
@@ -78,9 +78,11 @@ func Judge(s Said, c schedule.Conversation, rules Rules, now time.Time) Unanswer
 		if item.Kind == prompt.FeedbackComment && c.Asked != "" {
 			item.Kind = prompt.FeedbackAnswer
 		}
+		item.isNew = isAfter(item.comment, c.PromptedUpTo)
+		news = news || item.isNew && !item.quiet
 		u.Items = append(u.Items, item)
 		said = said || !item.quiet
-		u.Feedback.Prompted = u.Feedback.Prompted && (item.quiet || !isAfter(item.comment, c.PromptedUpTo))
+		u.Feedback.Prompted = u.Feedback.Prompted && (item.quiet || !item.isNew)
 		u.Feedback.Fresh = u.Feedback.Fresh || !item.quiet && (c.ParkedUpTo.IsZero() || isAfter(item.comment, c.ParkedUpTo))
 	}
 	u.Read, u.Changes = compare(s, items, rules, c)
@@ -98,10 +100,29 @@ func Judge(s Said, c schedule.Conversation, rules Rules, now time.Time) Unanswer
 	u.Feedback.Prompted = u.Feedback.Prompted && u.Feedback.Round != "" && mark.Checks == c.PromptedUpTo.Checks && mark.Conflict == c.PromptedUpTo.Conflict
 	u.Feedback.Summary = summarize(u.Items)
 	u.number()
+	if news {
+		u.Feedback.News = summarize(u.News())
+	}
 	u.Ignored = append(u.Ignored, ignored.sentences()...)
 	u.Ignored = append(u.Ignored, unread(s)...)
 	u.Settled = u.Feedback.Round == "" && len(u.Orders) == 0 && !waits
 	return u
+}
+
+// News returns the items that people added after the latest session was given the others. The
+// question to which an answer may belong was asked before that session.
+func (u Unanswered) News() []Item {
+	var news []Item
+	for _, item := range u.Items {
+		if !item.isNew {
+			continue
+		}
+		if item.Kind == prompt.FeedbackAnswer {
+			item.Kind = prompt.FeedbackComment
+		}
+		news = append(news, item)
+	}
+	return news
 }
 
 // count reports whether the word of the author of a comment counts.

@@ -80,6 +80,7 @@ type Item struct {
 	comment tracker.Comment // zero for a check and a conflict
 	order   bool            // it may begin with a command
 	quiet   bool            // does not start a session on its own, such as an approval
+	isNew   bool            // newer than the feedback of the latest session
 	quotes  bool            // a line would be a command if it were the first
 	moved   bool            // the code at its place has changed since
 	cut     bool            // only the end of its log was read

@@ -48,7 +48,7 @@ func Digest(text string) string {
 
 // Result describes a session on feedback that has ended.
 type Result struct {
-	Number       int    // number of the session on feedback since somebody let the issue go on
+	Number       int    // number of the session on feedback since somebody let the issue go on; 0 if it began without feedback
 	On           string // summary of its feedback, see [schedule.Feedback.Summary]
 	Outcome      schedule.Outcome
 	Next         schedule.Next
@@ -77,7 +77,10 @@ func (r Result) Text() string {
 		}
 		result += "."
 	}
-	s := fmt.Sprintf("Session %d on feedback, for %s. %s", r.Number, defuse.Body(r.On), result)
+	s := fmt.Sprintf("A session was given this while it worked: %s. %s", defuse.Body(r.On), result)
+	if r.Number > 0 {
+		s = fmt.Sprintf("Session %d on feedback, for %s. %s", r.Number, defuse.Body(r.On), result)
+	}
 	if said := text.Cut(strings.TrimSpace(r.Outcome.Said), maxSaid, "…"); said != "" && r.Outcome.Class == schedule.Done {
 		s += "\n\nIt wrote no reply. Its last words:\n\n" + quoted(said)
 	}

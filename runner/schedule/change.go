@@ -78,6 +78,28 @@ func (c Finished) Apply(s *State, _ Policy) { s.Finished(c.ID, c.Pull, c.At) }
 
 func (c Finished) String() string { return fmt.Sprintf("%s is finished", c.ID) }
 
+// Steered says that a session in progress was given what people said since it began.
+type Steered struct {
+	ID      tracker.ID
+	Session int  // number of the session on its issue
+	Mark    Mark // everything up to here was given
+}
+
+// Apply moves the mark of the conversation if the claim still belongs to the session.
+func (c Steered) Apply(s *State, _ Policy) {
+	claim := s.Claims[c.ID]
+	talk, known := s.Conversations[c.ID]
+	if !known || claim.Owner != s.Self || !claim.holdsSlot() || claim.Sessions != c.Session {
+		return
+	}
+	talk.markSteered(c.Mark)
+	s.Conversations[c.ID] = talk
+}
+
+func (c Steered) String() string {
+	return fmt.Sprintf("session %d on %s was steered", c.Session, c.ID)
+}
+
 // CommandGiven is a command from outside of comments.
 type CommandGiven struct {
 	ID    tracker.ID

@@ -141,6 +141,7 @@ type Feedback struct {
 	Fresh    bool   // some of it is newer than the mark at which the issue was parked
 	Prompted bool   // the latest session was given all of it; only answers of the program may be newer
 	Summary  string // the unanswered feedback in one line: "2 comments of kim, 1 failed check"
+	News     string // what people said after the latest session was given the rest, in one line; empty for nothing
 	Mark     Mark   // mark for a session that starts now; zero if the feedback was too large to be read
 
 	Command      Command // the latest command of a trusted person that was not obeyed; never status, which changes nothing
@@ -282,6 +283,13 @@ func (c *Conversation) markPrompted(f Feedback) {
 		}
 	}
 	c.PromptedUpTo, c.Moved = f.Mark, false
+}
+
+// markSteered notes that the session in progress was given everything that people said up to
+// a mark. Checks and conflicts wait for the next session.
+func (c *Conversation) markSteered(m Mark) {
+	m.Checks, m.Conflict = c.PromptedUpTo.Checks, c.PromptedUpTo.Conflict
+	c.PromptedUpTo = m
 }
 
 // again reports whether the last session was given the same and failed.

@@ -123,6 +123,7 @@
 //	nothing is unanswered   Observe: ReadUpTo moves on
 //	a round is due          Dispatch: PromptedUpTo. Rounds grows, unless a session failed with the same
 //	                        or because somebody had moved the branch
+//	said during a session   Steer, then Steered: PromptedUpTo moves once the model has it, without checks
 //	done or asked           Exit: ReadUpTo = PromptedUpTo
 //	failed                  Exit: ReadUpTo stays, so the next session is given it again
 //	parked                  ParkedUpTo: older feedback does not let the issue go on

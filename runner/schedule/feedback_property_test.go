@@ -9,6 +9,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 )
 
 // TestFeedbackComesToAnEnd lets people, checks and sessions do anything, and then nobody
@@ -19,13 +20,15 @@ func TestFeedbackComesToAnEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"plan":     func(t *rapid.T) { m.plan(t, m.truth()) },
-			"say":      m.say,
-			"pull":     m.pull,
-			"deliver":  m.deliver,
-			"exit":     m.exit,
-			"finished": m.finished,
-			"advance":  m.advance,
+			"plan":      func(t *rapid.T) { m.plan(t, m.truth()) },
+			"say":       m.say,
+			"pull":      m.pull,
+			"deliver":   m.deliver,
+			"interrupt": m.interrupt,
+			"steered":   m.steered,
+			"exit":      m.exit,
+			"finished":  m.finished,
+			"advance":   m.advance,
 		})
 		clear(m.sessions)
 		m.runs = []schedule.Owner{{Run: "102"}}
@@ -123,6 +126,38 @@ func TestNothingIsFinishedWhileASessionWorksOnIt(t *testing.T) {
 			}
 			if d.Move && stateIn(d.Issue.State, f.policy.TerminalStates) {
 				t.Fatalf("moves %s, which is %q", d.ID, d.Issue.State)
+			}
+		}
+	})
+}
+
+// TestNewsReachesTheSessionThatWorks gives it what people said since it began, unless a command or
+// the end of the session comes first.
+func TestNewsReachesTheSessionThatWorks(t *testing.T) {
+	check(t, func(t *rapid.T, f fixture) {
+		if f.snap.Feedback == nil {
+			f.snap.Feedback, f.snap.Steerable = map[tracker.ID]schedule.Feedback{}, map[tracker.ID]bool{}
+		}
+		f.policy.MaxRounds = rapid.SampledFrom([]int{2, 0}).Draw(t, "rounds")
+		for id, c := range f.state.Claims {
+			if said := f.snap.Feedback[id]; often(t, "in a turn") && c.Phase == schedule.Running && c.Owner == me {
+				c.TurnSince, f.snap.Steerable[id] = f.now, true
+				said.Round, said.News = schedule.RoundSaid, "1 comment by lee"
+				f.state.Claims[id], f.snap.Feedback[id] = c, said
+			}
+		}
+		did := map[tracker.ID]schedule.Action{}
+		for _, d := range f.plan() {
+			if d.Action != schedule.Observe {
+				did[d.ID] = d.Action
+			}
+		}
+		for id, c := range f.state.Claims {
+			said := f.snap.Feedback[id]
+			wants := said.Round == schedule.RoundSaid && said.News != "" && (said.Command == "" || said.Command == schedule.CommandResume) && f.policy.MaxRounds > 0
+			can := c.Phase == schedule.Running && c.Owner == me && f.snap.Steerable[id] && !c.TurnSince.IsZero()
+			if steered := did[id] == schedule.Steer; steered != (wants && can && did[id] != schedule.Stop) {
+				t.Fatalf("%q of %s, whose claim is %+v, for %+v", did[id], id, c, said)
 			}
 		}
 	})

@@ -36,9 +36,12 @@ func (f fixture) plan() []schedule.Decision {
 
 // then returns the fixture after its state has applied the decisions.
 func (f fixture) then(decisions []schedule.Decision) fixture {
-	f.state = f.state.Clone()
+	f.state, f.snap.Steerable = f.state.Clone(), maps.Clone(f.snap.Steerable)
 	for _, d := range decisions {
 		f.state.Apply(d, f.now)
+		if d.Action == schedule.Steer {
+			delete(f.snap.Steerable, d.ID) // until it has taken that
+		}
 	}
 	f.snap.Feedback = f.judged()
 	return f
@@ -52,7 +55,7 @@ func (f fixture) judged() map[tracker.ID]schedule.Feedback {
 		talk := f.state.Conversations[id]
 		passed := said.Mark.Equal(talk.ReadUpTo)
 		if passed {
-			said.Round = ""
+			said.Round, said.News = "", ""
 		}
 		said.Fresh = said.Fresh && !passed && !said.Mark.Equal(talk.ParkedUpTo)
 		if passed || said.CommandsUpTo.Equal(talk.CommandsUpTo) {
@@ -333,7 +336,7 @@ func genTalks(t *rapid.T, f *fixture) {
 	if !rapid.Bool().Draw(t, "conversations") {
 		return
 	}
-	f.snap.Feedback = map[tracker.ID]schedule.Feedback{}
+	f.snap.Feedback, f.snap.Steerable = map[tracker.ID]schedule.Feedback{}, map[tracker.ID]bool{}
 	f.state.Conversations = map[tracker.ID]schedule.Conversation{}
 	mark := func(label string) schedule.Mark {
 		return schedule.Mark{At: noon.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, label)) * time.Minute)}
@@ -357,6 +360,9 @@ func genTalks(t *rapid.T, f *fixture) {
 		if often(t, "conversation read") {
 			f.snap.Feedback[id] = genFeedback(t, mark)
 		}
+		if c.Owner == me && rapid.Bool().Draw(t, "steerable") {
+			f.snap.Steerable[id] = true
+		}
 	}
 	f.snap.Feedback = f.judged()
 }
@@ -364,6 +370,9 @@ func genTalks(t *rapid.T, f *fixture) {
 func genFeedback(t *rapid.T, mark func(string) schedule.Mark) schedule.Feedback {
 	f := schedule.Feedback{Mark: mark("mark"), CommandsUpTo: mark("obeyed by then"), Summary: "1 comment by kim", By: "kim"}
 	f.Round = rapid.SampledFrom([]schedule.Round{schedule.RoundSaid, "", schedule.RoundChecks}).Draw(t, "round")
+	if f.Round == schedule.RoundSaid && rapid.Bool().Draw(t, "news") {
+		f.News = "1 comment by lee"
+	}
 	f.Fresh = f.Round == schedule.RoundSaid && rapid.Bool().Draw(t, "fresh")
 	f.Command = rapid.SampledFrom([]schedule.Command{
 		"", "", "", schedule.CommandRetry, schedule.CommandResume, schedule.CommandStop, schedule.CommandPark,

@@ -15,6 +15,7 @@ type Action string
 const (
 	Dispatch Action = "dispatch" // claim it and start a session
 	Observe  Action = "observe"  // store the tracker's record of it
+	Steer    Action = "steer"    // give its session what people said since it began
 	Stop     Action = "stop"     // end its session
 	Release  Action = "release"  // delete its claim
 	Park     Action = "park"     // keep the claim, or make one, until a person acts
@@ -30,6 +31,8 @@ func (a Action) Happened() string {
 		return "dispatched"
 	case Observe:
 		return "observed"
+	case Steer:
+		return "steering" // its session still has to take it
 	case Stop:
 		return "stopping" // its session still has to end
 	case Release:
@@ -84,6 +87,9 @@ type Snapshot struct {
 	// by itself, so it is not stopped for that. nil says that it may be changing the issue now;
 	// a session that is absent has not changed it.
 	Own map[tracker.ID]*tracker.Issue
+	// Steerable holds the sessions of this run that take feedback while they work, and have taken
+	// all that they were given.
+	Steerable map[tracker.ID]bool
 	// Hold is the reason why nothing at all may be started; zero when there is
 	// none.
 	Hold Why

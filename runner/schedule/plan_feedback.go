@@ -13,7 +13,7 @@ import (
 func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
 	f, read = pl.snap.Feedback[id]
 	if f.Round == RoundSaid && pl.p.MaxRounds <= 0 || f.Round == RoundChecks && pl.p.MaxCheckRounds <= 0 {
-		f.Round, f.Fresh = "", false
+		f.Round, f.Fresh, f.News = "", false, ""
 	}
 	if pl.obeyed[id] {
 		f.Command = ""
@@ -47,6 +47,17 @@ func (pl *planner) setTalk(id tracker.ID, c Conversation) {
 		pl.talks = map[tracker.ID]Conversation{}
 	}
 	pl.talks[id] = c
+}
+
+// steer gives the session of a claim what people said since it began. It reports false if there is
+// nothing that the session can be given now. While a command waits for the end of the session, what
+// was said with it waits too.
+func (pl *planner) steer(c Claim, issue tracker.Issue, f Feedback) bool {
+	if f.Round != RoundSaid || f.News == "" || f.Command != "" || c.TurnSince.IsZero() || !pl.snap.Steerable[c.ID] {
+		return false
+	}
+	pl.decide(Decision{Action: Steer, ID: c.ID, Issue: issue, Why: Why{Unanswered, f.News}, Feedback: f}, issue, c.Phase)
+	return true
 }
 
 // answers reports whether a claim on the issue is one for feedback: without feedback

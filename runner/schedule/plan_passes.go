@@ -40,9 +40,14 @@ func (pl *planner) reconcile(c Claim) {
 			d.Issue = *known
 		}
 		pl.decide(d, issue, c.Phase)
+		f.Command = "" // it is obeyed
+		pl.steer(c, issue, f)
 		return
 	}
 	pl.observe(c, known)
+	if pl.steer(c, issue, f) {
+		return
+	}
 	pl.note(issue, c.Phase, "", Why{InProgress, "a session works on it"})
 }
 

@@ -18,8 +18,9 @@ import (
 // and failed reads, updates, deliveries and ends of sessions, runs that die or work at
 // the same time, operators, edits, what people and checks say, pull requests, and time.
 // After each step no issue has two sessions, no claim is malformed or lost, every delivery
-// is as a session left it, and what was answered is not given again; if nothing fails from
-// then on, every issue gets done.
+// is as a session left it, each word of a person is given to a session once and to another one only
+// after a failure, and none is taken as answered that was not given; if nothing fails from then
+// on, every issue gets done.
 func TestClaimsSurviveAnySequenceOfEvents(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -29,6 +30,8 @@ func TestClaimsSurviveAnySequenceOfEvents(t *testing.T) {
 			"plan":      func(t *rapid.T) { m.plan(t, m.observe(t)) },
 			"heartbeat": m.heartbeat,
 			"deliver":   m.deliver,
+			"interrupt": m.interrupt,
+			"steered":   m.steered,
 			"exit":      m.exit,
 			"crash":     m.crash,
 			"switch":    m.switchRun,
@@ -54,6 +57,7 @@ type machine struct {
 	said     map[tracker.ID]feedback.Said      // conversations on them
 	read     map[tracker.ID]feedback.Said      // when the conversations were read last
 	answered map[tracker.ID][]schedule.Mark    // what was given to sessions that did not fail
+	settled  map[string]bool                   // words that they were given
 	sessions map[tracker.ID]session            // the processes, by issue
 	left     map[tracker.ID]schedule.Delivery  // what sessions have published, or failed to
 	runs     []schedule.Owner                  // alive
@@ -66,17 +70,24 @@ type session struct {
 	owner schedule.Owner
 	usage schedule.Usage
 	given schedule.Feedback
+
+	words    []string           // what people said, as far as it was given
+	steering *schedule.Decision // it is being given; nil for nothing
 }
 
 func newMachine(t *rapid.T) *machine {
 	m := &machine{
 		fixture: simple(), sessions: map[tracker.ID]session{}, left: map[tracker.ID]schedule.Delivery{},
 		said: map[tracker.ID]feedback.Said{}, answered: map[tracker.ID][]schedule.Mark{},
-		runs: []schedule.Owner{me}, ticks: map[schedule.Owner]schedule.Spent{},
+		settled: map[string]bool{},
+		runs:    []schedule.Owner{me}, ticks: map[schedule.Owner]schedule.Spent{},
 	}
 	m.policy = genPolicy(t)
 	m.policy.MaxConcurrent++ // otherwise nothing can be done
 	m.policy.MaxPerTick++
+	if often(t, "answers people") {
+		m.policy.MaxRounds++
+	}
 	for state := range m.policy.MaxPerState {
 		m.policy.MaxPerState[state]++
 	}
@@ -122,6 +133,10 @@ func (m *machine) judged() map[tracker.ID]schedule.Feedback {
 func (m *machine) truth() schedule.Snapshot {
 	snap := schedule.Snapshot{Candidates: slices.Clone(m.issues), Claimed: map[tracker.ID]*tracker.Issue{}}
 	m.read = map[tracker.ID]feedback.Said{}
+	snap.Steerable = map[tracker.ID]bool{}
+	for id, s := range m.sessions {
+		snap.Steerable[id] = s.steering == nil
+	}
 	for id := range m.state.Conversations {
 		snap.Claimed[id] = m.shown(id)
 		m.read[id] = m.said[id]
@@ -153,7 +168,19 @@ func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
 			if given.Round != "" && slices.ContainsFunc(m.answered[d.ID], given.Mark.Equal) {
 				t.Fatalf("%s is started for what was answered: %+v", d.ID, given)
 			}
-			m.sessions[d.ID] = session{owner: m.state.Self, given: given}
+			s := session{owner: m.state.Self, given: given}
+			if given.Round != "" {
+				s.words = m.newWords(t, d.ID, m.unanswered(d.ID).Items, s)
+			}
+			m.sessions[d.ID] = s
+		case schedule.Steer:
+			if !runs || process.owner != m.state.Self || process.steering != nil || c.Phase != schedule.Running {
+				t.Fatalf("%s is steered, whose session is %+v", d.ID, process)
+			}
+			m.newWords(t, d.ID, m.unanswered(d.ID).News(), process)
+			process.steering = &d
+			m.sessions[d.ID] = process
+			delete(m.snap.Steerable, d.ID)
 		case schedule.Stop:
 			if !runs || process.owner != m.state.Self {
 				t.Fatalf("%s is stopped but is not ours", d.ID)
@@ -183,6 +210,77 @@ func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
 	if again := m.fixture.plan(); len(again) > 0 {
 		t.Fatalf("planned again: %+v", again)
 	}
+}
+
+// unanswered returns what is unanswered of what was read about an issue.
+func (m *machine) unanswered(id tracker.ID) feedback.Unanswered {
+	return feedback.Judge(m.read[id], m.state.Conversations[id], feedback.Rules{}, m.now)
+}
+
+// newWords returns the words of people among items, none of which a session was given before, or one
+// that did not fail.
+func (m *machine) newWords(t *rapid.T, id tracker.ID, items []feedback.Item, s session) (words []string) {
+	for _, item := range items {
+		if item.URL == "" {
+			continue // of a check
+		}
+		if m.settled[item.URL] || slices.Contains(s.words, item.URL) {
+			t.Fatalf("%s: %q is given again to %+v", id, item.Text, s)
+		}
+		words = append(words, item.URL)
+	}
+	return words
+}
+
+// interrupt lets somebody say something about an issue in the middle of a turn.
+func (m *machine) interrupt(t *rapid.T) {
+	id, s := m.mine(t)
+	m.state.Heartbeat(id, schedule.Update{Alive: true, Usage: s.usage, Turns: 1, Thread: "t", Turn: schedule.TurnBegan}, m.now)
+	m.sayOf(t, id)
+	m.plan(t, m.truth())
+	if m.sessions[id].steering != nil && rapid.Bool().Draw(t, "at once") {
+		m.take(t, id)
+		m.plan(t, m.truth())
+	}
+}
+
+// steered lets a session take what it is being given, or not.
+func (m *machine) steered(t *rapid.T) {
+	id, s := m.mine(t)
+	if s.steering == nil {
+		t.Skip("nothing is given")
+	}
+	m.take(t, id)
+}
+
+func (m *machine) take(t *rapid.T, id tracker.ID) {
+	s := m.sessions[id]
+	d := *s.steering
+	s.steering = nil
+	if often(t, "taken") {
+		s.words = append(s.words, m.wordsUpTo(id, d.Feedback.Mark)...)
+		schedule.Steered{ID: id, Session: m.state.Claims[id].Sessions, Mark: d.Feedback.Mark}.Apply(m.state, m.policy)
+	}
+	m.sessions[id] = s
+}
+
+// wordsUpTo returns the unanswered words of people that the mark covers and the session of an issue was not
+// given before.
+func (m *machine) wordsUpTo(id tracker.ID, to schedule.Mark) (words []string) {
+	before := feedback.Judge(m.said[id], m.state.Conversations[id], feedback.Rules{}, m.now)
+	talk := m.state.Conversations[id]
+	talk.PromptedUpTo = to
+	after := feedback.Judge(m.said[id], talk, feedback.Rules{}, m.now)
+	var left []string
+	for _, item := range after.News() {
+		left = append(left, item.URL)
+	}
+	for _, item := range before.News() {
+		if !slices.Contains(left, item.URL) {
+			words = append(words, item.URL)
+		}
+	}
+	return words
 }
 
 // stillActive reports whether a session on the issue may continue.
@@ -260,13 +358,42 @@ func (m *machine) exit(t *rapid.T) {
 	if s.given.Round != "" && (o.Class == schedule.Done || o.Class == schedule.NeedsInput) {
 		m.answered[id] = append(m.answered[id], s.given.Mark)
 	}
+	if o.Class == schedule.Done || o.Class == schedule.NeedsInput {
+		for _, word := range s.words {
+			m.settled[word] = true
+		}
+	}
 	delete(m.sessions, id)
+	defer m.checkAnswered(t, id, s)()
 	m.counted(t, s.usage.Input-m.state.Claims[id].Live.Input, func() {
 		next := m.state.Exit(id, o, m.policy, m.now)
 		if c := m.state.Claims[id]; c.Phase != next.Phase || !c.Due.Equal(next.Due) {
 			t.Fatalf("Exit says %+v and leaves %+v", next, c)
 		}
 	})
+}
+
+// checkAnswered returns a function that tests that the words which the end of a session has answered
+// were given to it.
+func (m *machine) checkAnswered(t *rapid.T, id tracker.ID, s session) func() {
+	open := func() (words []string) {
+		for _, item := range feedback.Judge(m.said[id], m.state.Conversations[id], feedback.Rules{}, m.now).Items {
+			words = append(words, item.URL)
+		}
+		return words
+	}
+	before := open()
+	return func() {
+		if _, talks := m.state.Conversations[id]; !talks {
+			return
+		}
+		after := open()
+		for _, word := range before {
+			if word != "" && !slices.Contains(after, word) && !slices.Contains(s.words, word) {
+				t.Fatalf("%s: %q counts as answered, and its session was given %q", id, word, s.words)
+			}
+		}
+	}
 }
 
 // counted checks that event adds the given number of tokens to the tick and the day.
@@ -360,8 +487,12 @@ func (m *machine) edit(t *rapid.T) {
 
 // say lets somebody say something about an issue.
 func (m *machine) say(t *rapid.T) {
-	id := rapid.SampledFrom(m.issues).Draw(t, "issue").ID
+	m.sayOf(t, rapid.SampledFrom(m.issues).Draw(t, "issue").ID)
+}
+
+func (m *machine) sayOf(t *rapid.T, id tracker.ID) {
 	c := tracker.Comment{ID: fmt.Sprint(m.now.UnixNano(), len(m.said[id].Comments.List)), Author: "kim", At: m.now}
+	c.URL = "https://example.org/" + string(id) + "/" + c.ID
 	c.Text = rapid.SampledFrom([]string{
 		"Why?", "No.", "/symphony stop", "/symphony park\nIt is wrong.", "/symphony retry", "/symphony resume\nSorry.", "/symphony status", "/symphony sing",
 	}).Draw(t, "text")
