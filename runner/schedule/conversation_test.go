@@ -309,6 +309,26 @@ func TestWhatWasReadOfAnEarlierConversationCountsNoMore(t *testing.T) {
 	}
 }
 
+func TestWordsBeforeAPersonEditsAParkedIssueAreNotForTheNextSession(t *testing.T) {
+	t.Parallel()
+	f := simple()
+	f.policy.MaxRounds = 5
+	issue := todo(1)
+	f.state.Claims["1"] = schedule.Claim{ID: "1", Phase: schedule.Parked, Content: issue.ContentDigest(), Why: "kim wrote /symphony park"}
+	f.state.StartConversations(noon.Add(-time.Hour))
+	issue.Description = "Do the other thing."
+	f.snap.Claimed["1"], f.snap.Candidates = &issue, []tracker.Issue{issue}
+	f.snap.Feedback = map[tracker.ID]schedule.Feedback{"1": {Round: schedule.RoundSaid, Summary: "1 comment by kim", Mark: at(10)}}
+	plan := f.plan()
+	if len(plan) != 2 || plan[0].Action != schedule.Release || plan[1].Action != schedule.Dispatch || plan[1].Feedback.Round != "" {
+		t.Fatalf("decided %+v", plan)
+	}
+	f = f.then(plan)
+	if talk := f.state.Conversations["1"]; talk.Rounds != 0 || !talk.PromptedUpTo.Equal(talk.ReadUpTo) {
+		t.Errorf("the conversation is %+v", talk)
+	}
+}
+
 // ordered returns a plan with a claimed issue on which somebody gave a command without a
 // comment, and whose comments may have been read.
 func ordered(t *testing.T, f fixture, command schedule.Command, read bool) fixture {
