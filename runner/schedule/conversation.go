@@ -286,8 +286,12 @@ func (c *Conversation) markPrompted(f Feedback) {
 }
 
 // markSteered notes that the session in progress was given everything that people said up to
-// a mark. Checks and conflicts wait for the next session.
+// a mark. Checks and conflicts wait for the next session. It changes nothing if more counts as read
+// by now, because the words were deleted meanwhile: the end of the session would take that back.
 func (c *Conversation) markSteered(m Mark) {
+	if m.At.Before(c.ReadUpTo.At) {
+		return
+	}
 	m.Checks, m.Conflict = c.PromptedUpTo.Checks, c.PromptedUpTo.Conflict
 	c.PromptedUpTo = m
 }

@@ -329,6 +329,21 @@ func TestWordsBeforeAPersonEditsAParkedIssueAreNotForTheNextSession(t *testing.T
 	}
 }
 
+// A session takes its time with the words of a person, who deletes them before it has them. What a
+// plan took as read since then stays read.
+func TestWordsThatWereDeletedDoNotMoveTheMarksBack(t *testing.T) {
+	t.Parallel()
+	f := simple()
+	issue := todo(1)
+	f.state.Apply(schedule.Decision{Action: schedule.Dispatch, ID: "1", Issue: issue}, noon.Add(-time.Hour))
+	f.state.Apply(schedule.Decision{Action: schedule.Observe, ID: "1", Feedback: schedule.Feedback{Mark: at(2, "order")}}, noon)
+	schedule.Steered{ID: "1", Session: 1, Mark: at(10, "words")}.Apply(f.state, f.policy)
+	f.state.Exit("1", schedule.Outcome{Class: schedule.Done, Issue: &issue}, f.policy, noon)
+	if talk := f.state.Conversations["1"]; !talk.ReadUpTo.Equal(at(2, "order")) {
+		t.Errorf("read up to %+v", talk.ReadUpTo)
+	}
+}
+
 // ordered returns a plan with a claimed issue on which somebody gave a command without a
 // comment, and whose comments may have been read.
 func ordered(t *testing.T, f fixture, command schedule.Command, read bool) fixture {

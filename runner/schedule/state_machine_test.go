@@ -589,7 +589,8 @@ func (m *machine) checkEnds(t *rapid.T) {
 }
 
 // checkConversations tests that there is a conversation about each issue with a claim or a
-// delivery, and that no rounds are started beyond their limits.
+// delivery, that no rounds are started beyond their limits, and that nothing that counts as read can
+// become unread.
 func (m *machine) checkConversations(t *rapid.T) {
 	checkTalks(t, m.state)
 	for id := range m.state.Claims {
@@ -605,6 +606,9 @@ func (m *machine) checkConversations(t *rapid.T) {
 	for id, c := range m.state.Conversations {
 		if c.Rounds > m.policy.MaxRounds || c.CheckRounds > m.policy.MaxCheckRounds {
 			t.Fatalf("too many rounds on %s: %+v", id, c)
+		}
+		if c.PromptedUpTo.At.Before(c.ReadUpTo.At) {
+			t.Fatalf("a session on %s was given less than counts as read, which the end of that session would take back: %+v", id, c)
 		}
 	}
 }
