@@ -31,6 +31,7 @@ type core struct {
 	mu     sync.Mutex
 	thread string
 	turn   *turn // turn in progress; nil between turns
+	review *turn // turn of the review in progress; nil for none
 }
 
 // ThreadID returns the id of the thread. A later session can resume the thread once a
@@ -39,6 +40,15 @@ func (c *core) ThreadID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.thread
+}
+
+// turnLocked returns the turn in progress that a message about a thread concerns; nil for none.
+// Every thread that is not the review's is ours or a sub-agent's. core.mu must be held.
+func (c *core) turnLocked(thread string) *turn {
+	if c.review != nil && c.review.thread != "" && thread == c.review.thread {
+		return c.review
+	}
+	return c.turn
 }
 
 // call makes a call within codex.read_timeout_ms.

@@ -37,6 +37,7 @@
 //	core             what all parts of a session share
 //	session          the parts together, and the thread
 //	turn             one turn on the thread
+//	review           one turn on a thread of its own, which reads the work
 //	outcome          how a turn ended, in two generations of the protocol
 //	exec             programs of the host in the agent's sandbox
 //	sandbox          whether it takes them, and whether it starts

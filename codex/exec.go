@@ -330,7 +330,10 @@ func (p *programs) onOutput(params json.RawMessage) error {
 // server answers when it has sent the signals, so they may live for some milliseconds
 // more. A turn must not be in progress, because it could start others.
 func (s *Session) CleanTerminals(ctx context.Context) error {
-	thread := s.ThreadID()
+	return s.cleanTerminals(ctx, s.ThreadID())
+}
+
+func (s *Session) cleanTerminals(ctx context.Context, thread string) error {
 	if thread == "" {
 		return nil
 	}

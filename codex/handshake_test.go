@@ -127,12 +127,13 @@ func TestDeniedPathsAreNotInsideEachOther(t *testing.T) {
 		"/state":                {"/state", "/work/all", "/work/all/A-1/.env"},
 		"":                      {"/state/codex", "/work/all", "/work/all/A-1/.env"},
 	} {
-		if diff := cmp.Diff(want, denied(o, home)); diff != "" {
+		if diff := cmp.Diff(want, outermost(o.Deny(home), o.Cwd, o.Temp)); diff != "" {
 			t.Errorf("with the home %q (-want +got):\n%s", home, diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"/home"}, denied(Options{}, "/home")); diff != "" {
-		t.Errorf("without a list the Codex home alone is denied (-want +got):\n%s", diff)
+	files := permissions(Options{}, "/home")[profileKey(profile)+"filesystem"].(map[string]any)
+	if files["/home"] != "deny" {
+		t.Errorf("without a list the Codex home is not denied: %v", files)
 	}
 }
 

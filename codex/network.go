@@ -101,6 +101,9 @@ func profileOf(network string) string {
 // profiles returns the networks by the names of their permission profiles.
 func (o Options) profiles() map[string]Network {
 	all := map[string]Network{profile: o.Network}
+	if o.ReviewWork != "" {
+		all[profileOf(reviewName)] = Network{}
+	}
 	for name, network := range o.Networks {
 		all[profileOf(name)] = network
 	}

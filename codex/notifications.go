@@ -93,8 +93,8 @@ func (n *notifications) onTurnEnded(e Event, params json.RawMessage) error {
 	n.emit(e)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.turn != nil && (o.thread == "" || o.thread == n.thread) {
-		n.turn.endLocked(o)
+	if t := n.turnLocked(o.thread); t.isOn(o.thread) {
+		t.endLocked(o)
 	}
 	return nil
 }
@@ -120,8 +120,8 @@ func (n *notifications) onError(e Event, params json.RawMessage) error {
 	n.emit(e)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	t := n.turn
-	if t != nil && !p.WillRetry && (p.thread() == "" || p.thread() == n.thread) && (p.TurnID == "" || t.id == "" || p.TurnID == t.id) {
+	t := n.turnLocked(p.thread())
+	if t.isOn(p.thread()) && !p.WillRetry && (p.TurnID == "" || t.id == "" || p.TurnID == t.id) {
 		t.lastError = f
 	}
 	return nil
@@ -160,8 +160,8 @@ func (n *notifications) onThreadArchived(params json.RawMessage) {
 	decodeLenient(params, &of) // a notification that names no thread is about ours
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.turn != nil && n.turn.id != "" && (of.thread() == "" || of.thread() == n.thread) {
-		n.turn.endLocked(outcome{turn: of.TurnID, category: ErrTurnCancelled, failure: serverError{Message: "Codex archived the thread"}})
+	if t := n.turnLocked(of.thread()); t.isOn(of.thread()) && t.id != "" {
+		t.endLocked(outcome{turn: of.TurnID, category: ErrTurnCancelled, failure: serverError{Message: "Codex archived the thread"}})
 	}
 }
 
@@ -185,11 +185,12 @@ func (n *notifications) onSettings(params json.RawMessage) {
 	defer n.mu.Unlock()
 	settings := member(params, "threadsettings")
 	n.spending.tariffs.set(cmp.Or(of.thread(), n.thread), members(settings))
-	if n.turn == nil || settings == nil || of.thread() != "" && of.thread() != n.thread {
+	t := n.turnLocked(of.thread())
+	if settings == nil || !t.isOn(of.thread()) {
 		return
 	}
-	if err := n.posture.verifySettings(n.o, members(settings)); err != nil {
-		n.turn.abortLocked(err)
+	if err := t.posture.verifySettings(t.o, members(settings)); err != nil {
+		t.abortLocked(err)
 	}
 }
 
@@ -218,10 +219,13 @@ func (n *notifications) onItem(e *Event, params json.RawMessage) {
 	if e.Method == "item/completed" && n.o.Network.hasHosts() {
 		e.Blocked = blockedBy(params)
 	}
-	if len(params) > maxShownItem && !bytes.Contains(params, []byte(`"questions"`)) {
+	if len(params) > maxShownItem && !bytes.Contains(params, []byte(`"questions"`)) && !bytes.Contains(params, []byte(`"agentMessage"`)) {
 		return // output of an item that was small when it started
 	}
-	var p struct{ Item item }
+	var p struct {
+		turnRef
+		Item item
+	}
 	decodeLenient(params, &p)
 	e.Doing = p.Item.summary(n.o.Cwd)
 	e.Summary = cmp.Or(e.Doing, e.Method)
@@ -239,18 +243,23 @@ func (n *notifications) onItem(e *Event, params json.RawMessage) {
 			n.spending.tariffs.model[thread] = p.Item.Model
 		}
 	}
-	if n.turn == nil {
+	t := n.turnLocked(p.thread())
+	if t == nil {
 		return
 	}
-	n.turn.acted = n.turn.acted || p.Item.acts()
+	t.acted = t.acted || p.Item.acts()
 	if e.Method != "item/completed" {
 		return
 	}
-	if p.Item.Type == "agentMessage" {
+	switch {
+	case p.Item.Type != "agentMessage":
+	case t.isReview():
+		t.said = p.Item.Text
+	default:
 		e.Said = p.Item.Text
 	}
 	for _, q := range p.Item.Questions {
-		n.turn.nonBlockingQuestions = append(n.turn.nonBlockingQuestions, formatQuestion(q.Title, q.Options))
+		t.nonBlockingQuestions = append(t.nonBlockingQuestions, formatQuestion(q.Title, q.Options))
 	}
 }
 

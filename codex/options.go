@@ -70,6 +70,9 @@ type Options struct {
 	// Networks are the networks of programs of the host, by the name in [Exec.Network]. No turn
 	// has any of them.
 	Networks map[string]Network
+	// ReviewWork is the name of the folder in [Review.Dir] that holds the work. The commands of reviews
+	// can write neither that nor a .git beside it. "" means that the session makes no reviews.
+	ReviewWork string
 	// Certificates is the path of a file inside Temp, besides ShellStart, whose name ends in
 	// .pem. It exists and is empty, as does one with the end .jks, for Java. The session writes
 	// the certificates there by which clients in a network know the proxy of Codex. The agent

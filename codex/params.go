@@ -26,9 +26,9 @@ func initialize(version string) (p initializeParams) {
 	return p
 }
 
-// threadParams are the parameters of thread/start and thread/resume.
+// threadParams are the parameters of thread/start, thread/resume and thread/fork.
 type threadParams struct {
-	ThreadID       string          `json:"threadId,omitempty"`     // the thread to resume
+	ThreadID       string          `json:"threadId,omitempty"`     // the thread to resume or to copy
 	ExcludeTurns   bool            `json:"excludeTurns,omitempty"` // sessions do not use them
 	Cwd            string          `json:"cwd"`
 	ApprovalPolicy json.RawMessage `json:"approvalPolicy"`
@@ -95,6 +95,7 @@ type turnParams struct {
 	Permissions    string          `json:"permissions,omitempty"`
 	Model          string          `json:"model,omitempty"`
 	Effort         string          `json:"effort,omitempty"`
+	OutputSchema   json.RawMessage `json:"outputSchema,omitempty"`
 }
 
 type textInput struct {
@@ -110,13 +111,13 @@ type imageInput struct {
 func (p posture) turn(o Options, thread string, input Input) turnParams {
 	params := turnParams{
 		ThreadID: thread, Input: []any{textInput{"text", input.Text}}, Cwd: o.Cwd, Title: o.Name,
-		ApprovalPolicy: p.approval, SandboxPolicy: p.sandbox, Model: o.Config.Model, Effort: o.Config.Effort,
+		ApprovalPolicy: p.approval, SandboxPolicy: p.sandbox, Model: o.Config.Model, Effort: o.Config.Effort, OutputSchema: input.Schema,
 	}
 	for _, path := range input.Images {
 		params.Input = append(params.Input, imageInput{"localImage", path})
 	}
 	if p.sandbox == nil {
-		params.Permissions = profile
+		params.Permissions = p.profile
 	}
 	return params
 }

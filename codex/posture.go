@@ -33,7 +33,11 @@ func permissions(o Options, home string) map[string]any {
 		workspace[".git/config.worktree"] = "read"
 		workspace[".git/commondir"] = "read" // folder in which git looks for both
 	}
-	paths := denied(o, home)
+	all := []string{home}
+	if o.Deny != nil {
+		all = o.Deny(home)
+	}
+	paths := outermost(all, o.Cwd, o.Temp)
 	files := make(map[string]any, len(paths)+4)
 	files[":workspace_roots"] = workspace
 	files[":slash_tmp"] = "read" // shared with everybody, such as the builds of other workspaces
@@ -61,8 +65,10 @@ func permissions(o Options, home string) map[string]any {
 	}
 	for name, network := range o.profiles() {
 		key := profileKey(name)
-		rules[key+"extends"] = ":workspace"
-		rules[key+"filesystem"] = files
+		rules[key+"extends"], rules[key+"filesystem"] = ":workspace", files
+		if name == profileOf(reviewName) {
+			rules[key+"filesystem"] = reviewFiles(o, all)
+		}
 		if o.Loopback {
 			rules[key+"network"] = network.rules(o.UnixSockets)
 		} else {
@@ -75,12 +81,19 @@ func permissions(o Options, home string) map[string]any {
 	return rules
 }
 
-// denied returns the paths that the agent may not read.
-func denied(o Options, home string) []string {
-	paths := []string{home}
-	if o.Deny != nil {
-		paths = o.Deny(home)
+// reviewFiles returns the files of a review. Besides the paths that the turns are denied, it cannot
+// read Options.Temp: the agent whose work is read writes there.
+func reviewFiles(o Options, denied []string) map[string]any {
+	files := map[string]any{":workspace_roots": map[string]string{o.ReviewWork: "read", ".git": "read"}, ":slash_tmp": "read", ":tmpdir": "read"}
+	for _, path := range outermost(append(denied, o.Temp)) {
+		files[path] = "deny"
 	}
+	return files
+}
+
+// outermost returns the denied paths that are in no other one, except by way of a folder that
+// remains readable.
+func outermost(paths []string, readable ...string) []string {
 	slices.Sort(paths) // a folder comes before its contents
 	var outer []string
 	for _, path := range paths {
@@ -88,7 +101,7 @@ func denied(o Options, home string) []string {
 		// readable folder between the two.
 		covered := func(folder string) bool {
 			open := func(own string) bool { return own != "" && inside(own, folder) && inside(path, own) }
-			return inside(path, folder) && !open(o.Cwd) && !open(o.Temp)
+			return inside(path, folder) && !slices.ContainsFunc(readable, open)
 		}
 		if path != "" && !slices.ContainsFunc(outer, covered) {
 			outer = append(outer, path)
@@ -160,7 +173,8 @@ type posture struct {
 	sandbox  json.RawMessage // sandboxPolicy of each turn; nil selects the permission profile
 	settings map[string]any  // configuration of the thread
 	tools    []toolSpec
-	guarded  bool // approval is guardedApproval because the workflow sets none
+	profile  string // name of the permission profile of each turn, if sandbox is nil
+	guarded  bool   // approval is guardedApproval because the workflow sets none
 }
 
 // UsesProfile reports whether turns get the permission profile, because the workflow sets no
@@ -173,7 +187,7 @@ func (c Config) IsGuarded() bool { return c.UsesProfile() && !allowsEscalation(c
 // newPosture returns the posture that the workflow asks for. It applies
 // thread_sandbox to each turn, for the reason given in hardenedSettings.
 func newPosture(o Options) (posture, error) {
-	p := posture{approval: o.Config.ApprovalPolicy, sandbox: o.Config.TurnSandboxPolicy}
+	p := posture{approval: o.Config.ApprovalPolicy, sandbox: o.Config.TurnSandboxPolicy, profile: profile}
 	if !present(p.approval) {
 		p.approval, p.guarded = json.RawMessage(guardedApproval), true
 	}
@@ -199,7 +213,7 @@ func (p *posture) complete(o Options, s serverInfo, rules map[string]any) (overr
 	}
 	if p.sandbox == nil {
 		for key, rule := range rules {
-			if !isRule(key) || strings.HasPrefix(key, profileKey(profile)) {
+			if !isRule(key) || strings.HasPrefix(key, profileKey(p.profile)) {
 				p.settings[key] = rule
 			}
 		}

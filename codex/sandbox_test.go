@@ -58,6 +58,7 @@ type testbed struct {
 	arguments string // of codex app-server
 	network   codex.Network
 	networks  map[string]codex.Network
+	reviews   bool // there may be reviews
 	hostTmp   bool // commands have the /tmp of this machine: no program stands before bubblewrap
 
 	mu       sync.Mutex
@@ -221,6 +222,9 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 			}
 		},
 		Wire: c.wire,
+	}
+	if c.reviews {
+		options.ReviewWork = "work"
 	}
 	command := "exec '" + codextest.Path(c.t) + "' app-server" + c.arguments
 	if asArguments {

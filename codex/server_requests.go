@@ -149,8 +149,8 @@ func (r *requests) blockTurn(m message, questions ...string) {
 	r.emit(Event{Kind: Notification, Method: *m.Method, Summary: asks, Doing: asks, Progress: true})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.turn != nil {
-		r.turn.blockLocked(questions)
+	if t := r.turnLocked(textMember(m.Params, "threadid", "conversationid")); t != nil {
+		t.blockLocked(questions)
 	}
 }
 

@@ -184,9 +184,6 @@ func (s *Session) threadOpened(result json.RawMessage) error {
 	s.thread = id
 	s.spending.tariffs.opened(id, answer)
 	s.mu.Unlock()
-	if s.posture.sandbox == nil && activeProfile(answer) == "" {
-		return tooOld("permission profiles", errors.New("it opened a thread without one"))
-	}
 	return s.posture.verifyThread(s.o, answer)
 }
 

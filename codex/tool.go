@@ -51,7 +51,7 @@ func (r *requests) callTool(ctx context.Context, m message) (any, *refusal) {
 			tool = &r.o.Tools[i]
 		}
 	}
-	if tool == nil {
+	if tool == nil || r.isReview(m) { // a copy of our thread keeps its tools
 		r.emit(Event{Kind: UnsupportedToolCall, Method: *m.Method, Summary: "no tool is called " + name, Progress: true})
 		return answerText(fmt.Sprintf("unsupported_tool_call: there is no tool %q", name), false), nil
 	}

@@ -17,6 +17,7 @@ type Input struct {
 	// Images are the paths of picture files, which follow the text. The server reads them itself
 	// when the turn starts, whatever the agent may read, and keeps their content in the thread.
 	Images []string
+	Schema json.RawMessage // JSON schema of the last message; nil for words
 }
 
 // Turn describes a turn that has ended, apart from its success.
@@ -26,8 +27,12 @@ type Turn struct {
 	Acted     bool     // the agent did more than think and speak, as far as the server says
 }
 
-// turn is the turn in progress. core.mu guards its fields.
+// turn is a turn in progress. core.mu guards the fields below posture.
 type turn struct {
+	o       Options // what the turn is given
+	posture posture
+
+	thread               string    // "" for a review whose thread is not open yet
 	id                   string    // "" until the server has answered turn/start
 	earlyOutcomes        []outcome // outcomes of turns that came before the id was known
 	outcome              *outcome
@@ -36,6 +41,7 @@ type turn struct {
 	abortReason          error       // reason why the turn must not continue; nil if it may
 	nonBlockingQuestions []string    // asked by the agent, which continued without an answer
 	acted                bool        // the agent ran a command or did something else
+	said                 string      // the latest message of the agent, of a review
 
 	steers map[string]chan struct{} // texts of Steer by their names, closed and nil once taken
 
@@ -51,8 +57,9 @@ type turn struct {
 // interrupts a turn that has started before it gives up. Only one turn runs at a
 // time.
 func (s *Session) Turn(ctx context.Context, input Input) (Turn, error) {
-	t := &turn{ended: make(chan struct{}), blocked: make(chan struct{})}
+	t := newTurn(s.o, s.posture)
 	s.mu.Lock()
+	t.thread = s.thread
 	busy := s.turn != nil
 	if !busy {
 		s.turn = t
@@ -69,10 +76,14 @@ func (s *Session) Turn(ctx context.Context, input Input) (Turn, error) {
 	return Turn{ID: t.id, Questions: t.nonBlockingQuestions, Acted: t.acted}, err
 }
 
+func newTurn(o Options, p posture) *turn {
+	return &turn{o: o, posture: p, ended: make(chan struct{}), blocked: make(chan struct{})}
+}
+
 // runTurn starts the turn, waits for its end within codex.turn_timeout_ms and returns
 // its error.
 func (s *Session) runTurn(ctx context.Context, t *turn, input Input) error {
-	limit := s.o.Config.TurnTimeout
+	limit := t.o.Config.TurnTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit,
 		fmt.Errorf("%w: not done after %v: raise codex.turn_timeout_ms or split the issue", ErrTurnTimeout, limit))
 	defer cancel()
@@ -119,7 +130,7 @@ func (s *Session) startTurn(ctx context.Context, t *turn, input Input) error {
 	if s.posture.sandbox == nil {
 		wait = max(wait, turnStartTimeout)
 	}
-	params := s.posture.turn(s.o, s.ThreadID(), input)
+	params := t.posture.turn(t.o, t.thread, input)
 	return s.checkAge(s.conn.call(ctx, wait, "turn/start", params, func(result json.RawMessage) error {
 		return s.turnStarted(t, result)
 	}))
@@ -151,7 +162,9 @@ func (s *Session) turnStarted(t *turn, result json.RawMessage) error {
 	s.mu.Lock()
 	t.id = id
 	s.mu.Unlock()
-	s.emit(Event{Kind: SessionStarted, Summary: "a turn has started", Progress: true})
+	if !t.isReview() {
+		s.emit(Event{Kind: SessionStarted, Summary: "a turn has started", Progress: true})
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range t.earlyOutcomes {
@@ -160,7 +173,10 @@ func (s *Session) turnStarted(t *turn, result json.RawMessage) error {
 	return nil
 }
 
-// endLocked records the outcome of a turn on our thread, if it is the turn t. Codex may run
+// isOn reports whether a message that names a thread, or "", can be about the turn.
+func (t *turn) isOn(thread string) bool { return t != nil && (thread == "" || thread == t.thread) }
+
+// endLocked records the outcome of a turn on its thread, if it is the turn t. Codex may run
 // turns of its own there, before ours and after it. core.mu must be held.
 func (t *turn) endLocked(o outcome) {
 	switch {
@@ -198,7 +214,7 @@ func (s *Session) interrupt(ctx context.Context, t *turn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), interruptWait)
 	defer cancel()
 	refused := make(chan struct{})
-	params := map[string]string{"threadId": s.ThreadID(), "turnId": t.id}
+	params := map[string]string{"threadId": t.thread, "turnId": t.id}
 	id, err := s.conn.sendCall(ctx, "turn/interrupt", params, func(_ json.RawMessage, err error) {
 		if err != nil {
 			close(refused)

@@ -37,13 +37,13 @@ func (r tokenCount) sum() int64 { return r.Total() + r.sumOnly }
 // each thread, the total of the thread's whole life. Sometimes they estimate a total
 // and report one that is too low.
 type usageMeter struct {
-	resumed string // the thread that was used before the session; "" if none
+	resumed map[string]bool // the threads that have tokens of before the session
 	threads map[string]*threadUsage
 	spent   map[Tariff]Usage // tokens of all threads in this session
 }
 
 func newUsageMeter(resumed string) usageMeter {
-	return usageMeter{resumed: resumed, threads: map[string]*threadUsage{}, spent: map[Tariff]Usage{}}
+	return usageMeter{resumed: map[string]bool{resumed: resumed != ""}, threads: map[string]*threadUsage{}, spent: map[Tariff]Usage{}}
 }
 
 // threadUsage is the total of one thread.
@@ -61,7 +61,7 @@ func (m *usageMeter) report(thread string, total, last tokenCount, tariff Tariff
 		t = &threadUsage{}
 		m.threads[thread] = t
 		t.add(total)
-		if thread == m.resumed {
+		if m.resumed[thread] {
 			// The server repeats the old total when it resumes a thread. Some servers do
 			// not; their first report is of a turn of ours.
 			before = t.total
@@ -129,7 +129,8 @@ func (s *spending) onUsage(e *Event, params json.RawMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A report that does not name its turn belongs to the one in progress.
-	ours := s.turn != nil && s.turn.id != "" && (turn == "" || turn == s.turn.id)
+	t := s.turnLocked(thread)
+	ours := t != nil && t.id != "" && (turn == "" || turn == t.id)
 	thread = cmp.Or(thread, s.thread, s.o.Resume)
 	s.meter.report(thread, total, last, s.tariffs.of(thread, last), ours)
 	spent := s.meter.total()

@@ -200,7 +200,7 @@ func TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports(t *testing.T) {
 			return last
 		}
 		if rapid.Bool().Draw(t, "resumed") {
-			s.spending.meter.resumed, s.o.Resume = "ours", "ours"
+			s.spending.meter, s.o.Resume = newUsageMeter("ours"), "ours"
 			old := tokens.Draw(t, "old")
 			l.life["ours"] = old
 			if rapid.Bool().Draw(t, "the old total is repeated") {

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -9,8 +10,12 @@ import (
 )
 
 // verifyThread checks that a thread which the server opened has the posture that it was asked
-// for. It skips the fields that an older server leaves out. The error is [ErrPosture].
+// for. It skips the fields that an older server leaves out. The errors are [ErrPosture] and
+// [ErrTooOld].
 func (p posture) verifyThread(o Options, answer object) error {
+	if p.sandbox == nil && activeProfile(answer) == "" {
+		return tooOld("permission profiles", errors.New("it opened a thread without one"))
+	}
 	if err := p.verifyApproval(answer.member("approvalpolicy")); err != nil {
 		return err
 	}
@@ -43,8 +48,8 @@ func (p posture) verifySettings(o Options, settings object) error {
 		}
 		return nil
 	}
-	if got := activeProfile(settings); got != profile {
-		return mismatch("the permission profile", profile, got)
+	if got := activeProfile(settings); got != p.profile {
+		return mismatch("the permission profile", p.profile, got)
 	}
 	want := `{"type":"workspaceWrite","networkAccess":false}`
 	if o.Loopback { // the server reports the own loopback and the whole network in the same way: see loopback.go

@@ -1,0 +1,143 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+)
+
+// A review reads work on a thread of its own, beside the session's thread and in the same server:
+// its tokens are the session's, and so are its signs of life. Its commands have a permission
+// profile with which they write nothing but the folder around the work, which nobody uses.
+// review/start of the protocol is not used, because it reports no tokens.
+
+// reviewName takes the place of the name of a network in the permission profile of reviews.
+const reviewName = "review"
+
+// reviewEnd bounds the end of the commands that a review has left running.
+const reviewEnd = 5 * time.Second
+
+// Review describes a turn that reads work.
+type Review struct {
+	Dir     string            // real path of the folder around the work, in which the commands run
+	Set     map[string]string // variables of the commands, in place of Options.Set
+	Fork    bool              // begin with a copy of the session's thread; otherwise with nothing
+	Choice  Choice            // model, effort and service tier
+	Timeout time.Duration     // time for the whole turn
+	Prompt  string
+	Schema  json.RawMessage // JSON schema of the answer
+}
+
+// Review runs the turn and returns its last message, which may break the schema. It may run while
+// a turn does, and only one at a time. Options.ReviewWork must be set. The thread has no tools of
+// the host, does not know the instructions in the repository (AGENTS.md), and is not kept. The
+// errors are the errors of [Session.Turn], [ErrNoSandbox] and errors of a call.
+func (s *Session) Review(ctx context.Context, r Review) (answer string, err error) {
+	t := s.newReview(r)
+	s.mu.Lock()
+	free := s.review == nil
+	if free {
+		s.review = t
+	}
+	s.mu.Unlock()
+	if !free {
+		return "", errors.New("review: another one is in progress: wait for its end")
+	}
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.review = nil
+	}()
+	ctx, cancel := context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("%w: not done after %v", ErrTurnTimeout, r.Timeout))
+	defer cancel()
+	s.emit(Event{Kind: Notification, Summary: "a review of the work begins", Doing: "reading its work again", Progress: true})
+	if err = s.openReview(ctx, t, r.Fork); err == nil {
+		err = s.runTurn(ctx, t, Input{Text: r.Prompt, Schema: r.Schema})
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewEnd)
+	defer cancel()
+	_ = s.cleanTerminals(end, t.thread) // what stays ends with the server, and can write nothing
+	if err != nil {
+		return "", fmt.Errorf("review: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return t.said, nil
+}
+
+// newReview returns the turn of a review.
+func (s *Session) newReview(r Review) *turn {
+	o := s.o
+	o.Cwd, o.Name, o.Tools, o.Resume, o.Temp = r.Dir, "", nil, "", ""
+	o.Config.Choice, o.Config.TurnTimeout = r.Choice, r.Timeout
+	p := s.posture
+	p.profile, p.tools = profileOf(reviewName), nil
+	p.settings = maps.Clone(p.settings)
+	for key := range s.posture.settings {
+		if isRule(key) {
+			delete(p.settings, key)
+		}
+	}
+	for key, rule := range s.sandbox.rules {
+		if strings.HasPrefix(key, profileKey(p.profile)) {
+			p.settings[key] = rule
+		}
+	}
+	delete(p.settings, "shell_environment_policy.set."+networkVariable)
+	for name, value := range r.Set {
+		p.settings["shell_environment_policy.set."+name] = value
+	}
+	p.settings["project_doc_max_bytes"] = 0
+	return newTurn(o, p)
+}
+
+// reviewProbe fails if a command of a review can write the work.
+const reviewProbe = `{ : >"$0/.symphony-probe"; } 2>/dev/null || exit 0
+echo "a review can write the work" >&2
+exit 3`
+
+// isReview reports whether the turn is a review.
+func (t *turn) isReview() bool { return t.posture.profile == profileOf(reviewName) }
+
+// openReview opens the thread of a review, when its sandbox has been tried.
+func (s *Session) openReview(ctx context.Context, t *turn, fork bool) error {
+	if s.posture.sandbox != nil {
+		return fmt.Errorf("%w: %s sets a sandbox of its own for the turns, and a review needs one that writes nothing", ErrSettings, s.sandbox.sandboxKey())
+	}
+	probe := Exec{Argv: []string{"bash", "-c", reviewProbe, s.o.ReviewWork}, Env: []string{"BASH_ENV="}, Dir: t.o.Cwd, Network: reviewName}
+	if err := s.sandbox.tryProgram(ctx, probe, noSandbox); err != nil {
+		return err
+	}
+	method, params := "thread/start", t.posture.start(t.o)
+	if fork {
+		method = "thread/fork"
+		t.o.Resume = s.ThreadID()
+		params = t.posture.resume(t.o, s.server)
+	}
+	params.Ephemeral = true
+	return s.checkAge(s.conn.call(ctx, max(s.o.Config.ReadTimeout, turnStartTimeout), method, params, func(result json.RawMessage) error {
+		answer := members(result)
+		id, err := resultID("thread", answer)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		t.thread = id
+		s.spending.tariffs.set(id, answer)
+		s.spending.meter.resumed[id] = fork
+		s.mu.Unlock()
+		return t.posture.verifyThread(t.o, answer)
+	}))
+}
+
+// isReview reports whether a request of the server comes from a review.
+func (r *requests) isReview(m message) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.turnLocked(textMember(m.Params, "threadid", "conversationid"))
+	return t != nil && t.isReview()
+}
