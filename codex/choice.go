@@ -14,6 +14,7 @@ type Choice struct {
 	Model       string // model of the thread
 	Effort      string // reasoning effort of the turns
 	ServiceTier string // service tier of the thread, by the id that Codex has for it
+	IsReview    bool   // it is for reviews
 }
 
 // For returns the configuration of a session on an issue with these labels: the first entry of
@@ -30,10 +31,28 @@ func (c Config) For(labels []string) Config {
 
 // Choices returns all choices of the workflow.
 func (c Config) Choices() []Choice {
-	if len(c.ByLabel) == 0 {
-		return []Choice{c.Choice}
+	choices := c.ByLabel
+	if len(choices) == 0 {
+		choices = []Choice{c.Choice}
 	}
-	return c.ByLabel
+	if c.Review != (Choice{}) {
+		choices = append([]Choice{c.ForReview()}, choices...)
+	}
+	return choices
+}
+
+// ForReview returns the choice of a review of a session's work. A model of its own has the effort that
+// goes with it, or Codex's default.
+func (c Config) ForReview() Choice {
+	choice := c.Choice
+	choice.Label, choice.IsReview = "", true
+	if c.Review.Model != "" {
+		choice.Model, choice.Effort = c.Review.Model, ""
+	}
+	if c.Review.Effort != "" {
+		choice.Effort = c.Review.Effort
+	}
+	return choice
 }
 
 // namesTier reports whether any choice of the workflow names a service tier.
@@ -43,7 +62,10 @@ func (c Config) namesTier() bool {
 
 // Key returns the key of WORKFLOW.md for a field of the choice, such as codex.model.
 func (c Choice) Key(field string) string {
-	if c.Label == "" {
+	switch {
+	case c.IsReview && field != "service_tier":
+		return "delivery.review_" + field
+	case c.Label == "":
 		return "codex." + field
 	}
 	return "codex.by_label." + c.Label + "." + field

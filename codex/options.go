@@ -28,6 +28,7 @@ type Config struct {
 	TurnSandboxPolicy json.RawMessage
 	Choice                          // choice of this session
 	ByLabel           []Choice      // codex.by_label in its order, each entry complete, and then the choice of all other issues; nil without it
+	Review            Choice        // model and effort of reviews; "" for the session's own
 	TurnTimeout       time.Duration // time for a whole turn
 	ReadTimeout       time.Duration // time for one request; the slowest two get more
 	StallTimeout      time.Duration // longest silence; not positive means no limit

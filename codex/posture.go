@@ -173,8 +173,8 @@ type posture struct {
 	sandbox  json.RawMessage // sandboxPolicy of each turn; nil selects the permission profile
 	settings map[string]any  // configuration of the thread
 	tools    []toolSpec
-	profile  string // name of the permission profile of each turn, if sandbox is nil
-	guarded  bool   // approval is guardedApproval because the workflow sets none
+	review   bool // turns have the permission profile of reviews
+	guarded  bool // approval is guardedApproval because the workflow sets none
 }
 
 // UsesProfile reports whether turns get the permission profile, because the workflow sets no
@@ -187,7 +187,7 @@ func (c Config) IsGuarded() bool { return c.UsesProfile() && !allowsEscalation(c
 // newPosture returns the posture that the workflow asks for. It applies
 // thread_sandbox to each turn, for the reason given in hardenedSettings.
 func newPosture(o Options) (posture, error) {
-	p := posture{approval: o.Config.ApprovalPolicy, sandbox: o.Config.TurnSandboxPolicy, profile: profile}
+	p := posture{approval: o.Config.ApprovalPolicy, sandbox: o.Config.TurnSandboxPolicy}
 	if !present(p.approval) {
 		p.approval, p.guarded = json.RawMessage(guardedApproval), true
 	}
@@ -203,6 +203,14 @@ func newPosture(o Options) (posture, error) {
 	return p, nil
 }
 
+// turns returns the name of the permission profile of the turns.
+func (p *posture) turns() string {
+	if p.review {
+		return profileOf(reviewName)
+	}
+	return profile
+}
+
 // complete adds the settings that depend on the server, and the rules of the permission
 // profile of the turns if they use it. It returns the names of the
 // settings that codex.command overrides, which are left out.
@@ -213,7 +221,7 @@ func (p *posture) complete(o Options, s serverInfo, rules map[string]any) (overr
 	}
 	if p.sandbox == nil {
 		for key, rule := range rules {
-			if !isRule(key) || strings.HasPrefix(key, profileKey(p.profile)) {
+			if !isRule(key) || strings.HasPrefix(key, profileKey(p.turns())) {
 				p.settings[key] = rule
 			}
 		}

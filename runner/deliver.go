@@ -47,7 +47,7 @@ func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt
 	}
 	w := d.work()
 	w.Incoming, w.Title, w.Text = work.Incoming, work.Title, work.Text
-	w.Tested, w.Unproven, w.Blocked, w.Cost = work.Tested, work.Unproven, work.Blocked, work.Cost
+	w.Tested, w.Unproven, w.Blocked, w.Cost, w.SecondLook = work.Tested, work.Unproven, work.Blocked, work.Cost, work.SecondLook
 	result, err := d.Publisher.Publish(ctx, w, time.Now())
 	answer, err := d.finish(ctx, result, err)
 	if errors.Is(err, git.ErrWorkflows) {

@@ -41,7 +41,7 @@
 //
 // Comments of people and results of checks come back by feedback: it reads them, finds the part
 // that nobody has answered, which is pure, and answers it. pictures takes what issues and comments
-// show to the model.
+// show to the model. secondlook has what a model is asked that reads work before people do.
 //
 // Before the first tick, scaffold writes the WORKFLOW.md of a new project, and the workflow of
 // Actions that runs it, and validation reports the findings of its checks. lookup finds the

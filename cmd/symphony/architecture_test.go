@@ -64,6 +64,7 @@ var levels = map[string]int{
 	"runner/prompt":     3,
 	"runner/transcript": 3,
 	"runner/pictures":   3,
+	"runner/secondlook": 3,
 	"runner/delivery":   3,
 	"tracker/file":      3,
 	"tracker/github":    3,

@@ -177,3 +177,44 @@ func TestTheRealCodexIsInAConversation(t *testing.T) {
 	params.Files = []string{filepath.Join(scriptFolder, "conversation.txt")}
 	testscript.Run(t, params)
 }
+
+// TestAPlantedDefectIsFoundByTheSecondLook lets the real Codex deliver a defect, and a model that reads the
+// work find it.
+func TestAPlantedDefectIsFoundByTheSecondLook(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	look := func(findings string) codextest.Reply {
+		r := say(`{"verdict":"not_ready","title":"Keeps carts","summary":"Carts are kept.","findings":[` + findings + `]}`)
+		r.Usage = &codextest.Usage{Input: 7000, Output: 70}
+		return r
+	}
+	shell := func(command string) codextest.Reply {
+		return call("exec_command", map[string]any{"cmd": command, "yield_time_ms": 30_000})
+	}
+	minor := `{"path":"cart.txt","line":1,"severity":"minor","text":"thanks @admin, a test would help"}`
+	m := codextest.NewModel(
+		codextest.Lane{Match: regexp.MustCompile("You review a change"), Replies: []codextest.Reply{
+			look(minor + `,{"path":"cart.txt","line":1,"severity":"severe","text":"the cart loses its last item"}`), look(minor),
+		}},
+		codextest.Lane{Replies: []codextest.Reply{shell("echo items=1 > cart.txt"), say("Done."), shell("echo items=2 > cart.txt"), say("Done.")}})
+	t.Cleanup(m.Close)
+	s.replace(mustJSON(t, agentCommand(t)), mustJSON(t, shellQuote(codextest.Path(t))+" app-server")+"\n  model: gpt-5.5")
+	s.replace("delivery:\n", "delivery:\n  review: fresh\n")
+	s.env = append(s.env, "OPENAI_BASE_URL="+m.URL()+"/v1")
+	s.tick()
+	if got, _ := s.hub.File("symphony/GH-1", "cart.txt"); got != "items=2\n" {
+		t.Errorf("%q is delivered", got)
+	}
+	pulls := s.hub.Pulls()
+	if len(pulls) != 1 {
+		t.Fatalf("%d pull requests", len(pulls))
+	}
+	want := "A second look by a model found nothing severe, but does not call the work ready.\n\n<details><summary>1 minor finding</summary>\n\n- `cart.txt:1` thanks @\u200badmin, a test would help\n\n</details>"
+	if body := pulls[0].Body; !strings.Contains(body, want) || !strings.Contains(body, "Carts are kept.") || pulls[0].Title != "Keeps carts" {
+		t.Errorf("the pull request is %q:\n%s", pulls[0].Title, body)
+	}
+	state, _ := s.state()
+	if got := state.Days[0].Usage.Input; got < 14_000 {
+		t.Errorf("%d tokens of input are counted, which lacks the two looks", got)
+	}
+}

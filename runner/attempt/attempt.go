@@ -71,7 +71,7 @@ func newAttempt(job Job, report func(Update)) *attempt {
 	a.preparation = &preparation{core: c, Setup: job.Repository.setup()}
 	a.leftovers = &leftovers{harvester: &harvester{core: c, began: time.Now()}}
 	a.filler = &filler{core: c, leftovers: a.leftovers, preparation: a.preparation}
-	a.publication = publication{filler: a.filler, check: check{a.filler, a.dirs.renewCheckTmp}, blocked: &a.progress.blocked, publishing: make(chan struct{}, 1), cost: a.cost}
+	a.publication = publication{filler: a.filler, check: check{a.filler, a.dirs.renewCheckTmp}, look: a.newLook(), blocked: &a.progress.blocked, publishing: make(chan struct{}, 1), cost: a.cost}
 	if !job.StopAt.IsZero() {
 		a.publication.until = job.StopAt.Add(job.stoppedTime)
 	}
@@ -338,6 +338,7 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepositor
 		Key: a.Account.Key, Home: a.dirs.home, Temp: a.dirs.temp, Repository: isRepository,
 		LongInput: a.Policy.Budget.Prices.LongInput(),
 		Set:       a.dirs.variables(a.dirs.temp, a.Network), Loopback: a.Loopback, Network: a.Network, Networks: a.sandbox.networks,
+		ReviewWork:  a.publication.look.folder(),
 		UnixSockets: a.dirs.sockets.Own != "", HostSocket: a.dirs.sockets.Own,
 		Deny: func(home string) []string {
 			readable := a.Denied.Readable

@@ -9,10 +9,11 @@ import (
 )
 
 // finish publishes the work of the session that is not published yet, when its turns have ended
-// well. While the check of the work fails, the agent gets further turns. It reports whether the
+// well. While the check of the work fails, or the second look finds severe problems, the agent gets
+// further turns. It reports whether the
 // work needs nothing more: a stop or a turn that fails comes between.
 func (a *attempt) finish(ctx context.Context) (settled bool, err error) {
-	for round := 0; ; round++ {
+	for round := 0; ; {
 		a.enter(schedule.StatusFinishing)
 		if err := a.sandbox.session.CleanTerminals(ctx); err != nil {
 			return false, err
@@ -31,13 +32,17 @@ func (a *attempt) finish(ctx context.Context) (settled bool, err error) {
 		} else {
 			a.publication.unsettled = err != nil && a.publication.latest.Published
 		}
-		failed, isVerify := errors.AsType[*verifyError](err)
-		if !isVerify {
+		back, isBack := isSentBack(err)
+		if !isBack {
 			return ctx.Err() == nil, err
 		}
-		a.logger().InfoContext(ctx, "the work failed its check", "round", round+1, "how", failed.how)
+		a.logger().InfoContext(ctx, "the work goes back to the agent", "error", err)
+		if _, isVerify := errors.AsType[*verifyError](err); isVerify {
+			round++
+			back += "\n\nFix the work so that the check succeeds."
+		}
 		a.hooked = false
-		err = a.runTurn(ctx, failed.text()+"\n\nFix the work so that the check succeeds.")
+		err = a.runTurn(ctx, back)
 		if err != nil || len(a.questions) > 0 {
 			return false, err
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// publishTime bounds a call of the tool besides the check of the work.
+// publishTime bounds a call of the tool besides the check of the work and the second look at it.
 const publishTime = 10 * time.Minute
 
 // tool returns the tool with which the agent publishes its work during a turn.
@@ -23,7 +23,7 @@ func (p *publication) tool() codex.Tool {
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"title":{"type":"string","description":"what the work does, in one line"},` +
 			`"body":{"type":"string","description":"why, how it was tested, and what to look at; Markdown for the people who review it"}},` +
 			`"required":["title","body"],"additionalProperties":false}`),
-		Timeout: p.check.bound() + publishTime,
+		Timeout: p.check.bound() + p.look.bound() + publishTime,
 		Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
 			text, ok := p.call(ctx, arguments)
 			return p.redact(text), ok
@@ -53,7 +53,7 @@ func (p *publication) call(ctx context.Context, arguments json.RawMessage) (answ
 		return err
 	})
 	refused, isRefused := errors.AsType[*RefusedError](err)
-	failed, isVerify := errors.AsType[*verifyError](err)
+	back, isBack := isSentBack(err)
 	switch {
 	case err == nil:
 		p.done.Store(true)
@@ -68,8 +68,8 @@ func (p *publication) call(ctx context.Context, arguments json.RawMessage) (answ
 		return "Nothing was published: " + err.Error() + ". A person has to decide: end your turn.", false
 	case isRefused:
 		return "Nothing was published. The work is refused:\n\n" + refused.Reasons + "\nFix this and call deliver again.", false
-	case isVerify:
-		return failed.text() + "\n\nFix the work and call deliver again.", false
+	case isBack:
+		return back + "\n\nFix the work and call deliver again.", false
 	case errors.Is(err, git.ErrRejected):
 		return "Nothing was published: " + err.Error() + ". If the reason is in the work, fix it and call deliver again; otherwise end your turn.", false
 	case errors.Is(err, git.ErrRefused):

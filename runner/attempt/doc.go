@@ -24,6 +24,7 @@
 //	harvester     harvest.go       takes the work out of the workspace
 //	leftovers     leftover.go      the work that earlier sessions have left
 //	check         verify.go        tests work in a clean checkout of it
+//	secondLook    second_look.go   has a model read work in a clean checkout of it
 //	publication   publication.go   publishes the work, also by the tool deliver (deliver_tool.go)
 //
 // # The folders of a session
@@ -44,7 +45,7 @@
 // out, and no process with more rights than the agent's runs there:
 //
 //	folder → agent process → handshake → new .git, checkout, after_create, before_run →
-//	thread → turns → background commands end → after_run → harvest → check → delivery
+//	thread → turns → background commands end → after_run → harvest → check → second look → delivery
 //
 // The agent process is started before the workspace has its files, because the commands
 // that bring them run inside the agent's sandbox; until the thread is opened nothing of

@@ -34,6 +34,7 @@ const (
 type publication struct {
 	*filler
 	check   check
+	look    *secondLook
 	blocked *blockedHosts
 	cost    func() string // returns a paragraph on the cost of the issue; empty for none
 	until   time.Time     // end of the time of a stopped session; zero for never
@@ -132,9 +133,9 @@ func (p *publication) publishHeld(ctx context.Context, proof proof) (err error) 
 	if work == p.published {
 		return nil
 	}
-	got, err := p.proveAndDeliver(ctx, incoming, proof)
+	got, err := p.proveAndDeliver(ctx, incoming, work.tip, proof)
 	for n := 0; errors.Is(err, ErrRenewed) && n < maxRenewals; n++ {
-		got, err = p.proveAndDeliver(ctx, incoming, proof)
+		got, err = p.proveAndDeliver(ctx, incoming, work.tip, proof)
 	}
 	if err != nil {
 		p.latest.Published = got.Published
@@ -153,12 +154,22 @@ func (p *publication) publishHeld(ctx context.Context, proof proof) (err error) 
 // maxRenewals bounds how often work is put on a newer base in one delivery.
 const maxRenewals = 3
 
-// proveAndDeliver checks work and has it published. p must be held.
-func (p *publication) proveAndDeliver(ctx context.Context, incoming *git.Incoming, proof proof) (Delivered, error) {
+// proveAndDeliver checks the work that was harvested as tip, has a model read it, and has it
+// published. p must be held.
+func (p *publication) proveAndDeliver(ctx context.Context, incoming *git.Incoming, tip git.ObjectID, proof proof) (Delivered, error) {
 	d := Delivery{Incoming: incoming, Cost: p.cost(), Title: p.words.title, Text: p.words.text, Blocked: p.blocked.between("Commands of the agent asked for hosts that `codex.network` does not name, and were refused: ", ".")}
 	var err error
 	if d.Tested, d.Unproven, err = p.prove(ctx, incoming, proof); err != nil {
 		return Delivered{}, err
+	}
+	if !d.Unproven {
+		if err := p.look.take(ctx, incoming, tip, p.words); err != nil {
+			return Delivered{}, err
+		}
+		d.SecondLook, d.Cost = p.look.report(), p.cost()
+		if d.Title == "" && d.Text == "" && p.repository.Checkout.Pushed.IsZero() { // later ones leave the words as they are
+			d.Title, d.Text = p.look.answer.Title, p.look.answer.Summary
+		}
 	}
 	ctx, cancel := p.withDeadline(ctx)
 	defer cancel()

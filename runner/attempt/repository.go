@@ -57,6 +57,8 @@ type Repository struct {
 	VerifyRounds  int
 	VerifyTimeout time.Duration // time of the check; not positive means ten minutes
 
+	Review *Review // second look at the work before it is published; nil for none
+
 	// Deliver publishes work, or returns an error if it must not leave. It may be called
 	// several times in a session: each time for all the work since Checkout.Head, even if some
 	// of it is published. It may keep work that it does not publish as files. The caller closes
@@ -79,6 +81,7 @@ type Delivery struct {
 	Tested      string // paragraph of the host on the tests; empty for none
 	Blocked     string // paragraph on the hosts that commands were refused; empty for none
 	Cost        string // paragraph on the cost of the issue; empty for none
+	SecondLook  string // paragraph on the second look, in harmless Markdown; empty for none
 	Unproven    bool   // the work failed its check, or the session did not end well
 }
 

@@ -64,6 +64,7 @@ type Work struct {
 	Tested     string       // paragraph on the tests, by the host; empty for none
 	Blocked    string       // paragraph on the hosts that the agent's commands were refused, by the host; empty for none
 	Cost       string       // paragraph on the cost of the issue, by the host; empty for none
+	SecondLook string       // paragraph on the second look, in harmless Markdown; empty for none
 	Unproven   bool         // a draft, because the tests failed
 	Last       Record       // record of earlier runs and calls
 

@@ -198,7 +198,7 @@ const byAgent = "<!-- symphony: by the agent -->"
 // in the agent's text can hide it. The marker holds a digest of the rest, and titled, the
 // digest of the title that the host wrote last; empty if it is not known.
 func (p *Publisher) body(w Work, v delivery.Verdict, head git.ObjectID, titled string) string {
-	text := paragraphs(w.Closing, p.origin(), w.Tested, reviewParagraph(v.Review), marksParagraph(v.Marks), p.untakenParagraph(w.Incoming.Untaken), p.Secrets.String(w.Blocked), w.Cost)
+	text := paragraphs(w.Closing, p.origin(), w.Tested, p.Secrets.String(w.SecondLook), reviewParagraph(v.Review), marksParagraph(v.Marks), p.untakenParagraph(w.Incoming.Untaken), p.Secrets.String(w.Blocked), w.Cost)
 	if agent := p.Secrets.String(defuse.Body(p.Secrets.String(w.Text))); strings.TrimSpace(agent) != "" {
 		text = paragraphs(text, byAgent, agent)
 	}

@@ -8,8 +8,10 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/secondlook"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -36,6 +38,10 @@ type Delivery struct {
 	Verify        string        // shell command that checks the work; empty checks nothing
 	VerifyRounds  int           // turns in which the agent may fix work that fails the check
 	VerifyTimeout time.Duration // time for the check; positive
+	Review        Review        // who reads the work before it is published
+	ReviewRounds  int           // how often severe findings go back to the agent
+	ReviewTimeout time.Duration // time for one review; positive
+	ReviewPrompt  string        // absolute path of a file with the rules of the review; empty for the default
 	Folder        string        // absolute path of the folder for patches; empty for none
 	Draft         bool          // open pull requests as drafts
 	Labels        []string      // labels of pull requests
@@ -44,6 +50,16 @@ type Delivery struct {
 	HandOver      HandOver
 	MergedState   string // state of an issue whose pull request was merged; empty leaves it as it is
 }
+
+// Review says who reads the work before it is published.
+type Review string
+
+// The values of Review.
+const (
+	ReviewNone  Review = "none"
+	ReviewFresh Review = "fresh" // a model that knows the issue and the work
+	ReviewFork  Review = "fork"  // a model that knows the agent's conversation too
+)
 
 // Feedback names the bots whose word counts besides the word of people with write access, and
 // the label that shows people that an issue waits for them.
@@ -87,6 +103,7 @@ func (d *decoder) decodeDelivery(a address) {
 	if v := d.written["delivery.max_lfs_bytes"]; v.key != "" && !d.repository.LFS {
 		d.warn(v, "delivery.max_lfs_bytes is not used, because repository.lfs is not true: write that too, or remove the key")
 	}
+	d.checkReview()
 	d.checkHandOver()
 	d.checkMergedState()
 	over := del.HandOver
@@ -258,6 +275,42 @@ func (d *decoder) protected(v value) {
 
 // maxLFSBytes bounds delivery.max_lfs_bytes: each object is scanned in memory.
 const maxLFSBytes = 1 << 30
+
+// reviewPrompt decodes delivery.review_prompt. A file that cannot be read is a warning: the review
+// holds nothing back.
+func (d *decoder) reviewPrompt(v value) {
+	text, ok := v.raw.(string)
+	if !ok || strings.TrimSpace(text) == "" {
+		d.reject(v, "must be the path of a file; put it in quotes if it is")
+		return
+	}
+	path, err := d.expandPath(text)
+	if err != nil {
+		d.reject(v, "%s", err)
+		return
+	}
+	d.settings.Delivery.ReviewPrompt = path
+	if _, err := secondlook.ReadRules(path); err != nil {
+		d.warn(v, "%s", strings.TrimPrefix(err.Error(), "delivery.review_prompt: "))
+	}
+}
+
+// checkReview warns of keys of a review that does not take place.
+func (d *decoder) checkReview() {
+	if d.settings.Delivery.Review != ReviewNone {
+		if d.settings.Delivery.Kind == KindNone {
+			d.settings.Delivery.Review = ReviewNone
+		}
+		return
+	}
+	d.settings.Codex.Review = codex.Choice{}
+	for _, key := range []string{"review_rounds", "review_timeout_ms", "review_prompt", "review_model", "review_effort"} {
+		if v := d.written["delivery."+key]; v.key != "" {
+			d.warn(v, "delivery.%s is not used, because delivery.review is none: write fresh or fork there, or remove the key", key)
+			return
+		}
+	}
+}
 
 // folder decodes delivery.folder.
 func (d *decoder) folder(v value) {

@@ -13,7 +13,7 @@ import (
 
 func TestADeliveryHasTheDefaultsOfItsPolicy(t *testing.T) {
 	t.Parallel()
-	want := workflow.Delivery{Kind: workflow.KindBranch, Policy: delivery.Defaults(), VerifyRounds: 2, VerifyTimeout: 10 * time.Minute}
+	want := workflow.Delivery{Kind: workflow.KindBranch, Policy: delivery.Defaults(), VerifyRounds: 2, VerifyTimeout: 10 * time.Minute, Review: workflow.ReviewNone, ReviewRounds: 2, ReviewTimeout: 10 * time.Minute}
 	if diff := cmp.Diff(want, settings(t, "repository: {url: .}", with(nil)).Delivery); diff != "" {
 		t.Error(diff)
 	}

@@ -190,6 +190,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				ThreadSandbox:     json.RawMessage(`"workspace-write"`),
 				TurnSandboxPolicy: json.RawMessage(`{"networkAccess":true,"type":"workspaceWrite","writableRoots":["/x"]}`),
 				Choice:            codex.Choice{Model: "m", Effort: "high", ServiceTier: "flex"},
+				Review:            codex.Choice{Model: "m", Effort: "medium"},
 				ByLabel: []codex.Choice{
 					{Label: "hard", Model: "m", Effort: "max", ServiceTier: "flex"}, {Label: "docs", Model: "m", Effort: "high", ServiceTier: "default"},
 					{Model: "m", Effort: "high", ServiceTier: "flex"},
@@ -220,6 +221,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				},
 				Verified: true,
 				Verify:   "make test", VerifyRounds: 5, VerifyTimeout: 6 * time.Second,
+				Review: workflow.ReviewFork, ReviewRounds: 4, ReviewTimeout: 8 * time.Second, ReviewPrompt: "/repo/every-key.md",
 				Draft: true, Labels: []string{"agent", "by agent"}, Reviewers: []string{"ada", "acme/core"}, Assignees: []string{"grace"},
 				HandOver: workflow.HandOver{State: "In Review"}, MergedState: "shipped",
 			},
@@ -238,8 +240,9 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				QuietDays: 16, SecretEnv: []string{"OPS_URL", "OPS_KEY"},
 			},
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 156,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 162,
 		Warnings: []string{
+			"open /repo/every-key.md: no such file or directory: name a text file with the rules of the review",
 			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",
 			"delivery.kind is pull_request, which does not use delivery.folder; remove what is not used, or write another kind",
