@@ -5,7 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/symphony-runner/symphony/internal/codextest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -143,6 +145,70 @@ func checkSteering(t *testing.T, tick func(*shop)) {
 	}
 	s.checkSaid("its session was given, while it worked: ")
 	s.checkSessions(0, "because all was answered")
+}
+
+// TestTheRealCodexIsGivenWhatPeopleSayWhileItWorks lets a person speak while a command of the real Codex
+// runs, and stop a later session.
+func TestTheRealCodexIsGivenWhatPeopleSayWhileItWorks(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	run := func(command string) codextest.Reply {
+		return call("exec_command", map[string]any{"cmd": command, "yield_time_ms": 30_000})
+	}
+	answer := func(to, text string) codextest.Reply { return call("reply", map[string]string{"to": to, "text": text}) }
+	m := codextest.NewModel(codextest.Lane{Replies: []codextest.Reply{
+		run("echo one > log.txt"), say("Done."),
+		run("until [ -e go-on ]; do sleep 0.1; done; rm go-on; echo green >> log.txt"), answer("1", "Painted."), answer("2", "It is green."), say("Done."),
+		{End: codextest.Hang},
+	}})
+	t.Cleanup(m.Close)
+	s.replace(mustJSON(t, agentCommand(t)), mustJSON(t, "tee -a "+shellQuote(filepath.Join(s.dir, "wire"))+" | "+shellQuote(codextest.Path(t))+" app-server")+"\n  model: gpt-5.5\npolling: {interval_ms: 100}")
+	s.env = append(s.env, "OPENAI_BASE_URL="+m.URL()+"/v1")
+	s.hub.SetPermission("kim", "write")
+	s.hub.SetClock(time.Now)
+	s.tick()
+	s.assertDelivered()
+
+	// duringTurn makes a run, and lets people act once the model was asked this many times.
+	duringTurn := func(requests int, act func()) {
+		acted := make(chan struct{})
+		go func() {
+			defer close(acted)
+			if poll(func() bool { return len(m.Requests()) >= requests }) {
+				act()
+			}
+		}()
+		s.checkSessions(1, "for a comment")
+		<-acted
+	}
+	s.hub.AddComment(talkPull, "kim", "Paint it.")
+	duringTurn(3, func() {
+		s.hub.AddComment(talkPull, "kim", "In green, please.")
+		poll(func() bool { return strings.Contains(s.given(), "In green, please.") })
+		s.write(filepath.Join("workspaces", "GH-1", "go-on"), "")
+	})
+	given := func(n int) bool { return strings.Contains(string(m.Requests()[n].Body), "In green, please.") }
+	if given(2) || !given(3) {
+		t.Error("the model was not given the comment after its command")
+	}
+	said := ""
+	for _, c := range s.hub.Issue(talkPull).Comments {
+		said += c.Body + "\n"
+	}
+	if !strings.Contains(said, "Painted.") || !strings.Contains(said, "It is green.") {
+		t.Errorf("it was not answered:\n%s", said)
+	}
+	s.checkSaid("its session was given, while it worked: ")
+	s.checkSessions(0, "because all was answered")
+
+	s.hub.AddComment(talkPull, "kim", "More.")
+	asked := len(m.Requests())
+	duringTurn(asked+1, func() { s.hub.AddComment(talkPull, "kim", "/symphony stop") })
+	last := string(m.Requests()[asked].Body)
+	if !s.isParked() || strings.Count(last, "In green, please.") != 1 || !strings.Contains(last, "More.") {
+		t.Errorf("it was not stopped, or was given a comment again:\n%s", s.out)
+	}
+	s.noProcessLeft()
 }
 
 func TestAPullRequestIsReadAgainOnlyWhenItHasChanged(t *testing.T) {
