@@ -47,6 +47,7 @@ func (k *talk) React(context.Context, tracker.ID, string, tracker.Reaction) erro
 type steered struct {
 	f      *fixture
 	talk   *talk
+	mu     sync.Mutex    // guards given
 	given  []string      // what each session was given: at its begin, or later after "+"
 	refuse error         // result of a steer
 	takes  time.Duration // time until a steer is taken
@@ -69,13 +70,17 @@ func (s *steered) tick(t *testing.T, sessions int, work func(n int)) []string {
 		for _, item := range job.Feedback {
 			text += item.ID + item.Text
 		}
+		s.mu.Lock()
 		s.given = append(s.given, text)
 		at := len(s.given) - 1
+		s.mu.Unlock()
 		end := job.Steering.Serve(ctx, func(_ context.Context, items []prompt.Feedback) error {
 			time.Sleep(s.takes)
 			if s.refuse != nil {
 				return s.refuse
 			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			for _, item := range items {
 				s.given[at] += "+" + item.ID + item.Text
 			}
@@ -105,6 +110,8 @@ func (s *steered) tick(t *testing.T, sessions int, work func(n int)) []string {
 
 func (s *steered) check(t *testing.T, want ...string) {
 	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if diff := cmp.Diff(want, s.given); diff != "" {
 		t.Errorf("the sessions were given (-want +got):\n%s\n%s", diff, s.f.log)
 	}
