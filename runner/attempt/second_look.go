@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/internal/defuse"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/secondlook"
 	"github.com/symphony-runner/symphony/tracker"
@@ -54,6 +55,7 @@ type secondLook struct {
 	failed          string // why the last look has no answer; empty if it has one
 }
 
+// newLook returns the second look of an attempt.
 func (a *attempt) newLook() *secondLook {
 	l := &secondLook{filler: a.filler, issue: &a.Issue, choice: a.Codex.ForReview(), stopAt: a.StopAt}
 	if a.Repository.delivers() {
@@ -115,7 +117,7 @@ func (l *secondLook) report() string {
 	case l.review == nil || l.seen.IsZero():
 		return ""
 	case l.failed != "":
-		return "There was no second look at this work: " + text.OneLine(l.failed, maxHookOutput) + "."
+		return defuse.Body("There was no second look at this work: " + l.failed + ".")
 	}
 	return l.answer.ForPeople()
 }
@@ -151,7 +153,9 @@ func (l *secondLook) read(ctx context.Context, work *git.Incoming, said words, l
 	at := scratchPlace(folder)
 	checkout := l.filler.checkout
 	checkout.Aside, checkout.Submodules, checkout.Head = nil, nil, work.Tip
-	if err := l.fillScratch(ctx, at, checkout, work); err != nil {
+	reader := *l.filler
+	reader.preparation = &preparation{core: l.core} // nobody builds the work here
+	if err := reader.fillScratch(ctx, at, checkout, work); err != nil {
 		return secondlook.Answer{}, err
 	}
 	moved, err := l.run(ctx, at, git.Command{Args: []string{"bash", "-c", aroundWork}}, "preparing the second look", checkoutTime, nil)
@@ -164,7 +168,7 @@ func (l *secondLook) read(ctx context.Context, work *git.Incoming, said words, l
 	set := l.variables(at.room, codex.Network{})
 	set["HOME"], set["TMPDIR"] = folder.Path, folder.Path
 	answer, err := l.session.Review(ctx, codex.Review{
-		Dir: folder.Path, Set: set, Fork: l.review.Fork, Choice: l.choice, Timeout: limit, Schema: []byte(secondlook.Schema),
+		Dir: folder.Path, Set: set, Fork: l.review.Fork, Choice: l.choice, Timeout: limit, Schema: secondlook.Schema,
 		Prompt: secondlook.Prompt(rules, secondlook.Work{
 			Identifier: l.issue.Identifier, Title: l.redact(l.issue.Title), Description: l.redact(l.issue.Description),
 			Base: work.MergeBase.String(), Tip: work.Tip.String(), Folder: reviewFolder, Said: l.redact(said.text), Forked: l.review.Fork,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/symphony-runner/symphony/internal/codextest"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 // looks returns a lane in which the reviewer reads the change by a command and answers, once for
@@ -136,5 +137,13 @@ func TestWorkThatFailsItsCheckIsNotReadAgain(t *testing.T) {
 	f.session(t.Context())
 	if len(f.deliveries) != 1 || !f.deliveries[0].Unproven || f.deliveries[0].SecondLook != "" || len(m.Requests()) != 2 {
 		t.Errorf("%+v, %d requests", f.deliveries, len(m.Requests()))
+	}
+}
+
+func TestTheReasonOfALookThatFailedIsHarmless(t *testing.T) {
+	t.Parallel()
+	l := secondLook{review: &Review{}, seen: git.ObjectID{1}, failed: "mv: cannot remove '@admin <!-- x'"}
+	if got := l.report(); strings.Contains(got, "@admin") || strings.Contains(got, "<!--") || !strings.Contains(got, "There was no second look") {
+		t.Error(got)
 	}
 }

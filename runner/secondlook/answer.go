@@ -1,6 +1,7 @@
 package secondlook
 
 import (
+	_ "embed" // for the schema
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,15 +14,9 @@ import (
 )
 
 // Schema is the JSON schema of the answer.
-const Schema = `{"type":"object","properties":{` +
-	`"verdict":{"type":"string","enum":["ready","not_ready"],"description":"whether the change can be merged as it is"},` +
-	`"findings":{"type":"array","items":{"type":"object","properties":{` +
-	`"path":{"type":"string","description":"file in the repository, or empty for the change as a whole"},` +
-	`"line":{"type":"integer","description":"line in that file, or 0"},` +
-	`"severity":{"type":"string","enum":["severe","minor"]},` +
-	`"text":{"type":"string"}},"required":["path","line","severity","text"],"additionalProperties":false}},` +
-	`"title":{"type":"string"},"summary":{"type":"string"}},` +
-	`"required":["verdict","findings","title","summary"],"additionalProperties":false}`
+//
+//go:embed schema.json
+var Schema []byte
 
 // ErrAnswer marks an answer that cannot be used.
 var ErrAnswer = errors.New("review_answer")
@@ -53,8 +48,8 @@ type Answer struct {
 	Title, Summary string
 }
 
-// Parse reads an answer. exists reports whether the work, or what it begins with, has a file. The
-// error is [ErrAnswer].
+// Parse reads an answer. exists reports whether the work, or what it begins with, has a file. It
+// fails with [ErrAnswer].
 func Parse(answer string, exists func(path string) bool) (Answer, error) {
 	unusable := func(why string) (Answer, error) {
 		return Answer{}, fmt.Errorf("%w: %s", ErrAnswer, why)

@@ -13,7 +13,7 @@ import (
 
 // defaultRules is the first part of the prompt unless the workflow has its own.
 //
-//go:embed review.md
+//go:embed rules.txt
 var defaultRules string
 
 // maxRules bounds a file with rules, in bytes.

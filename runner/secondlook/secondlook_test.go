@@ -103,7 +103,7 @@ func TestThePromptQuotesWhatOthersWrote(t *testing.T) {
 	if got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if rules, err := ReadRules(""); err != nil || !json.Valid([]byte(Schema)) || !strings.HasPrefix(rules, "You review") {
+	if rules, err := ReadRules(""); err != nil || !json.Valid(Schema) || !strings.HasPrefix(rules, "You review") {
 		t.Error("the schema or the rules cannot be used")
 	}
 }
