@@ -14,7 +14,6 @@ type Choice struct {
 	Model       string // model of the thread
 	Effort      string // reasoning effort of the turns
 	ServiceTier string // service tier of the thread, by the id that Codex has for it
-	IsReview    bool   // it is for reviews
 }
 
 // For returns the configuration of a session on an issue with these labels: the first entry of
@@ -29,14 +28,23 @@ func (c Config) For(labels []string) Config {
 	return c
 }
 
-// Choices returns all choices of the workflow.
-func (c Config) Choices() []Choice {
-	choices := c.ByLabel
-	if len(choices) == 0 {
-		choices = []Choice{c.Choice}
-	}
+// NamedChoice is a choice that knows the keys of WORKFLOW.md which make it.
+type NamedChoice struct {
+	Choice
+	ofReview bool
+}
+
+// Choices returns all choices of the workflow. The last one is for all other issues.
+func (c Config) Choices() []NamedChoice {
+	var choices []NamedChoice
 	if c.Review != (Choice{}) {
-		choices = append([]Choice{c.ForReview()}, choices...)
+		choices = append(choices, NamedChoice{c.ForReview(), true})
+	}
+	for _, choice := range c.ByLabel {
+		choices = append(choices, NamedChoice{Choice: choice})
+	}
+	if len(c.ByLabel) == 0 {
+		choices = append(choices, NamedChoice{Choice: c.Choice})
 	}
 	return choices
 }
@@ -45,7 +53,6 @@ func (c Config) Choices() []Choice {
 // goes with it, or Codex's default.
 func (c Config) ForReview() Choice {
 	choice := c.Choice
-	choice.Label, choice.IsReview = "", true
 	if c.Review.Model != "" {
 		choice.Model, choice.Effort = c.Review.Model, ""
 	}
@@ -57,13 +64,13 @@ func (c Config) ForReview() Choice {
 
 // namesTier reports whether any choice of the workflow names a service tier.
 func (c Config) namesTier() bool {
-	return slices.ContainsFunc(c.Choices(), func(choice Choice) bool { return choice.ServiceTier != "" })
+	return slices.ContainsFunc(c.Choices(), func(choice NamedChoice) bool { return choice.ServiceTier != "" })
 }
 
 // Key returns the key of WORKFLOW.md for a field of the choice, such as codex.model.
-func (c Choice) Key(field string) string {
+func (c NamedChoice) Key(field string) string {
 	switch {
-	case c.IsReview && field != "service_tier":
+	case c.ofReview && field != "service_tier":
 		return "delivery.review_" + field
 	case c.Label == "":
 		return "codex." + field
@@ -96,7 +103,7 @@ type modelList struct {
 
 // check returns the error of each choice that the list refutes. A field that several choices
 // share is checked once.
-func (l modelList) check(choices []Choice) error {
+func (l modelList) check(choices []NamedChoice) error {
 	var wrong []error
 	for _, c := range slices.Backward(choices) { // the last one has the values that the others take over
 		wrong = append(wrong, l.checkChoice(c))
@@ -104,7 +111,7 @@ func (l modelList) check(choices []Choice) error {
 	return errors.Join(wrong...)
 }
 
-func (l modelList) checkChoice(c Choice) error {
+func (l modelList) checkChoice(c NamedChoice) error {
 	want := c.Model
 	if want == "" {
 		want = l.own

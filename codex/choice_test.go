@@ -106,3 +106,22 @@ func TestAThreadThatGoesOnForgetsTheModelOfOtherLabels(t *testing.T) {
 		s.Close()
 	}
 }
+
+func TestAReviewHasAModelOfItsOwn(t *testing.T) {
+	t.Parallel()
+	session := Choice{Model: "big", Effort: "high", ServiceTier: "flex"}
+	for name, test := range map[string]struct{ review, want Choice }{
+		"nothing":         {Choice{}, Choice{Model: "big", Effort: "high", ServiceTier: "flex"}},
+		"a model":         {Choice{Model: "small"}, Choice{Model: "small", ServiceTier: "flex"}},
+		"an effort":       {Choice{Effort: "low"}, Choice{Model: "big", Effort: "low", ServiceTier: "flex"}},
+		"both of its own": {Choice{Model: "small", Effort: "low"}, Choice{Model: "small", Effort: "low", ServiceTier: "flex"}},
+	} {
+		if got := (Config{Choice: session, Review: test.review}).ForReview(); got != test.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	choices := Config{Choice: session, Review: Choice{Model: "small"}}.Choices()
+	if len(choices) != 2 || choices[0].Key("model") != "delivery.review_model" || choices[0].Key("service_tier") != "codex.service_tier" || choices[1].Choice != session {
+		t.Errorf("%+v", choices)
+	}
+}

@@ -28,10 +28,11 @@ type core struct {
 
 	eventsMu sync.Mutex // held while Options.Events runs
 
-	mu     sync.Mutex
-	thread string
-	turn   *turn // turn in progress; nil between turns
-	review *turn // turn of the review in progress; nil for none
+	mu        sync.Mutex
+	thread    string
+	turn      *turn            // turn in progress; nil between turns
+	reviews   map[string]*turn // turns of reviews by their threads, also after their end
+	reviewing bool             // a review is in progress
 }
 
 // ThreadID returns the id of the thread. A later session can resume the thread once a
@@ -42,11 +43,11 @@ func (c *core) ThreadID() string {
 	return c.thread
 }
 
-// turnLocked returns the turn in progress that a message about a thread concerns; nil for none.
-// Every thread that is not the review's is ours or a sub-agent's. core.mu must be held.
+// turnLocked returns the turn that a message about a thread concerns, nil for none: a review, or
+// the turn in progress. Every other thread is ours or a sub-agent's. core.mu must be held.
 func (c *core) turnLocked(thread string) *turn {
-	if c.review != nil && c.review.thread != "" && thread == c.review.thread {
-		return c.review
+	if review := c.reviews[thread]; review != nil {
+		return review
 	}
 	return c.turn
 }

@@ -333,6 +333,7 @@ func (s *Session) CleanTerminals(ctx context.Context) error {
 	return s.cleanTerminals(ctx, s.ThreadID())
 }
 
+// cleanTerminals kills the commands that were left running on a thread; none if it is "".
 func (s *Session) cleanTerminals(ctx context.Context, thread string) error {
 	if thread == "" {
 		return nil

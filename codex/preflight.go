@@ -92,7 +92,7 @@ func (s *Session) checkLogin(ctx context.Context) (needed bool, err error) {
 // provider that needs no login, but it decides which service tiers it passes on.
 func (s *Session) checkModels(ctx context.Context, needsLogin bool) error {
 	choices := s.o.Config.Choices()
-	if !s.o.Config.namesTier() && !(needsLogin && slices.ContainsFunc(choices, func(c Choice) bool { return c.Model != "" || c.Effort != "" })) {
+	if !s.o.Config.namesTier() && !(needsLogin && slices.ContainsFunc(choices, func(c NamedChoice) bool { return c.Model != "" || c.Effort != "" })) {
 		return nil
 	}
 	models, err := s.listModels(ctx)

@@ -34,25 +34,24 @@ type Review struct {
 
 // Review runs the turn and returns its last message, which may break the schema. It may run while
 // a turn does, and only one at a time. Options.ReviewWork must be set. The thread has no tools of
-// the host, does not know the instructions in the repository (AGENTS.md), and is not kept. The
-// errors are the errors of [Session.Turn], [ErrNoSandbox] and errors of a call.
+// the host, does not know the instructions in the repository (AGENTS.md), and is not kept. It fails
+// as [Session.Turn] does, with [ErrNoSandbox], and with errors of a call.
 func (s *Session) Review(ctx context.Context, r Review) (answer string, err error) {
 	t := s.newReview(r)
 	s.mu.Lock()
-	free := s.review == nil
-	if free {
-		s.review = t
-	}
+	busy := s.reviewing
+	s.reviewing = true
 	s.mu.Unlock()
-	if !free {
+	if busy {
 		return "", errors.New("review: another one is in progress: wait for its end")
 	}
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.review = nil
+		s.reviewing = false
 	}()
-	ctx, cancel := context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("%w: not done after %v", ErrTurnTimeout, r.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, r.Timeout,
+		fmt.Errorf("%w: not done after %v: raise delivery.review_timeout_ms, or leave the session more time", ErrTurnTimeout, r.Timeout))
 	defer cancel()
 	s.emit(Event{Kind: Notification, Summary: "a review of the work begins", Doing: "reading its work again", Progress: true})
 	if err = s.openReview(ctx, t, r.Fork); err == nil {
@@ -60,13 +59,14 @@ func (s *Session) Review(ctx context.Context, r Review) (answer string, err erro
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewEnd)
 	defer cancel()
-	_ = s.cleanTerminals(end, t.thread) // what stays ends with the server, and can write nothing
+	s.mu.Lock()
+	thread, said := t.thread, t.said
+	s.mu.Unlock()
+	_ = s.cleanTerminals(end, thread) // what stays ends with the server, and can write nothing
 	if err != nil {
 		return "", fmt.Errorf("review: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return t.said, nil
+	return said, nil
 }
 
 // newReview returns the turn of a review.
@@ -127,6 +127,10 @@ func (s *Session) openReview(ctx context.Context, t *turn, fork bool) error {
 		}
 		s.mu.Lock()
 		t.thread = id
+		if s.reviews == nil {
+			s.reviews = map[string]*turn{}
+		}
+		s.reviews[id] = t
 		s.spending.tariffs.set(id, answer)
 		s.spending.meter.resumed[id] = fork
 		s.mu.Unlock()
@@ -134,7 +138,7 @@ func (s *Session) openReview(ctx context.Context, t *turn, fork bool) error {
 	}))
 }
 
-// isReview reports whether a request of the server comes from a review.
+// isReview reports whether a request of the server comes from a review, also one that has ended.
 func (r *requests) isReview(m message) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

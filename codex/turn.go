@@ -76,6 +76,7 @@ func (s *Session) Turn(ctx context.Context, input Input) (Turn, error) {
 	return Turn{ID: t.id, Questions: t.nonBlockingQuestions, Acted: t.acted}, err
 }
 
+// newTurn returns a turn that has not begun.
 func newTurn(o Options, p posture) *turn {
 	return &turn{o: o, posture: p, ended: make(chan struct{}), blocked: make(chan struct{})}
 }
@@ -94,7 +95,9 @@ func (s *Session) runTurn(ctx context.Context, t *turn, input Input) error {
 	case err != nil:
 		return fmt.Errorf("turn: %w", err)
 	}
-	s.spending.readLimits(ctx)
+	if !t.isReview() { // which may run at the same time
+		s.spending.readLimits(ctx)
+	}
 	select {
 	case <-t.ended:
 	case <-t.blocked:

@@ -216,7 +216,7 @@ func (f *files) forSession(issue tracker.Issue) *attempt.Repository {
 		Setup:  &attempt.Setup{Config: s.Setup, Network: s.SetupNetwork, Preparations: f.of.Preparations},
 		Verify: s.Delivery.Verify, VerifyRounds: s.Delivery.VerifyRounds, VerifyTimeout: s.Delivery.VerifyTimeout,
 	}
-	if review := s.Delivery.Review; review == workflow.ReviewFresh || review == workflow.ReviewFork {
+	if review := s.Delivery.Review; review.TakesPlace() {
 		r.Review = &attempt.Review{Fork: review == workflow.ReviewFork, Rounds: s.Delivery.ReviewRounds, Timeout: s.Delivery.ReviewTimeout, Rules: s.Delivery.ReviewPrompt}
 	}
 	if s.Repository.LFS {

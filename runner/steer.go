@@ -48,7 +48,7 @@ func (g *givenItems) find(id string) (feedback.Item, bool) {
 	return g.items[i], true
 }
 
-// give adds items to those of a session, and returns them for its prompt.
+// give adds items to what a session was given, and returns them for its prompt.
 func (c *conversations) give(id tracker.ID, given *givenItems, items []feedback.Item) []prompt.Feedback {
 	for _, sentence := range feedback.Notes(items) {
 		c.notice(c.nameOf(id) + ": " + sentence)

@@ -76,7 +76,7 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	row := l.tick.Row(m.id)
 	row.Identifier, row.Title, row.URL, row.State = claim.Identifier, claim.Title, claim.URL, claim.State
 	row.Attempt, row.Class, row.Status, row.Why, row.Next = claim.Attempt, o.Class, o.Status, o.Why, next
-	row.Choice = report.Choice{Label: m.choice.Label, Model: m.choice.Model, Effort: m.choice.Effort, ServiceTier: m.choice.ServiceTier}
+	row.Choice = report.Choice(m.choice)
 	row.Delivered, row.Refused = o.Delivered, o.Refused
 	row.Log.File, row.Ended = m.eventLog, now
 	row.Sessions++

@@ -83,9 +83,8 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 	}
 	standing := report.Stand(tick.Verdicts, verdict.Issue.ID, max(free, 0), policy.ActiveStates)
 	ignored := tick.Ignored[verdict.Issue.ID]
-	choice := wf.Settings.Codex.For(verdict.Issue.Labels).Choice
 	view := report.Verdict(redacted(verdict, e.redactor), tick.Comments, e.ownCommand(), e.statePlace().flagFor(wf.Path)).Within(standing).Besides(redacted(ignored, e.redactor)).
-		WorksWith(report.Choice{Label: choice.Label, Model: choice.Model, Effort: choice.Effort, ServiceTier: choice.ServiceTier})
+		WorksWith(report.Choice(wf.Settings.Codex.For(verdict.Issue.Labels).Choice))
 	if owner := tick.Claims[verdict.Issue.ID].Owner; owner.Run != "" {
 		view = view.WorkedOnIn(e.gitHub().links(wf, e.gitHub().ownRepository(wf.Path, wf)).RunPage(owner.Run, owner.Attempt))
 	}

@@ -10,8 +10,8 @@ import (
 
 // finish publishes the work of the session that is not published yet, when its turns have ended
 // well. While the check of the work fails, or the second look finds severe problems, the agent gets
-// further turns. It reports whether the
-// work needs nothing more: a stop or a turn that fails comes between.
+// further turns. It reports whether the work needs nothing more: a stop or a turn that fails comes
+// between.
 func (a *attempt) finish(ctx context.Context) (settled bool, err error) {
 	for round := 0; ; {
 		a.enter(schedule.StatusFinishing)

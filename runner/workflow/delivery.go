@@ -103,7 +103,6 @@ func (d *decoder) decodeDelivery(a address) {
 	if v := d.written["delivery.max_lfs_bytes"]; v.key != "" && !d.repository.LFS {
 		d.warn(v, "delivery.max_lfs_bytes is not used, because repository.lfs is not true: write that too, or remove the key")
 	}
-	d.checkReview()
 	d.checkHandOver()
 	d.checkMergedState()
 	over := del.HandOver
@@ -295,15 +294,19 @@ func (d *decoder) reviewPrompt(v value) {
 	}
 }
 
-// checkReview warns of keys of a review that does not take place.
+// TakesPlace reports whether anybody reads the work.
+func (r Review) TakesPlace() bool { return r == ReviewFresh || r == ReviewFork }
+
+// checkReview warns of keys of a review that does not take place, and forgets its model.
 func (d *decoder) checkReview() {
-	if d.settings.Delivery.Review != ReviewNone {
-		if d.settings.Delivery.Kind == KindNone {
-			d.settings.Delivery.Review = ReviewNone
-		}
+	s := &d.settings
+	if s.Delivery.Review.TakesPlace() && s.Delivery.Kind != KindNone {
 		return
 	}
-	d.settings.Codex.Review = codex.Choice{}
+	s.Codex.Review = codex.Choice{}
+	if s.Delivery.Review != ReviewNone { // there is no delivery, which other warnings say
+		return
+	}
 	for _, key := range []string{"review_rounds", "review_timeout_ms", "review_prompt", "review_model", "review_effort"} {
 		if v := d.written["delivery."+key]; v.key != "" {
 			d.warn(v, "delivery.%s is not used, because delivery.review is none: write fresh or fork there, or remove the key", key)

@@ -1,6 +1,8 @@
 package workflow_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,6 +142,9 @@ func TestAWrongValueOfADeliveryIsAProblem(t *testing.T) {
 		"commits: verified":                      `delivery.commits is "verified": only GitHub signs commits, so it needs delivery.kind pull_request, and that is branch; remove the key`,
 		"verify: [make]":                         `delivery.verify is a list: must be text; put it in quotes if it is`,
 		"verify_rounds: -1":                      `delivery.verify_rounds is -1: must be an integer from 0 to 2147483647`,
+		"review: always":                         `delivery.review is "always": must be none, fresh or fork`,
+		"review_rounds: -1":                      `delivery.review_rounds is -1: must be an integer from 0 to 2147483647`,
+		"review_prompt: 5":                       `delivery.review_prompt is 5: must be the path of a file; put it in quotes if it is`,
 		"verify_timeout_ms: 0":                   `delivery.verify_timeout_ms is 0: must be an integer from 1 to ` + maxMillis,
 		"draft: maybe":                           `delivery.draft is "maybe": must be true or false`,
 		"hand_over: Review":                      `delivery.hand_over: must be a map of settings`,
@@ -226,5 +231,24 @@ func TestAnIssueIsFinishedInTheStateThatItsTrackerHasForThat(t *testing.T) {
 		if on := got.Repository != nil; got.Policy.HandsOver != on || on && got.Policy.HandedOver == "" {
 			t.Errorf("%s: hands over %t to %q", settings, got.Policy.HandsOver, got.Policy.HandedOver)
 		}
+	}
+}
+
+func TestTheModelOfAReviewCountsOnlyIfThereIsOne(t *testing.T) {
+	t.Parallel()
+	budget := "\ncodex: {model: m}\nbudget: {max_usd_per_tick: 5, prices: {m: {input: 1, cached_input: 1, output: 1}}}"
+	for section, want := range map[string]int{
+		"review: fresh, review_model: other":             1,
+		"review: none, review_model: other":              0,
+		"kind: none, review: fresh, review_model: other": 0,
+	} {
+		_, err := workflow.Parse(path, []byte("---\ntracker: {kind: file}\nrepository: {url: .}\ndelivery: {"+section+"}"+budget+"\n---\nx\n"), with(nil))
+		if got := strings.Count(fmt.Sprint(err), "needs the price of delivery.review_model other"); got != want || want == 0 && err != nil {
+			t.Errorf("%s: %v", section, err)
+		}
+	}
+	wf, err := workflow.Parse(path, []byte("---\ntracker: {kind: file}\nrepository: {url: .}\ndelivery: {review_rounds: 3, hand_over: {state: Review}}\n---\nx\n"), with(nil))
+	if want := "delivery.review_rounds is not used, because delivery.review is none: write fresh or fork there, or remove the key"; err != nil || !slices.Contains(wf.Warnings, want) {
+		t.Errorf("%v, %q", err, wf.Warnings)
 	}
 }

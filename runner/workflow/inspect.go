@@ -92,6 +92,7 @@ func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	d.applyDerivedDefaults()
 	d.tracker.decode()
 	d.decodeRepository()
+	d.checkReview()
 	d.checkSetup()
 	d.checkNetworks()
 	d.checkPrices()
