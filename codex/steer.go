@@ -59,7 +59,8 @@ func (s *Session) Steer(ctx context.Context, text string) error {
 	return fmt.Errorf("steer: %w: the turn ended before", ErrNotSteered)
 }
 
-// onSteered notes that the server has taken a text of [Session.Steer] into the turn.
+// onSteered notes that the server has taken a text of [Session.Steer] into the turn, which must not
+// have ended.
 func (n *notifications) onSteered(params json.RawMessage) {
 	if !bytes.Contains(params, []byte(steerPrefix)) {
 		return
@@ -72,7 +73,7 @@ func (n *notifications) onSteered(params json.RawMessage) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t := n.turn
-	if t == nil || p.Item.Type != "userMessage" || p.TurnID != t.id || p.thread() != n.thread {
+	if t == nil || t.outcome != nil || p.Item.Type != "userMessage" || p.TurnID != t.id || p.thread() != n.thread {
 		return
 	}
 	if taken := t.steers[p.Item.ClientID]; taken != nil {
