@@ -39,6 +39,7 @@ type Display struct {
 	signals chan os.Signal // Ctrl-Z, and Ctrl-\ with Dumps: their default would leave the terminal as it is
 	done    chan struct{}  // closed when signals is read no more
 
+	close   sync.Once
 	turning sync.Mutex // held while the terminal is taken over or given back
 
 	mu       sync.Mutex
@@ -46,8 +47,7 @@ type Display struct {
 	log      []string
 	dropped  int // log lines that are not kept any more
 	ending   bool
-	failed   error // first error of a write
-	closed   bool
+	failed   error   // first error of a write
 	screen   *screen // nil while the ordinary screen is shown
 }
 
@@ -129,20 +129,14 @@ func (d *Display) Err() error {
 }
 
 // Close gives the terminal back as it was and prints the log lines. Later lines are printed at
-// once.
+// once. When any call returns, the lines are printed.
 func (d *Display) Close() {
-	d.mu.Lock()
-	wasClosed := d.closed
-	d.closed = true
-	d.mu.Unlock()
-	if wasClosed {
+	d.close.Do(func() {
+		signal.Stop(d.signals)
+		close(d.signals)
 		<-d.done
-		return
-	}
-	signal.Stop(d.signals)
-	close(d.signals)
-	<-d.done
-	d.leave()
+		d.leave()
+	})
 }
 
 // obey gives the terminal back before it obeys a signal: SIGTSTP suspends the program until the

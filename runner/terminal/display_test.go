@@ -74,6 +74,28 @@ func (d *drawing) until(text string) string {
 	return d.all.String()
 }
 
+// A second signal closes the display while the end of the run closes it, and the report follows.
+func TestEveryCloseReturnsAfterTheLogLines(t *testing.T) {
+	t.Parallel()
+	program, window := openTerminal(t, 80, 24)
+	drawn := drain(t, window)
+	d := terminal.Start(terminal.Options{Screen: program})
+	fmt.Fprintln(d, "a line")
+	var closing sync.WaitGroup
+	for range 2 {
+		closing.Go(func() {
+			d.Close()
+			fmt.Fprintln(program, "a report")
+		})
+	}
+	closing.Wait()
+	all := drawn.until("a report")
+	_, ordinary, _ := strings.Cut(all, "\x1b[?1049l")
+	if before, _, _ := strings.Cut(ordinary, "a report"); !strings.Contains(before, "a line") {
+		t.Errorf("the ordinary screen gets %q", ordinary)
+	}
+}
+
 func TestLogLinesAreOnTheOrdinaryScreenOnceTheDisplayIsClosed(t *testing.T) {
 	t.Parallel()
 	program, window := openTerminal(t, 80, 24)
