@@ -8,6 +8,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/publish"
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -47,7 +48,7 @@ func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt
 	}
 	w := d.work()
 	w.Incoming, w.Title, w.Text = work.Incoming, work.Title, work.Text
-	w.Tested, w.Unproven, w.Blocked, w.Cost, w.SecondLook = work.Tested, work.Unproven, work.Blocked, work.Cost, work.SecondLook
+	w.Receipt, w.Unproven = work.Receipt, work.Unproven
 	result, err := d.Publisher.Publish(ctx, w, time.Now())
 	answer, err := d.finish(ctx, result, err)
 	if errors.Is(err, git.ErrWorkflows) {
@@ -115,9 +116,9 @@ func (d *deliverer) renew(ctx context.Context, in *git.Incoming) error {
 }
 
 // settle publishes work that an earlier run pushed and opened no pull request for.
-func (d *deliverer) settle(ctx context.Context, tested string) (attempt.Delivered, error) {
+func (d *deliverer) settle(ctx context.Context, told receipt.Receipt) (attempt.Delivered, error) {
 	w := d.work()
-	w.Proven, w.Tested = d.proven, tested
+	w.Proven, w.Receipt = d.proven, told
 	result, err := d.Publisher.Settle(ctx, w, time.Now())
 	return d.finish(ctx, result, err)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/runner/publish"
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -163,7 +164,7 @@ func (r *remote) deliver(ctx context.Context, job attempt.Job, folder string) (a
 	harvest := r.command(folder, "", job.Repository.Host.Harvest(from.Start, r.t.TempDir(), git.WorkTree{}))
 	in, err := job.Repository.Store.Receive(ctx, strings.NewReader(harvest), from)
 	if errors.Is(err, git.ErrNothingNew) {
-		return job.Repository.Settle(ctx, "")
+		return job.Repository.Settle(ctx, receipt.Receipt{})
 	}
 	if err != nil {
 		return attempt.Delivered{}, err

@@ -231,7 +231,7 @@ func (f *files) forSession(issue tracker.Issue) *attempt.Repository {
 	}
 	d := &deliverer{
 		Repository: f.of, store: f.store, inbox: f.inbox, folder: filepath.Join(kept, workspace.Key(issue.Identifier)),
-		issue: issue, base: f.fetched.Base, branch: branch, there: there, last: last, proven: s.Delivery.Verify == "",
+		issue: issue, base: f.fetched.Base, branch: branch, there: there, last: last, proven: len(s.Delivery.Verify) == 0,
 	}
 	r.Deliver, r.Settle = d.deliver, d.settle
 	return r

@@ -14,6 +14,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
@@ -71,7 +72,7 @@ func newAttempt(job Job, report func(Update)) *attempt {
 	a.preparation = &preparation{core: c, Setup: job.Repository.setup()}
 	a.leftovers = &leftovers{harvester: &harvester{core: c, began: time.Now()}}
 	a.filler = &filler{core: c, leftovers: a.leftovers, preparation: a.preparation}
-	a.publication = publication{filler: a.filler, check: check{a.filler, a.dirs.renewCheckTmp}, look: a.newLook(), blocked: &a.progress.blocked, publishing: make(chan struct{}, 1), cost: a.cost}
+	a.publication = publication{filler: a.filler, check: check{a.filler, a.dirs.renewCheckTmp}, look: a.newLook(), publishing: make(chan struct{}, 1), told: a.receipt}
 	if !job.StopAt.IsZero() {
 		a.publication.until = job.StopAt.Add(job.stoppedTime)
 	}
@@ -521,13 +522,18 @@ func endOf(exit error, process *workspace.Process) string {
 	return "exit status 0"
 }
 
-// cost returns a paragraph on the price of all sessions on the issue so far, empty without prices.
-func (a *attempt) cost() string {
-	prices, session := a.Policy.Budget.Prices, a.sandbox.session
-	if len(prices) == 0 || session == nil {
-		return ""
+// receipt returns the facts about the issue and all sessions on it so far.
+func (a *attempt) receipt() receipt.Receipt {
+	r := receipt.Receipt{Identifier: a.Issue.Identifier, Title: a.Issue.Title, URL: a.Issue.URL, Sessions: a.Sessions, Blocked: a.progress.blocked.text()}
+	spent := a.Spent
+	if session := a.sandbox.session; session != nil {
+		spent = spent.Plus(usage(session.Usage(), session.Tariffs()))
 	}
-	return "It has cost " + prices.Of(a.Spent.Plus(usage(session.Usage(), session.Tariffs()))).String() + " so far, by `budget.prices`."
+	r.Tokens = spent.Total()
+	if prices := a.Policy.Budget.Prices; len(prices) > 0 {
+		r.Cost = prices.Of(spent).String()
+	}
+	return r
 }
 
 // usage converts the tokens of a session to the schedule's type.

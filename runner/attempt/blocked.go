@@ -8,15 +8,13 @@ import (
 	"sync"
 
 	"github.com/symphony-runner/symphony/codex"
-	"github.com/symphony-runner/symphony/internal/text"
+	"github.com/symphony-runner/symphony/runner/receipt"
 )
 
 const (
 	// maxBlocked bounds the hosts that are kept, and maxNamed those that a text names.
 	maxBlocked = 100
 	maxNamed   = 10
-	// maxCommand bounds the part of a command in a text, in characters.
-	maxCommand = 60
 )
 
 // blockedHosts counts the hosts that commands of the agent asked for and were refused.
@@ -63,18 +61,12 @@ func (b *blockedHosts) text() string {
 		if h.count > 1 {
 			times = fmt.Sprintf("%d times, ", h.count)
 		}
-		parts = append(parts, fmt.Sprintf("%s (%sby %s)", codeSpan(h.name), times, codeSpan(h.command)))
+		parts = append(parts, fmt.Sprintf("%s (%sby %s)", receipt.Code(h.name), times, receipt.Code(h.command)))
 	}
 	if more := len(hosts) - maxNamed; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// codeSpan returns text as a code span of Markdown, in one line.
-func codeSpan(s string) string {
-	s = strings.ReplaceAll(text.OneLine(s, maxCommand), "`", "'")
-	return "`" + cmp.Or(strings.TrimSpace(s), "?") + "`"
 }
 
 // between returns the hosts between two pieces of text; empty for none.

@@ -44,7 +44,7 @@ func TestRefusedHostsAreReportedAndDelivered(t *testing.T) {
 		{Items: []codextest.Item{codextest.Message{Text: "Done."}}},
 	}})
 	paragraph := ""
-	f := &repositoryFixture{fixture: of, deliver: func(d Delivery) error { paragraph = d.Blocked; return nil }}
+	f := &repositoryFixture{fixture: of, deliver: func(d Delivery) error { paragraph = d.Receipt.Markdown(); return nil }}
 	f.dir = realPath(t, f.dir)
 	account := f.job.Account
 	f.inRepository()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -28,7 +29,7 @@ func (a *attempt) finish(ctx context.Context) (settled bool, err error) {
 		}
 		err := a.publication.publish(ctx, proof)
 		if errors.Is(err, git.ErrNothingNew) {
-			_, err = a.publication.settle(ctx, "")
+			_, err = a.publication.settle(ctx, receipt.Receipt{})
 		} else {
 			a.publication.unsettled = err != nil && a.publication.latest.Published
 		}
@@ -55,11 +56,11 @@ func (a *attempt) finish(ctx context.Context) (settled bool, err error) {
 // agent works as in every session.
 func (a *attempt) settleAlone(ctx context.Context) (done bool, err error) {
 	a.enter(schedule.StatusFinishing)
-	tested := unchecked
-	if a.Repository.Verify != "" {
-		tested = checkPassed
+	checked := receipt.Receipt{Unchecked: len(a.Repository.Verify) == 0}
+	for _, command := range a.Repository.Verify { // the last session ended well, so they passed
+		checked.Checks = append(checked.Checks, receipt.Check{Command: command})
 	}
-	got, err := a.publication.settle(ctx, tested)
+	got, err := a.publication.settle(ctx, checked)
 	if err != nil {
 		a.publication.unsettled = !errors.Is(err, ErrPerson)
 		return true, err

@@ -139,7 +139,7 @@ func TestPhasesAndEventsAreReportedOneAtATime(t *testing.T) {
 func TestEachCheckOfTheWorkIsAPhaseOfItsOwn(t *testing.T) {
 	t.Parallel()
 	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `bad`\n## Next turn\n- [ ] Create `a.txt` containing `good`\n")
-	f.job.Repository.Verify, f.job.Repository.VerifyRounds = "grep -q good a.txt", 1
+	f.job.Repository.Verify, f.job.Repository.VerifyRounds = []string{"grep -q good a.txt"}, 1
 	f.session(t.Context())
 	phases := slices.DeleteFunc(f.phases(), func(s schedule.AttemptStatus) bool {
 		return s != schedule.StatusStreamingTurn && s != schedule.StatusFinishing

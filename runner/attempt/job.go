@@ -21,6 +21,7 @@ type Job struct {
 	Issue       tracker.Issue
 	Attempt     int               // SPEC §4.1.5: 0 in the first run
 	Thread      string            // thread to resume; empty for a new one
+	Sessions    int               // sessions on the issue so far, with this one; 0 if it is not known
 	Spent       schedule.Usage    // tokens of earlier sessions on the issue
 	Refused     string            // reasons why the work of the last session was not published, which the first prompt has; empty for none
 	LeftOut     string            // files that could not be taken along with that work, which the first prompt has; empty for none

@@ -34,7 +34,7 @@ func TestHooksHaveTheVariablesOfTheirNetwork(t *testing.T) {
 	f.job.Loopback = runtime.GOOS == "linux"
 	f.job.HookNetwork = codex.Network{Hosts: []string{"registry.example"}}
 	f.job.Repository.Hooks.AfterCreate = `test -z "$GOPROXY$UV_OFFLINE" && test "$npm_config_audit" = false && test -n "$SYMPHONY_NETWORK"`
-	f.job.Repository.Verify = `test "$GOPROXY" = off && test -z "$SYMPHONY_NETWORK"`
+	f.job.Repository.Verify = []string{`test "$GOPROXY" = off && test -z "$SYMPHONY_NETWORK"`}
 	got := f.session(t.Context())
 	if runtime.GOOS != "linux" {
 		if got.Class != schedule.Systemic || !strings.Contains(got.Why, "only Linux") {
@@ -120,7 +120,7 @@ func TestHooksReachTheirHostsAndTheAgentDoesNot(t *testing.T) {
 	f := newCodexRepository(t, map[string]string{"ask": host.ask}, runs(t, ". ./ask; echo done > a.txt; ask GET turn && echo reached > b.txt"), done)
 	f.job.HookNetwork = codex.Network{Hosts: []string{host.name}, Private: true}
 	f.job.Repository.Hooks.AfterCreate = ". ./ask; ask GET hook && ! ask POST hook"
-	f.job.Repository.Verify = ". ./ask; ! ask GET verify && test -e a.txt && test ! -e b.txt"
+	f.job.Repository.Verify = []string{". ./ask; ! ask GET verify && test -e a.txt && test ! -e b.txt"}
 	f.delivers()
 	if seen, want := host.requests(), []string{"GET /hook", "GET /hook"}; !slices.Equal(seen, want) { // in the workspace, and before the check
 		t.Errorf("the host has seen %q, want %q", seen, want)

@@ -9,15 +9,8 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/internal/text"
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/workspace/git"
-)
-
-// The texts about tests for the work of a session that did not end well, for work that nothing but
-// the agent has checked, and for work that has passed its check.
-const (
-	unfinished  = "The session ended before the agent was done."
-	unchecked   = "Nothing but the agent has checked it: `delivery.verify` is empty."
-	checkPassed = "The check of this repository (`delivery.verify`) passed in a clean checkout of the work."
 )
 
 // proof is the consequence of the check of the work.
@@ -36,8 +29,8 @@ type publication struct {
 	check   check
 	look    *secondLook
 	blocked *blockedHosts
-	cost    func() string // returns a paragraph on the cost of the issue; empty for none
-	until   time.Time     // end of the time of a stopped session; zero for never
+	told    func() receipt.Receipt // returns the facts about the issue and its sessions so far
+	until   time.Time              // end of the time of a stopped session; zero for never
 
 	done       atomic.Bool   // the agent has said in the latest turn, by the tool, that it needs no more of them
 	publishing chan struct{} // has room for one
@@ -157,25 +150,34 @@ const maxRenewals = 3
 // proveAndDeliver checks the work that was harvested as tip, has a model read it, and has it
 // published. p must be held.
 func (p *publication) proveAndDeliver(ctx context.Context, incoming *git.Incoming, tip git.ObjectID, proof proof) (Delivered, error) {
-	d := Delivery{Incoming: incoming, Cost: p.cost(), Title: p.words.title, Text: p.words.text, Blocked: p.blocked.between("Commands of the agent asked for hosts that `codex.network` does not name, and were refused: ", ".")}
-	var err error
-	if d.Tested, d.Unproven, err = p.prove(ctx, incoming, proof); err != nil {
+	d := Delivery{Incoming: incoming, Title: p.words.title, Text: p.words.text}
+	checked, unproven, err := p.prove(ctx, incoming, proof)
+	if err != nil {
 		return Delivered{}, err
 	}
-	if !d.Unproven {
+	if d.Unproven = unproven; !unproven {
 		if err := p.look.take(ctx, incoming, tip, p.words); err != nil {
 			return Delivered{}, err
 		}
-		d.SecondLook, d.Cost = p.look.report(), p.cost()
+		checked.Look, checked.Findings = p.look.report()
 		if d.Title == "" && d.Text == "" && p.repository.Checkout.Pushed.IsZero() { // later ones leave the words as they are
 			d.Title, d.Text = p.look.answer.Title, p.look.answer.Summary
 		}
 	}
+	d.Receipt = p.receipt(checked)
 	ctx, cancel := p.withDeadline(ctx)
 	defer cancel()
 	got, err := p.answer(p.repository.Deliver(ctx, d))
 	got.Published = got.Published && !d.Unproven && !errors.Is(err, ErrPerson)
 	return got, err
+}
+
+// receipt returns the receipt of work that was checked.
+func (p *publication) receipt(checked receipt.Receipt) receipt.Receipt {
+	r := p.told()
+	r.Unfinished, r.Unchecked, r.Checks = checked.Unfinished, checked.Unchecked, checked.Checks
+	r.Look, r.Findings = checked.Look, checked.Findings
+	return r
 }
 
 // withDeadline returns a context that ends when the run leaves a stopped session no more time,
@@ -189,35 +191,35 @@ func (p *publication) withDeadline(ctx context.Context) (context.Context, contex
 
 // settle publishes work that an earlier session has left half published, after a session that
 // has nothing new.
-func (p *publication) settle(ctx context.Context, tested string) (got Delivered, err error) {
+func (p *publication) settle(ctx context.Context, checked receipt.Receipt) (got Delivered, err error) {
 	if p.repository.Settle == nil {
 		return got, nil
 	}
 	err = p.hold(ctx, func() error {
 		ctx, cancel := p.withDeadline(ctx)
 		defer cancel()
-		got, err = p.answer(p.repository.Settle(ctx, tested))
+		got, err = p.answer(p.repository.Settle(ctx, p.receipt(checked)))
 		p.record(err == nil && (!got.Head.IsZero() || got.URL != ""), err)
 		return err
 	})
 	return got, err
 }
 
-// prove runs the check of the work if it is needed. It returns a paragraph on the tests, and
-// whether the work must be shown as unproven.
-func (p *publication) prove(ctx context.Context, work *git.Incoming, proof proof) (tested string, unproven bool, err error) {
+// prove runs the check of the work if it is needed. It returns the part of the receipt about it,
+// and whether the work must be shown as unproven.
+func (p *publication) prove(ctx context.Context, work *git.Incoming, proof proof) (checked receipt.Receipt, unproven bool, err error) {
 	switch {
 	case proof == untested:
-		return unfinished, true, nil
-	case p.repository.Verify == "":
-		return unchecked, false, nil
+		return receipt.Receipt{Unfinished: true}, true, nil
+	case len(p.repository.Verify) == 0:
+		return receipt.Receipt{Unchecked: true}, false, nil
 	}
-	err = p.check.run(ctx, work)
+	checked.Checks, err = p.check.run(ctx, work)
 	if failed, isVerify := errors.AsType[*verifyError](err); isVerify && proof == mayFail {
 		p.failures = append(p.failures, "the work is published, a pull request as a draft, although its check (delivery.verify) failed: "+failed.how)
-		return "The check of this repository (`delivery.verify`) failed in a clean checkout of the work: " + failed.how + ".", true, nil
+		return checked, true, nil
 	}
-	return checkPassed, false, err
+	return checked, false, err
 }
 
 // answer returns an answer of Repository.Deliver or Settle, with the error of one that

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -43,8 +44,8 @@ func TestASettledPublicationKnowsWhetherThereWasSomething(t *testing.T) {
 		"the remote is away":     {Delivered{}, git.ErrUnavailable, false, false},
 		"a branch, with a doubt": {Delivered{Head: git.ObjectID{1}, Warnings: []string{"no label"}}, nil, true, false},
 	} {
-		p := testPublication(&Repository{Settle: func(context.Context, string) (Delivered, error) { return test.answer, test.err }})
-		_, err := p.settle(t.Context(), unchecked)
+		p := testPublication(&Repository{Settle: func(context.Context, receipt.Receipt) (Delivered, error) { return test.answer, test.err }})
+		_, err := p.settle(t.Context(), receipt.Receipt{})
 		if p.delivered != test.delivered || (p.refused != "") != test.refused || (err == nil) != (test.err == nil && !test.refused) || len(p.failures) != len(test.answer.Warnings) {
 			t.Errorf("%s: %v, delivered %v, refused %q, %q", name, err, p.delivered, p.refused, p.failures)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -50,12 +51,12 @@ type Repository struct {
 
 	Setup *Setup // preparation of the project; nil, or one without a script, for none
 
-	// Verify is a shell command that checks the work in the sandbox, in a clean checkout of it,
-	// before it is published; empty checks nothing. If it fails at the end of the session, the
-	// end of its output is the text of one more turn, at most VerifyRounds times.
-	Verify        string
+	// Verify holds shell commands that check the work in the sandbox, one after the other in one
+	// clean checkout of it, before it is published; none checks nothing. If one fails at the end of
+	// the session, the end of its output is the text of one more turn, at most VerifyRounds times.
+	Verify        []string
 	VerifyRounds  int
-	VerifyTimeout time.Duration // time of the check; not positive means ten minutes
+	VerifyTimeout time.Duration // time of the whole check; not positive means ten minutes
 
 	Review *Review // second look at the work before it is published; nil for none
 
@@ -69,20 +70,17 @@ type Repository struct {
 
 	// Settle is called when a session ends well and has nothing new, and before the agent of
 	// one that is [Job.Unsettled]: it publishes work that an earlier session has left half
-	// published. tested is a paragraph on the tests, empty for none. Its zero answer means that
-	// nothing is published. It fails with the errors of Deliver. It may be nil.
-	Settle func(ctx context.Context, tested string) (Delivered, error)
+	// published. Its zero answer means that nothing is published. It fails with the errors of
+	// Deliver. It may be nil.
+	Settle func(context.Context, receipt.Receipt) (Delivered, error)
 }
 
 // Delivery is work to publish.
 type Delivery struct {
 	Incoming    *git.Incoming
 	Title, Text string // the agent's title and text; empty if it gave none
-	Tested      string // paragraph of the host on the tests; empty for none
-	Blocked     string // paragraph on the hosts that commands were refused; empty for none
-	Cost        string // paragraph on the cost of the issue; empty for none
-	SecondLook  string // paragraph on the second look, in harmless Markdown; empty for none
-	Unproven    bool   // the work failed its check, or the session did not end well
+	Receipt     receipt.Receipt
+	Unproven    bool // the work failed its check, or the session did not end well
 }
 
 // Delivered is the answer to a Delivery.

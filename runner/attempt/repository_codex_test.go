@@ -34,7 +34,7 @@ func TestCodexWorksInARepositoryOfTheHost(t *testing.T) {
 				f.inUsersHome(m)
 			}
 			f.job.Repository.Hooks.AfterCreate = "echo prepared > prepared; echo /prepared >> .git/info/exclude; cat ../../stores/*/lock >&2 && exit 1; true"
-			f.job.Repository.Verify = "test -e a.txt && test -e prepared && touch x $TMPDIR/x && ! cat " + f.inWorkspace("a.txt")
+			f.job.Repository.Verify = []string{"test -e a.txt && test -e prepared && touch x $TMPDIR/x && ! cat " + f.inWorkspace("a.txt")}
 			got := f.session(t.Context())
 			if got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
 				t.Fatalf("%+v", got)
@@ -43,7 +43,7 @@ func TestCodexWorksInARepositoryOfTheHost(t *testing.T) {
 			if log := f.readLog(); !strings.Contains(log, "the command ran") || strings.Contains(log, "deltaBase64") {
 				t.Error("the event log tells of no command, or holds the pack with the work")
 			}
-			if len(f.deliveries) != 2 || f.deliveries[1].Title != "Add a and b" || f.deliveries[1].Tested != passed {
+			if len(f.deliveries) != 2 || f.deliveries[1].Title != "Add a and b" || checked(f.deliveries[1]) != passed {
 				t.Errorf("%+v", f.deliveries)
 			}
 		})

@@ -25,7 +25,7 @@ func TestASessionInARepositoryIsStoppedAnywhere(t *testing.T) {
 		"in after_create": {func(r *Repository, wait string) { r.Hooks.AfterCreate = wait }, []schedule.Reason{schedule.DeadlineReached}},
 		"in before_run":   {func(r *Repository, wait string) { r.Hooks.BeforeRun = wait }, []schedule.Reason{schedule.ClaimLost}},
 		"in after_run":    {func(r *Repository, wait string) { r.Hooks.AfterRun = wait }, []schedule.Reason{schedule.DeadlineReached, schedule.ClaimLost}},
-		"in the check":    {func(r *Repository, wait string) { r.Verify = wait }, []schedule.Reason{schedule.Interrupted, schedule.DeadlineReached}},
+		"in the check":    {func(r *Repository, wait string) { r.Verify = []string{wait} }, []schedule.Reason{schedule.Interrupted, schedule.DeadlineReached}},
 	} {
 		for _, cause := range test.causes {
 			t.Run(name+" because of "+string(cause), func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestASessionThatFailsPublishesItsWorkAsUnproven(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n"+test.end)
-			f.job.Repository.Verify = "false" // is not run
+			f.job.Repository.Verify = []string{"false"} // is not run
 			got := f.session(t.Context())
 			if got.Class != test.class || got.Delivered != test.published || len(got.Warnings) != test.warnings {
 				t.Errorf("%+v", got)

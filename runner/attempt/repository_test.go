@@ -40,7 +40,7 @@ func TestTheWorkOfASessionIsPublishedAtItsEnd(t *testing.T) {
 	if log := f.readLog(); strings.Contains(log, "deltaBase64") || !strings.Contains(log, "omitted_bytes") {
 		t.Error("the event log holds the pack with the work")
 	}
-	if len(f.deliveries) != 1 || f.deliveries[0].Unproven || f.deliveries[0].Tested != "Nothing but the agent has checked it: `delivery.verify` is empty." {
+	if len(f.deliveries) != 1 || f.deliveries[0].Unproven || checked(f.deliveries[0]) != "Not checked" {
 		t.Errorf("%+v", f.deliveries)
 	}
 }
@@ -100,7 +100,7 @@ func TestWorkIsPublishedDuringTheSession(t *testing.T) {
 func TestASessionThatMakesNothingPublishesNothing(t *testing.T) {
 	t.Parallel()
 	f := newRepositoryFixture(t, "- [ ] Say `hello`\n- [ ] Call `deliver` with `{\"title\":\"a\",\"body\":\"b\"}`\n")
-	f.job.Repository.Verify = "false" // is not run
+	f.job.Repository.Verify = []string{"false"} // is not run
 	got := f.session(t.Context())
 	if got.Class != schedule.Done || got.Delivered || !got.Idle || len(got.Warnings) > 0 {
 		t.Errorf("%+v", got)

@@ -73,7 +73,7 @@ func TestTheRoomIsFitForWork(t *testing.T) {
 	f.check(os.Chmod(f.path("tools/the-tool-of-the-job"), 0o700))
 	const script = `failed=$(bash try); echo "$failed"; test -z "$failed" && test ! -e ~/of-the-agent`
 	f.job.Repository.Hooks.AfterCreate, f.job.Repository.Hooks.BeforeRun = script, look("hook")+"; true"
-	f.job.Repository.Verify = script + " && (" + look("check") + ") > seen; cat seen; grep -q 'check sees hook-" + id + "$' seen"
+	f.job.Repository.Verify = []string{script + " && (" + look("check") + ") > seen; cat seen; grep -q 'check sees hook-" + id + "$' seen"}
 	for range 2 {
 		f.delivers()
 	}

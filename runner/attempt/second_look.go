@@ -111,13 +111,14 @@ func (l *secondLook) take(ctx context.Context, work *git.Incoming, tip git.Objec
 	return nil
 }
 
-// report returns the paragraph on the second look for a pull request; empty for none.
-func (l *secondLook) report() string {
+// report returns the sentence on the second look for a pull request and the list of findings; empty
+// for none.
+func (l *secondLook) report() (sentence, findings string) {
 	switch {
 	case l.review == nil || l.seen.IsZero():
-		return ""
+		return "", ""
 	case l.failed != "":
-		return defuse.Body("There was no second look at this work: " + l.failed + ".")
+		return defuse.Body("none: " + l.failed), ""
 	}
 	return l.answer.ForPeople()
 }

@@ -62,7 +62,7 @@ func TestADefectThatTheSecondLookFindsIsNotDelivered(t *testing.T) {
 				runs(t, "echo total=1 > cart.txt"), asks(t), runs(t, "echo total=2 > cart.txt"), asks(t), done)
 			f.job.Repository.Review.Fork = fork
 			f.delivers()
-			if len(f.deliveries) != 1 || f.deliveries[0].SecondLook != "A second look by a model found nothing that must be fixed." || f.deliveries[0].Title != "Cart" {
+			if len(f.deliveries) != 1 || f.deliveries[0].Receipt.Look != "a model read this work and found nothing that must be fixed" || f.deliveries[0].Title != "Cart" {
 				t.Fatalf("%+v", f.deliveries)
 			}
 			if got := f.git("origin.git", "show", f.branch.String()+":cart.txt"); got != "total=2" {
@@ -91,7 +91,7 @@ func TestTheAgentCanStandByItsWork(t *testing.T) {
 	t.Parallel()
 	f, m := newLookFixture(t, looks(t, found("severe", "cart.txt", "the total is wrong")), runs(t, "echo total=1 > cart.txt"), done, done)
 	f.delivers()
-	if len(f.deliveries) != 1 || !strings.Contains(f.deliveries[0].SecondLook, "- **severe** `cart.txt:1` the total is wrong") {
+	if len(f.deliveries) != 1 || !strings.Contains(f.deliveries[0].Receipt.Findings, "- **severe** `cart.txt:1` the total is wrong") {
 		t.Fatalf("%+v", f.deliveries)
 	}
 	if got := f.deliveries[0]; got.Title != "Adds a cart" || got.Text != "There is a cart now." {
@@ -123,7 +123,7 @@ func TestAReviewerThatFailsHoldsNothingBack(t *testing.T) {
 			if got.Class != schedule.Done || !got.Delivered || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], test.said) {
 				t.Errorf("%+v\n%.3000s", got, f.readLog())
 			}
-			if len(f.deliveries) != 1 || !strings.Contains(f.deliveries[0].SecondLook, "There was no second look at this work: ") || !strings.Contains(f.deliveries[0].SecondLook, test.said) {
+			if len(f.deliveries) != 1 || !strings.HasPrefix(f.deliveries[0].Receipt.Look, "none: ") || !strings.Contains(f.deliveries[0].Receipt.Look, test.said) {
 				t.Errorf("%+v", f.deliveries)
 			}
 		})
@@ -133,9 +133,9 @@ func TestAReviewerThatFailsHoldsNothingBack(t *testing.T) {
 func TestWorkThatFailsItsCheckIsNotReadAgain(t *testing.T) {
 	t.Parallel()
 	f, m := newLookFixture(t, looks(t, nothingFound), runs(t, "echo total=1 > cart.txt"), done)
-	f.job.Repository.Verify, f.job.Repository.VerifyRounds = "false", 0
+	f.job.Repository.Verify, f.job.Repository.VerifyRounds = []string{"false"}, 0
 	f.session(t.Context())
-	if len(f.deliveries) != 1 || !f.deliveries[0].Unproven || f.deliveries[0].SecondLook != "" || len(m.Requests()) != 2 {
+	if len(f.deliveries) != 1 || !f.deliveries[0].Unproven || f.deliveries[0].Receipt.Look != "" || len(m.Requests()) != 2 {
 		t.Errorf("%+v, %d requests", f.deliveries, len(m.Requests()))
 	}
 }
@@ -143,7 +143,7 @@ func TestWorkThatFailsItsCheckIsNotReadAgain(t *testing.T) {
 func TestTheReasonOfALookThatFailedIsHarmless(t *testing.T) {
 	t.Parallel()
 	l := secondLook{review: &Review{}, seen: git.ObjectID{1}, failed: "mv: cannot remove '@admin <!-- x'"}
-	if got := l.report(); strings.Contains(got, "@admin") || strings.Contains(got, "<!--") || !strings.Contains(got, "There was no second look") {
+	if got, _ := l.report(); strings.Contains(got, "@admin") || strings.Contains(got, "<!--") || !strings.HasPrefix(got, "none: mv") {
 		t.Error(got)
 	}
 }

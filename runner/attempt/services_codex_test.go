@@ -65,7 +65,7 @@ func tryService(t *testing.T, text, ask string) {
 	f.tools = f.path("tools")
 	writeFile(t, f.path("tools/npm"), "#!/bin/sh\nasked=$("+ask+" | tr -d '\\n')\necho it says $asked\ncase $asked in *7) ;; *) exit 1 ;; esac\n")
 	f.check(os.Chmod(f.path("tools/npm"), 0o700))
-	f.job.Repository.Hooks.AfterCreate, f.job.Repository.Verify = "bash try", "bash try"
+	f.job.Repository.Hooks.AfterCreate, f.job.Repository.Verify = "bash try", []string{"bash try"}
 	f.delivers()
 	if log := f.readLog(); !strings.Contains(log, "the command 42") {
 		t.Errorf("the service did not answer the agent's command:\n%s", log)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -36,7 +37,7 @@ func TestASessionWithNothingNewSettlesWhatAnEarlierOneLeft(t *testing.T) {
 			t.Parallel()
 			f := newRepositoryFixture(t, "- [ ] Run `mkdir cache && touch cache/x`\n")
 			calls := 0
-			f.job.Repository.Settle = func(context.Context, string) (Delivered, error) {
+			f.job.Repository.Settle = func(context.Context, receipt.Receipt) (Delivered, error) {
 				calls++
 				return test.answer, test.err
 			}
@@ -59,7 +60,7 @@ func TestASessionWithWorkOrAFailureSettlesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newRepositoryFixture(t, script)
-			f.job.Repository.Settle = func(context.Context, string) (Delivered, error) {
+			f.job.Repository.Settle = func(context.Context, receipt.Receipt) (Delivered, error) {
 				t.Error("it is called")
 				return Delivered{}, nil
 			}
@@ -91,7 +92,9 @@ func TestWhatIsLeftOfAPublicationNeedsNoAgent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
-			f.job.Repository.Verify = test.verify
+			if test.verify != "" {
+				f.job.Repository.Verify = []string{test.verify}
+			}
 			deliveries := 0
 			f.job.Repository.Deliver = func(context.Context, Delivery) (Delivered, error) {
 				deliveries++
@@ -108,8 +111,8 @@ func TestWhatIsLeftOfAPublicationNeedsNoAgent(t *testing.T) {
 			turns := len(f.requests("turn/start"))
 			var tested string
 			answer, err := Delivered{}, test.err
-			f.job.Repository.Settle = func(_ context.Context, text string) (Delivered, error) {
-				tested = text
+			f.job.Repository.Settle = func(_ context.Context, told receipt.Receipt) (Delivered, error) {
+				_, tested = told.Checked()
 				return answer, err
 			}
 			if got := f.session(t.Context()); got.Class != first.Class || !got.Unsettled || got.Turns != 0 {

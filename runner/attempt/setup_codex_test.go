@@ -66,7 +66,7 @@ ln -s "$PWD/cache/when" cache/link && echo warm > ~/warm && echo not kept > untr
 	f := newSetupFixture(t, script,
 		look+` && cp cache/when when && echo changed > cache/when && echo cold > ~/warm; echo the first looked $?`,
 		look+` && test "$(cat cache/when)" = changed && cp cache/when again; echo the second looked $?`)
-	f.job.Repository.Verify = look[:strings.Index(look, " && test -z")] + ` && test "$(cat cache/when)" = "$(cat when)"`
+	f.job.Repository.Verify = []string{look[:strings.Index(look, " && test -z")] + ` && test "$(cat cache/when)" = "$(cat when)"`}
 	for _, want := range []string{"the first looked 0", "the second looked 0"} {
 		got := f.session(t.Context())
 		if got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 {
@@ -101,7 +101,7 @@ mkdir -p cache && cp package-lock.json cache/lock`
 			}
 			s := f.job.Repository.Setup
 			s.Env, s.Network, s.Online = []string{"REGISTRY"}, codex.Network{Hosts: []string{host.name}, Private: true}, online
-			f.job.Repository.Verify = `test -z "$REGISTRY" && cmp package-lock.json cache/lock`
+			f.job.Repository.Verify = []string{`test -z "$REGISTRY" && cmp package-lock.json cache/lock`}
 			got := f.session(t.Context())
 			log, want := f.readLog(), []string{"GET /depnpm_0123456789abcdef"}
 			if online {
@@ -132,7 +132,7 @@ func TestNothingOfAPreparationOutlivesIt(t *testing.T) {
 	f := newSetupFixture(t, `mkdir cache && echo good > cache/x && (setsid sh -c 'sleep 1; while :; do echo bad > cache/x; done' left-behind >/dev/null 2>&1 &)
 mkfifo cache/pipe && ln -s /etc cache/etc && printf '[core]\n\thooksPath = hooks\n' >> .git/config; git config --global core.hooksPath hooks; true`,
 		`cat cache/x > a.txt; test ! -e cache/pipe && ! git config --file .git/config core.hooksPath; echo it looked $?`)
-	f.job.Repository.Verify = `test "$(cat a.txt)" = good && test "$(cat cache/x)" = good`
+	f.job.Repository.Verify = []string{`test "$(cat a.txt)" = good && test "$(cat cache/x)" = good`}
 	got := f.session(t.Context())
 	if log := f.readLog(); got.Class != schedule.Done || !got.Delivered || len(got.Warnings) > 0 || !strings.Contains(log, "it looked 0") {
 		t.Fatalf("%+v\n%.3000s", got, log)
@@ -196,7 +196,7 @@ func TestAnIssueAddsALibrary(t *testing.T) {
 			s := f.job.Repository.Setup
 			s.Update, s.Keep = mirror+suggested.Update, suggested.Makes
 			s.Network, s.Online = codex.Network{Hosts: []string{host.name}, Private: true}, online
-			f.job.Repository.Verify = "node --test"
+			f.job.Repository.Verify = []string{"node --test"}
 			got, log := f.session(t.Context()), f.readLog()
 			if !strings.Contains(log, "at first 1") || got.Class != schedule.Done || len(f.deliveries) != 1 {
 				t.Fatalf("%+v, deliveries %+v\n%.6000s", got, f.deliveries, log)
@@ -245,7 +245,7 @@ func TestARedCheckIsReproducedAndRepaired(t *testing.T) {
 		t.Fatalf("the first session: %+v", got)
 	}
 	f.job.Feedback = []prompt.Feedback{{Kind: prompt.FeedbackCheck, Author: "unit", Text: "AssertionError: 'helo' == 'hello'"}}
-	f.job.Repository.Verify = "npm test"
+	f.job.Repository.Verify = []string{"npm test"}
 	got, log := f.session(t.Context()), f.readLog()
 	if got.Class != schedule.Done || !got.Delivered || f.deliveries[len(f.deliveries)-1].Unproven {
 		t.Fatalf("%+v, deliveries %+v\n%.4000s", got, f.deliveries, log)

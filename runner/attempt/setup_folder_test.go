@@ -56,7 +56,7 @@ func TestAPackThatIsRemovedWhileASessionRunsIsNotMissed(t *testing.T) {
 			}
 		}
 	}
-	f.job.Repository.Verify = "test $(cat cache/x) = one"
+	f.job.Repository.Verify = []string{"test $(cat cache/x) = one"}
 	got := f.session(t.Context())
 	if got.Class != schedule.Done || len(got.Warnings) > 0 || len(f.packs()) > 0 || len(f.deliveries) != 1 || f.deliveries[0].Unproven {
 		t.Errorf("%+v, packs %q, deliveries %+v", got, f.packs(), f.deliveries)

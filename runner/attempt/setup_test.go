@@ -120,12 +120,12 @@ func TestWorkThatNeedsAnotherPreparationIsCheckedWithIt(t *testing.T) {
 	} {
 		f := newPreparedFixture(t, agent, `grep -q bad go.sum && { echo no such module; exit 3; }; mkdir -p cache && cp go.sum cache/lock`)
 		f.pushBase(map[string]string{"go.sum": "one\n"})
-		f.job.Repository.Verify = "cmp go.sum cache/lock"
+		f.job.Repository.Verify = []string{"cmp go.sum cache/lock"}
 		got := f.session(t.Context())
 		switch {
 		case want != "" && (got.Class != schedule.Done || len(got.Warnings) > 0 || f.deliveries[0].Unproven):
 			t.Errorf("%s: %+v", agent, got)
-		case want == "" && (len(f.deliveries) == 0 || !f.deliveries[0].Unproven || !strings.Contains(f.deliveries[0].Tested, "setup.run, which prepares it, failed: exit status 3")):
+		case want == "" && (len(f.deliveries) == 0 || !f.deliveries[0].Unproven || !strings.Contains(f.deliveries[0].Receipt.Markdown(), "setup.run, which prepares it, failed: exit status 3")):
 			t.Errorf("%s: %+v %+v", agent, got, f.deliveries)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 func TestWithoutADeliveryTheWorkStaysInTheWorkspace(t *testing.T) {
 	t.Parallel()
 	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n- [ ] Run `git add -A && git commit -qm one`\n- [ ] Create `b.txt` containing `two`\n")
-	f.job.Repository.Deliver, f.job.Repository.Verify, f.job.Repository.Hooks.AfterRun = nil, "false", "touch after"
+	f.job.Repository.Deliver, f.job.Repository.Verify, f.job.Repository.Hooks.AfterRun = nil, []string{"false"}, "touch after"
 	for _, idle := range []bool{false, true} {
 		f.logs = f.path("events-logs")
 		got := f.session(t.Context())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/internal/text"
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -44,12 +45,12 @@ type check struct {
 	renewTmp func() error // empties the /tmp of the commands
 }
 
-// run runs the check in a clean checkout of the work. Work that fails it is a
-// [*verifyError].
-func (c check) run(ctx context.Context, work *git.Incoming) error {
+// run runs the commands in a clean checkout of the work, until one fails, and returns those that
+// ran. Work that fails is a [*verifyError].
+func (c check) run(ctx context.Context, work *git.Incoming) (ran []receipt.Check, err error) {
 	folder, err := c.workspaces.Scratch(c.here.Workspace)
 	if err != nil {
-		return fmt.Errorf("check the work: %w", err)
+		return nil, fmt.Errorf("check the work: %w", err)
 	}
 	defer func() {
 		if err := c.workspaces.RemoveScratch(folder); err != nil {
@@ -57,7 +58,37 @@ func (c check) run(ctx context.Context, work *git.Incoming) error {
 		}
 	}()
 	at := scratchPlace(folder)
-	err = c.renewTmp()
+	if err := c.make(ctx, at, work); err != nil {
+		if failed, isVerify := errors.AsType[*verifyError](err); isVerify {
+			ran = []receipt.Check{{Failed: failed.how, Output: failed.output}}
+		}
+		return ran, err
+	}
+	end := time.Now().Add(c.timeout())
+	for _, command := range c.repository.Verify {
+		left := max(time.Until(end), time.Millisecond)
+		code, output, err := c.shell(ctx, at, script{text: command, doing: "checking the work (delivery.verify)", timeout: left, variables: c.hooks.Env})
+		how, err := failureOf(code, err, fmt.Sprintf("it was not done after %v", c.timeout()), "it printed too much")
+		if err != nil {
+			return ran, err
+		}
+		check := receipt.Check{Command: command}
+		if how != "" {
+			check.Failed, check.Output = how, lastLines(output)
+			if len(c.repository.Verify) > 1 {
+				how = receipt.Code(command) + ": " + how
+			}
+			return append(ran, check), &verifyError{how: how, output: check.Output}
+		}
+		ran = append(ran, check)
+	}
+	return ran, nil
+}
+
+// make makes a clean checkout of the work and prepares it. Work that cannot be prepared is a
+// [*verifyError].
+func (c check) make(ctx context.Context, at place, work *git.Incoming) error {
+	err := c.renewTmp()
 	if err == nil {
 		err = c.fill(ctx, at, work)
 	}
@@ -70,15 +101,6 @@ func (c check) run(ctx context.Context, work *git.Incoming) error {
 	}
 	if err == nil {
 		err = c.prepare(ctx, at)
-	}
-	if err != nil {
-		return err
-	}
-	timeout := c.timeout()
-	code, output, err := c.shell(ctx, at, script{text: c.repository.Verify, doing: "checking the work (delivery.verify)", timeout: timeout, variables: c.hooks.Env})
-	how, err := failureOf(code, err, fmt.Sprintf("it was not done after %v", timeout), "it printed too much")
-	if how != "" {
-		return &verifyError{how: how, output: lastLines(output)}
 	}
 	return err
 }

@@ -8,14 +8,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 const (
-	passed = "The check of this repository (`delivery.verify`) passed in a clean checkout of the work."
-	failed = "The check of this repository (`delivery.verify`) failed in a clean checkout of the work: exit status 1."
+	passed = "Checked"
+	failed = "Check failed"
 )
+
+// checked returns the word of a receipt on the check of the work.
+func checked(d Delivery) string {
+	word, _ := d.Receipt.Checked()
+	return word
+}
 
 // warnedOfDraft is what the report says of work whose check failed.
 var warnedOfDraft = []string{"the work is published, a pull request as a draft, although its check (delivery.verify) failed: exit status 1"}
@@ -41,7 +48,7 @@ func TestTheWorkIsCheckedBeforeItIsPublished(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newRepositoryFixture(t, test.script)
-			f.job.Repository.Verify, f.job.Repository.VerifyRounds = check, test.rounds
+			f.job.Repository.Verify, f.job.Repository.VerifyRounds = []string{check}, test.rounds
 			got := f.session(t.Context())
 			if got.Class != schedule.Done || got.Turns != test.turns || !got.Delivered || slices.Equal(got.Warnings, warnedOfDraft) != test.unproven {
 				t.Errorf("%+v", got)
@@ -49,7 +56,7 @@ func TestTheWorkIsCheckedBeforeItIsPublished(t *testing.T) {
 			if len(f.deliveries) != 1 {
 				t.Fatalf("%d deliveries", len(f.deliveries))
 			}
-			if d := f.deliveries[0]; d.Tested != test.tested || d.Unproven != test.unproven {
+			if d := f.deliveries[0]; checked(d) != test.tested || d.Unproven != test.unproven {
 				t.Errorf("%+v", d)
 			}
 			turns := f.requests("turn/start")
@@ -82,15 +89,29 @@ func TestTheCheckSeesTheWorkAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n- [ ] Run `"+test.step+"`\n## Next turn\n- [ ] Create `b.txt` containing `two`\n")
-			f.job.Repository.Verify = test.check
+			f.job.Repository.Verify = []string{test.check}
 			if strings.Contains(name, "earlier check") {
 				f.job.Repository.VerifyRounds = 1
 			}
 			got := f.session(t.Context())
-			if got.Class != schedule.Done || !slices.Equal(got.Warnings, warnedOfDraft) || len(f.deliveries) != 1 || f.deliveries[0].Tested != failed {
+			if got.Class != schedule.Done || !slices.Equal(got.Warnings, warnedOfDraft) || len(f.deliveries) != 1 || checked(f.deliveries[0]) != failed {
 				t.Errorf("%+v\n%+v", got, f.deliveries)
 			}
 		})
+	}
+}
+
+func TestEachCommandOfTheCheckHasItsResult(t *testing.T) {
+	t.Parallel()
+	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `bad`\n")
+	f.job.Repository.Verify = []string{"test -e a.txt && touch prepared", "test -e prepared; grep good a.txt || { echo it is not good; exit 3; }", "touch " + f.inWorkspace("never")}
+	f.session(t.Context())
+	want := []receipt.Check{{Command: f.job.Repository.Verify[0]}, {Command: f.job.Repository.Verify[1], Failed: "exit status 3", Output: "it is not good"}}
+	if len(f.deliveries) != 1 || !f.deliveries[0].Unproven {
+		t.Fatalf("%+v", f.deliveries)
+	}
+	if diff := cmp.Diff(want, f.deliveries[0].Receipt.Checks); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -111,9 +132,9 @@ func TestTheHooksPrepareTheCheck(t *testing.T) {
 			f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n- [ ] Run `rm -r cache`\n")
 			f.hooks.AfterCreate, f.hooks.BeforeRun, f.hooks.GuardGit = prepare, "echo before_run >> cache/hooks", test.trusted
 			f.job.Repository.Hooks, f.job.Repository.TrustedHooks = f.hooks, test.trusted
-			f.job.Repository.Verify = `test "$(echo $(cat cache/hooks))" = "after_create before_run" && test "$(cat a.txt)" = one && test -z "$(git status --porcelain)" && ` + test.check
+			f.job.Repository.Verify = []string{`test "$(echo $(cat cache/hooks))" = "after_create before_run" && test "$(cat a.txt)" = one && test -z "$(git status --porcelain)" && ` + test.check}
 			got := f.session(t.Context())
-			if got.Class != schedule.Done || len(got.Warnings) > 0 || len(f.deliveries) != 1 || f.deliveries[0].Tested != passed {
+			if got.Class != schedule.Done || len(got.Warnings) > 0 || len(f.deliveries) != 1 || checked(f.deliveries[0]) != passed {
 				t.Errorf("%+v\n%+v\n%s", got, f.deliveries, f.readLog())
 			}
 			f.assertPublished("1", "a.txt")
@@ -125,9 +146,9 @@ func TestAHookThatFailsOnTheWorkIsAFailedCheck(t *testing.T) {
 	t.Parallel()
 	f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `bad`\n## Next turn\n- [ ] Create `a.txt` containing `good`\n")
 	f.job.Repository.Hooks.AfterCreate = "test ! -e a.txt || grep -q good a.txt || { echo a is bad; exit 4; }"
-	f.job.Repository.Verify, f.job.Repository.VerifyRounds = "test -e a.txt", 1
+	f.job.Repository.Verify, f.job.Repository.VerifyRounds = []string{"test -e a.txt"}, 1
 	got := f.session(t.Context())
-	if got.Class != schedule.Done || got.Turns != 2 || len(f.deliveries) != 1 || f.deliveries[0].Tested != passed {
+	if got.Class != schedule.Done || got.Turns != 2 || len(f.deliveries) != 1 || checked(f.deliveries[0]) != passed {
 		t.Errorf("%+v\n%+v", got, f.deliveries)
 	}
 	const want = "The work was not published, because its check failed in a clean checkout of it: hooks.after_create, which prepares it, failed with exit status 4. The end of its output:\n\n```\na is bad\n```\n\nFix the work so that the check succeeds."
@@ -159,9 +180,9 @@ func TestWorkOnANewerBaseIsCheckedAgain(t *testing.T) {
 			t.Parallel()
 			f := newRepositoryFixture(t, "- [ ] Create `a.txt` containing `one`\n")
 			checks := 0
-			f.job.Repository.Verify = "grep -q one a.txt"
+			f.job.Repository.Verify = []string{"grep -q one a.txt"}
 			f.deliver = func(d Delivery) error {
-				if checks++; d.Tested != passed {
+				if checks++; checked(d) != passed {
 					t.Errorf("%+v", d)
 				}
 				if checks > test.moves {

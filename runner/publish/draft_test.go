@@ -9,14 +9,12 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-const unfinished = "The session ended before the agent was done."
-
 // unproven publishes the work of a session that did not end well.
 func (f verified) unproven() Record {
 	f.t.Helper()
 	f.Verified = false
 	w := f.session(f.adds("a", "1\n"))
-	w.Unproven, w.Tested = true, unfinished
+	w.Unproven, w.Receipt.Unfinished = true, true
 	r := f.publish(w)
 	if pull := f.github.Pulls()[0]; !pull.Draft || !hasDraftMark(pull.Body) {
 		f.t.Fatalf("%+v", pull)

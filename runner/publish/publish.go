@@ -11,6 +11,7 @@ import (
 	"github.com/symphony-runner/symphony/internal/defuse"
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -61,12 +62,9 @@ type Work struct {
 	Text       string       // the agent's text of the pull request; may be empty
 	Default    string       // the title if the agent gave none
 	Closing    string       // a line that closes the issue when the work is merged; empty for none
-	Tested     string       // paragraph on the tests, by the host; empty for none
-	Blocked    string       // paragraph on the hosts that the agent's commands were refused, by the host; empty for none
-	Cost       string       // paragraph on the cost of the issue, by the host; empty for none
-	SecondLook string       // paragraph on the second look, in harmless Markdown; empty for none
-	Unproven   bool         // a draft, because the tests failed
-	Last       Record       // record of earlier runs and calls
+	Receipt    receipt.Receipt
+	Unproven   bool   // a draft, because the tests failed
+	Last       Record // record of earlier runs and calls
 
 	// Proven says that the work is done and needs no check, so a pull request that was a
 	// draft because of it is marked as ready; only for Settle.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -296,11 +297,11 @@ func TestThePullRequestKeepsTheAgentsTextUntilThereIsAnother(t *testing.T) {
 	last := f.publish(f.session(f.adds("a", "1\n"))).Record
 	for n, step := range []struct{ text, want string }{{"", "It has wheels."}, {"It has doors.", "It has doors."}, {"", "It has doors."}} {
 		w := f.session(f.adds(fmt.Sprint("b", n), "2\n"))
-		w.Last, w.Text, w.Tested = last, step.text, fmt.Sprint("Tested ", n, " times.")
+		w.Last, w.Text, w.Receipt.Look = last, step.text, fmt.Sprint("looked ", n, " times")
 		r := f.publish(w)
 		last = r.Record
 		_, got, _ := strings.Cut(f.hub.pulls[0].Body, "\n")
-		if want := "Fixes #7\n\nAn agent wrote this.\n\n" + w.Tested + "\n\n<!-- symphony: by the agent -->\n\n" + step.want + "\n"; withoutReturns(got) != want || r.State != PullUpdated {
+		if want := "Fixes #7\n\nAn agent wrote this.\n\n- **Second look:** " + w.Receipt.Look + "\n\n<!-- symphony: by the agent -->\n\n" + step.want + "\n"; withoutReturns(got) != want || r.State != PullUpdated {
 			t.Errorf("%s: the body is %q, want %q", r.State, got, want)
 		}
 	}
@@ -608,10 +609,12 @@ func TestDraftsHaveTheirReasons(t *testing.T) {
 		change func(*fixture, *Work)
 		draft  bool
 	}{
-		"no reason":     {func(*fixture, *Work) {}, false},
-		"the settings":  {func(f *fixture, _ *Work) { f.Pull.Draft = true }, true},
-		"failed tests":  {func(_ *fixture, w *Work) { w.Unproven, w.Tested = true, "`make test` failed." }, true},
-		"blocked hosts": {func(_ *fixture, w *Work) { w.Blocked = "Refused: `pypi.org`." }, false},
+		"no reason":    {func(*fixture, *Work) {}, false},
+		"the settings": {func(f *fixture, _ *Work) { f.Pull.Draft = true }, true},
+		"failed tests": {func(_ *fixture, w *Work) {
+			w.Unproven, w.Receipt.Checks = true, []receipt.Check{{Command: "make test", Failed: "exit status 2"}}
+		}, true},
+		"blocked hosts": {func(_ *fixture, w *Work) { w.Receipt.Blocked = "`pypi.org`" }, false},
 		"protected path": {func(f *fixture, _ *Work) {
 			f.Policy.Protected = []delivery.Rule{{Pattern: "a", Protection: delivery.Draft}}
 		}, true},
@@ -621,7 +624,7 @@ func TestDraftsHaveTheirReasons(t *testing.T) {
 			w := f.session(f.adds("a", "1\n"))
 			test.change(f, &w)
 			f.publish(w)
-			if pull := f.hub.pulls[0]; pull.Draft != test.draft || !strings.Contains(pull.Body, w.Tested) || !strings.Contains(pull.Body, w.Blocked) {
+			if pull := f.hub.pulls[0]; pull.Draft != test.draft || !strings.Contains(pull.Body, w.Receipt.Markdown()) {
 				t.Errorf("got %+v", pull)
 			}
 		})

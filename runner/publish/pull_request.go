@@ -13,6 +13,7 @@ import (
 
 	"github.com/symphony-runner/symphony/internal/defuse"
 	"github.com/symphony-runner/symphony/runner/delivery"
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -174,19 +175,18 @@ func (p *Publisher) updatePullRequest(ctx context.Context, w Work, r Result, pul
 // and what it has cost: a later run that has nothing new writes nothing.
 func sameText(a, b string) bool {
 	told := func(body string) string {
-		return strings.TrimSpace(textDigest().ReplaceAllString(costSoFar().ReplaceAllString(ofRun().ReplaceAllString(body, ""), ""), ""))
+		for _, changing := range []*regexp.Regexp{ofRun(), receipt.Volatile(), textDigest()} {
+			body = changing.ReplaceAllString(body, "")
+		}
+		return strings.TrimSpace(body)
 	}
 	return told(a) == told(b)
 }
 
-// ofRun matches the words of origin for a run, and costSoFar the paragraph on the cost. textDigest matches the digest of the text in a
-// marker.
+// ofRun matches the words of origin for a run. textDigest matches the digest of the text in a marker.
 var (
 	ofRun = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?m)^(An agent wrote this) in \[run [0-9]+[^]\n]*\]\([^)\s]*\)`)
-	})
-	costSoFar = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile("(?m)^It has cost .* so far, by `budget.prices`\\.\n+")
 	})
 	textDigest = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` text=[0-9a-f]{64}`) })
 )
@@ -198,7 +198,7 @@ const byAgent = "<!-- symphony: by the agent -->"
 // in the agent's text can hide it. The marker holds a digest of the rest, and titled, the
 // digest of the title that the host wrote last; empty if it is not known.
 func (p *Publisher) body(w Work, v delivery.Verdict, head git.ObjectID, titled string) string {
-	text := paragraphs(w.Closing, p.origin(), w.Tested, p.Secrets.String(w.SecondLook), reviewParagraph(v.Review), marksParagraph(v.Marks), p.untakenParagraph(w.Incoming.Untaken), p.Secrets.String(w.Blocked), w.Cost)
+	text := paragraphs(w.Closing, p.origin(), p.Secrets.String(w.Receipt.Markdown()), reviewParagraph(v.Review), marksParagraph(v.Marks), p.untakenParagraph(w.Incoming.Untaken))
 	if agent := p.Secrets.String(defuse.Body(p.Secrets.String(w.Text))); strings.TrimSpace(agent) != "" {
 		text = paragraphs(text, byAgent, agent)
 	}

@@ -76,7 +76,7 @@ func TestAPullRequestThatDoesNotKnowOfAPushIsSettled(t *testing.T) {
 	f := newFixture(t)
 	first := f.publish(f.session(f.adds("a", "1\n")))
 	w := f.session(f.adds("b", "2\n"))
-	w.Last, w.Text, w.Tested = first.Record, "It has brakes.", "The session ended before the agent was done."
+	w.Last, w.Text, w.Receipt.Unfinished = first.Record, "It has brakes.", true
 	f.hub.refuse(http.MethodPatch, "/pulls/1", http.StatusForbidden, 1, `{"message":"Resource not accessible by integration"}`)
 	f.saved = nil
 	ctx, killed := f.killAt(w, 1)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/symphony-runner/symphony/internal/defuse"
@@ -127,24 +126,25 @@ func (a Answer) ForAuthor() string {
 	return b.String() + "\n\nThese are the words of a model that can be wrong: check each finding. Fix what is right; leave what is not."
 }
 
-// ForPeople returns the paragraph on the second look in a pull request, in harmless Markdown.
-func (a Answer) ForPeople() string {
+// ForPeople returns the sentence on the second look in a pull request, and the list of its findings,
+// empty for none, in harmless Markdown.
+func (a Answer) ForPeople() (said, findings string) {
 	severe := len(a.Severe())
-	said := "A second look by a model found nothing that must be fixed."
+	said = "a model read this work and found nothing that must be fixed"
 	switch {
 	case severe > 0:
-		said = "A second look by a model found what follows, and its author has not changed it (severe: " + strconv.Itoa(severe) + ")."
+		said = "a model read this work and found " + text.Count(severe, "severe problem") + ", which the agent has left as it is"
 	case !a.Ready:
-		said = "A second look by a model found nothing severe, but does not call the work ready."
+		said = "a model read this work and found nothing severe, and does not call it ready"
 	}
 	if a.Unknown > 0 {
-		said += fmt.Sprintf(" Left out, because they name files that do not exist: %s.", text.Count(a.Unknown, "finding"))
+		said += fmt.Sprintf("; left out, because they name files that do not exist: %s", text.Count(a.Unknown, "finding"))
 	}
 	if a.TooMany > 0 {
-		said += fmt.Sprintf(" Left out, because there are too many: %s.", text.Count(a.TooMany, "finding"))
+		said += fmt.Sprintf("; left out, because there are too many: %s", text.Count(a.TooMany, "finding"))
 	}
 	if len(a.Findings) == 0 {
-		return said
+		return said, ""
 	}
 	var b strings.Builder
 	for _, f := range a.Findings {
@@ -154,11 +154,11 @@ func (a Answer) ForPeople() string {
 		}
 		b.WriteString("- " + mark + defuse.Body(f.place("")+f.Text) + "\n")
 	}
-	list := strings.TrimSpace(b.String())
+	findings = strings.TrimSpace(b.String())
 	if severe == 0 {
-		list = "<details><summary>" + text.Count(len(a.Findings), "minor finding") + "</summary>\n\n" + list + "\n\n</details>"
+		return said, "<details><summary>" + text.Count(len(a.Findings), "minor finding") + " of the second look</summary>\n\n" + findings + "\n\n</details>"
 	}
-	return said + "\n\n" + list
+	return said, "The second look found:\n\n" + findings
 }
 
 // place returns the place of a finding after a word, as code; empty for the work as a whole.

@@ -35,7 +35,7 @@ type Delivery struct {
 	Policy        delivery.Settings
 	KeepHistory   bool          // publish the agent's own commits; else one commit of them all
 	Verified      bool          // publish commits that GitHub signs
-	Verify        string        // shell command that checks the work; empty checks nothing
+	Verify        []string      // shell commands that check the work, in their order; none checks nothing
 	VerifyRounds  int           // turns in which the agent may fix work that fails the check
 	VerifyTimeout time.Duration // time for the check; positive
 	Review        Review        // who reads the work before it is published

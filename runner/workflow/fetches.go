@@ -54,7 +54,7 @@ func (d *decoder) warnAboutFetches() {
 	if len(s.SetupNetwork.Hosts) == 0 {
 		warn("setup.run", s.Setup.Run, "setup.network names no host", "name the sets of hosts that it needs, such as [node]")
 	}
-	warn("delivery.verify", s.Delivery.Verify, "it has no network", toSetup)
+	warn("delivery.verify", strings.Join(s.Delivery.Verify, "\n"), "it has no network", toSetup)
 }
 
 // ownFolders are variables by which tools find their caches and settings. In the room of the

@@ -220,7 +220,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 					Tokens: delivery.Draft,
 				},
 				Verified: true,
-				Verify:   "make test", VerifyRounds: 5, VerifyTimeout: 6 * time.Second,
+				Verify:   []string{"make test"}, VerifyRounds: 5, VerifyTimeout: 6 * time.Second,
 				Review: workflow.ReviewFork, ReviewRounds: 4, ReviewTimeout: 8 * time.Second, ReviewPrompt: "/repo/every-key.md",
 				Draft: true, Labels: []string{"agent", "by agent"}, Reviewers: []string{"ada", "acme/core"}, Assignees: []string{"grace"},
 				HandOver: workflow.HandOver{State: "In Review"}, MergedState: "shipped",

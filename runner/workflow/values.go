@@ -251,6 +251,29 @@ func (f forms) text(to *string) form {
 	}, textSchema()}
 }
 
+// commands decodes a shell script, or a list of them.
+func (f forms) commands(to *[]string) form {
+	take := func(v value) {
+		var script string
+		if f.text(&script).decode(v); script != "" {
+			*to = append(*to, script)
+		}
+	}
+	return form{func(v value) {
+		if _, isList := v.raw.([]any); !isList {
+			take(v)
+			return
+		}
+		f.list(v, func(item value, script string) {
+			if script == "" {
+				f.reject(item, "must not be empty; remove it")
+				return
+			}
+			take(item)
+		})
+	}, object{"anyOf": []any{textSchema(), listSchema(nonemptySchema())}}}
+}
+
 func (f forms) command(to *string) form {
 	text := f.text(to)
 	return form{func(v value) {
