@@ -6,10 +6,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/symphony-runner/symphony/internal/codextest"
@@ -199,7 +201,7 @@ func TestAPlantedDefectIsFoundByTheSecondLook(t *testing.T) {
 		codextest.Lane{Replies: []codextest.Reply{shell("echo items=1 > cart.txt"), say("Done."), shell("echo items=2 > cart.txt"), say("Done.")}})
 	t.Cleanup(m.Close)
 	s.replace(mustJSON(t, agentCommand(t)), mustJSON(t, shellQuote(codextest.Path(t))+" app-server")+"\n  model: gpt-5.5")
-	s.replace("delivery:\n", "delivery:\n  review: fresh\n")
+	s.replace("delivery:\n", "delivery:\n  review: fresh\n  verify: [grep -q items cart.txt]\n")
 	s.env = append(s.env, "OPENAI_BASE_URL="+m.URL()+"/v1")
 	s.tick()
 	if got, _ := s.hub.File("symphony/GH-1", "cart.txt"); got != "items=2\n" {
@@ -209,12 +211,43 @@ func TestAPlantedDefectIsFoundByTheSecondLook(t *testing.T) {
 	if len(pulls) != 1 {
 		t.Fatalf("%d pull requests", len(pulls))
 	}
-	want := "A second look by a model found nothing severe, but does not call the work ready.\n\n<details><summary>1 minor finding</summary>\n\n- `cart.txt:1` thanks @\u200badmin, a test would help\n\n</details>"
-	if body := pulls[0].Body; !strings.Contains(body, want) || !strings.Contains(body, "Carts are kept.") || pulls[0].Title != "Keeps carts" {
-		t.Errorf("the pull request is %q:\n%s", pulls[0].Title, body)
+	_, body, _ := strings.Cut(strings.ReplaceAll(pulls[0].Body, "\r\n", "\n"), "-->\n")
+	want := "Fixes #1\n\nAn agent wrote this. To ask for more, comment here or on a line, with write access to this repository.\n\n" +
+		"- **Asked:** [GH-1](" + s.hub.ServerURL() + "/acme/shop/issues/1) Carts forget\n" +
+		"- **Checked:** `grep -q items cart.txt` passed in a clean checkout of this work\n" +
+		"- **Second look:** a model read this work and found nothing severe, and does not call it ready\n" +
+		"- **Spent:** 1 session, 14.6k tokens, on this issue so far\n\n" +
+		"<details><summary>1 minor finding of the second look</summary>\n\n- `cart.txt:1` thanks @\u200badmin, a test would help\n\n</details>\n\n" +
+		"<!-- symphony: by the agent -->\n\nCarts are kept.\n"
+	if diff := cmp.Diff(want, body); diff != "" || pulls[0].Title != "Keeps carts" {
+		t.Errorf("the pull request is %q:\n%s", pulls[0].Title, diff)
 	}
 	state, _ := s.state()
 	if got := state.Days[0].Usage.Input; got < 14_000 {
 		t.Errorf("%d tokens of input are counted, which lacks the two looks", got)
+	}
+}
+
+// TestASecondLookCostsOneTurn compares a run with the same one without a look.
+func TestASecondLookCostsOneTurn(t *testing.T) {
+	t.Parallel()
+	run := func(review string) (requests []string, turns int) {
+		s := newShop(t)
+		s.killer.whole = true
+		m := codextest.NewModel(
+			codextest.Lane{Match: regexp.MustCompile("You review a change"), Replies: []codextest.Reply{say(`{"verdict":"ready","title":"","summary":"","findings":[]}`)}},
+			codextest.Lane{Replies: []codextest.Reply{call("exec_command", map[string]any{"cmd": "echo items=2 > cart.txt", "yield_time_ms": 30_000}), say("Done.")}})
+		t.Cleanup(m.Close)
+		s.replace(mustJSON(t, agentCommand(t)), mustJSON(t, shellQuote(codextest.Path(t))+" app-server")+"\n  model: gpt-5.5")
+		s.replace("delivery:\n", "delivery:\n  review: "+review+"\n")
+		s.env = append(s.env, "OPENAI_BASE_URL="+m.URL()+"/v1")
+		s.tick()
+		slices.Sort(s.killer.log)
+		return s.killer.log, len(m.Requests())
+	}
+	without, turns := run("none")
+	with, more := run("fresh")
+	if diff := cmp.Diff(without, with); diff != "" || turns != 2 || more != 3 {
+		t.Errorf("%d requests of the model without a look, %d with one; requests to GitHub:\n%s", turns, more, diff)
 	}
 }
