@@ -65,6 +65,7 @@ var levels = map[string]int{
 	"runner/transcript": 3,
 	"runner/pictures":   3,
 	"runner/secondlook": 3,
+	"runner/receipt":    3,
 	"runner/delivery":   3,
 	"tracker/file":      3,
 	"tracker/github":    3,
