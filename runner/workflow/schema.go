@@ -134,6 +134,9 @@ func nullable(schema object) object {
 	if choices, ok := schema["enum"].([]any); ok {
 		schema["enum"] = append(slices.Clone(choices), nil)
 	}
+	if forms, ok := schema["anyOf"].([]any); ok {
+		schema["anyOf"] = append(slices.Clone(forms), object{"type": "null"})
+	}
 	return schema
 }
 
