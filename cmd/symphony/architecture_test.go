@@ -91,6 +91,9 @@ var levels = map[string]int{
 	"internal/defuse":    1,
 	"internal/redact":    1,
 
+	// Connections to app-servers that run already.
+	"codex/endpoint": 1,
+
 	// What brings the content of untrusted files within bounds.
 	"internal/bounds": 1,
 
@@ -136,6 +139,7 @@ var owners = map[string][]string{
 	"github.com/sethvargo/go-githubactions":      {"runner/action"},
 	"github.com/mattn/go-runewidth":              {"internal/text"},
 	"github.com/charmbracelet/x/ansi":            {"internal/text"},
+	"github.com/coder/websocket":                 {"codex/endpoint"},
 	"go.opentelemetry.io":                        {"runner/telemetry"},
 	"github.com/go-logr/logr":                    {"runner/telemetry"},
 }
