@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/symphony-runner/symphony/codex/endpoint"
 )
 
 // outgoingLines is the number of lines that may wait for the writer. When that
@@ -216,6 +218,10 @@ func (c *conn) deliverReply(m message) bool {
 	var refused refusal
 	if err := json.Unmarshal(m.Error, &refused); err != nil && refused.Message == "" {
 		refused.Message = string(m.Error) // an error of an unknown shape still refuses
+	}
+	if refused.Code == endpoint.CodeLost {
+		call.then(nil, fmt.Errorf("%s: %w: %s", call.method, ErrPortExit, refused.Message))
+		return true
 	}
 	call.then(nil, &ResponseError{Method: call.method, Code: refused.Code, Message: refused.Message, Data: refused.Data})
 	return true

@@ -83,9 +83,10 @@
 //     `codex exec --json`, which has another protocol. [Open] fails with their refusal.
 //   - An API key with servers that have no account/login/start, because they would write
 //     it to disk ([ErrTooOld]). They work with a login of their own.
-//   - Transports other than lines of JSON over one connection: no WebSocket, no remote
-//     app-server, no Content-Length headers. A remote app-server would have its own
-//     workspace and sandbox.
+//   - App-servers on other machines: a posture that cannot be tried is refused. One of this
+//     machine that runs already is used with Options.Shared, see shared.go; package endpoint
+//     connects to it. Other transports than lines of JSON have no use here, such as
+//     Content-Length headers.
 //   - ChatGPT logins over the connection, and the refresh of their tokens. The server
 //     has its own login, and account/chatgptAuthTokens/refresh is refused.
 //   - Questions to a person (requestUserInput, elicitations): they end the turn.

@@ -137,7 +137,7 @@ type execParams struct {
 // may write, because Codex reports the cap as reached when the output just fits.
 func (p *programs) params(x Exec, id string) execParams {
 	params := execParams{
-		Command: x.Argv, Cwd: x.Dir, Env: p.env(x), Profile: profileOf(x.Network), ProcessID: id, Stream: true,
+		Command: x.Argv, Cwd: x.Dir, Env: p.env(x), Profile: p.o.profileOf(x.Network), ProcessID: id, Stream: true,
 		TimeoutMS: x.Timeout.Milliseconds(), OutputSize: x.MaxOutput + 1,
 	}
 	if x.Terminal != nil {
@@ -150,6 +150,9 @@ func (p *programs) params(x Exec, id string) execParams {
 // program inherits. nil unsets a variable.
 func (p *programs) env(x Exec) map[string]*string {
 	env := map[string]*string{}
+	if p.o.Shared != "" {
+		env = p.server.shared.environment(p.o, x.Inherit)
+	}
 	for _, name := range slices.Concat(modelKeys, p.o.Config.Env) {
 		if !slices.Contains(x.Inherit, name) {
 			env[name] = nil
@@ -158,7 +161,7 @@ func (p *programs) env(x Exec) map[string]*string {
 	if p.o.Temp != "" {
 		env["TMPDIR"] = &p.o.Temp
 	}
-	if network := p.o.profiles()[profileOf(x.Network)].variable(p.o); network != "" {
+	if network := p.o.profiles()[p.o.profileOf(x.Network)].variable(p.o); network != "" {
 		env[networkVariable] = &network
 	}
 	for _, assignment := range x.Env {

@@ -75,7 +75,7 @@ func CommandWithProfile(command string, o Options) (string, bool) {
 	if !slices.Contains(strings.Fields(command), "app-server") || !simpleCommand(command) || strings.Contains(command, "permissions") {
 		return command, false
 	}
-	rules := permissions(o, "")
+	rules := permissions(o, "", 0)
 	settings := serverSettings(rules)
 	if o.Loopback {
 		settings = append(settings, networkFeature+"="+toml(rules[networkFeature]))
@@ -120,7 +120,7 @@ func (s *Session) CanExec(ctx context.Context) error { return s.sandbox.canExec(
 
 // canExec does the work of [Session.CanExec].
 func (s *sandbox) canExec(ctx context.Context) error {
-	if s.o.SaveProfile == nil && !s.o.ProfileGiven {
+	if s.o.SaveProfile == nil && !s.o.ProfileGiven && s.o.Shared == "" {
 		return fmt.Errorf("%w: the app-server was started without the permission profile: make codex.command one simple command like `codex app-server` that does not set permissions, or set an API key", ErrNoExec)
 	}
 	missing := s.o.profiles()

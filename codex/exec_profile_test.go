@@ -11,7 +11,7 @@ import (
 
 func TestTheServerGetsTheProfileOfTheTurns(t *testing.T) {
 	t.Parallel()
-	o := Options{Cwd: "/w", Temp: "/temp", Repository: true, Deny: func(string) []string {
+	o := Options{Cwd: "/w", Temp: "/temp", Repository: true, Deny: func(string, int) []string {
 		return []string{`/home/o"ne`, "/back\\slash", "/del\x7f\x01", "/later"}
 	}}
 	saved := 0
@@ -60,7 +60,7 @@ func TestTheProfileIsAppendedToASimpleCommandOnly(t *testing.T) {
 	t.Parallel()
 	const given = ` -c 'default_permissions=":read-only"' -c 'permissions.symphony.extends=":workspace"'` +
 		` -c 'permissions.symphony.filesystem={"/it'\''s"="deny",":slash_tmp"="read",":tmpdir"="read",":workspace_roots"={}}' -c 'permissions.symphony.network.enabled=false'`
-	o := Options{Cwd: "/w", Deny: func(string) []string { return []string{"/it's"} }}
+	o := Options{Cwd: "/w", Deny: func(string, int) []string { return []string{"/it's"} }}
 	for command, simple := range map[string]bool{
 		"codex app-server":                                             true,
 		"exec '/my codex/codex' app-server":                            true,
@@ -99,9 +99,9 @@ func TestTheProfileIsAppendedToASimpleCommandOnly(t *testing.T) {
 func TestWhatWeGaveTheServerIsNotTakenForASettingOfCodexCommand(t *testing.T) {
 	t.Parallel()
 	o := Options{ProfileGiven: true}
-	var p posture
+	p := posture{turns: o.profileOf("")}
 	s := serverInfo{overridden: map[string]bool{"default_permissions": true, "permissions.symphony.extends": true, "web_search": true}}
-	if diff := cmp.Diff([]string{"web_search"}, p.complete(o, s, permissions(o, "/home"))); diff != "" {
+	if diff := cmp.Diff([]string{"web_search"}, p.complete(o, s, permissions(o, "/home", 0))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if p.settings["default_permissions"] != ":read-only" || p.settings["permissions.symphony.extends"] != ":workspace" {
@@ -143,7 +143,7 @@ func TestExecIsRefusedByAServerThatCannotRunPrograms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := execOptions(t)
-			o.Deny = func(string) []string { return []string{"/secret"} }
+			o.Deny = func(string, int) []string { return []string{"/secret"} }
 			s, err := Connect(t.Context(), dial(t, func(p *fakeServer) {
 				p.hello()
 				test.script(p)

@@ -24,6 +24,7 @@ type serverInfo struct {
 	custom     bool            // the provider is not built in, so its settings can be changed
 	idle       time.Duration   // time after which the provider's silence is a failure; 0 is Codex's default
 	overridden map[string]bool // the settings that its command line gives
+	shared     sharedServer    // facts about a server of Options.Shared
 }
 
 // handshake initializes the connection, logs in and reads the server's report about itself
@@ -91,6 +92,10 @@ func (s *Session) login(ctx context.Context) error {
 func (s *serverInfo) readConfig(result json.RawMessage) error {
 	var r struct {
 		Config struct {
+			Permissions string `json:"default_permissions"`
+			Features    struct {
+				Network bool `json:"network_proxy"`
+			} `json:"features"`
 			Model     string `json:"model"`
 			Tier      string `json:"service_tier"`
 			Provider  string `json:"model_provider"`
@@ -106,6 +111,7 @@ func (s *serverInfo) readConfig(result json.RawMessage) error {
 	}
 	decodeLenient(result, &r)
 	s.provider, s.model, s.tier = cmp.Or(r.Config.Provider, builtInProvider), r.Config.Model, r.Config.Tier
+	s.shared.ready = r.Config.Permissions != "" && r.Config.Features.Network
 	p, custom := r.Config.Providers[s.provider]
 	s.custom, s.idle = custom, time.Duration(p.Idle)*time.Millisecond
 	s.overridden = map[string]bool{}

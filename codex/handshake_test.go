@@ -116,7 +116,7 @@ func TestDeniedPathsAreNotInsideEachOther(t *testing.T) {
 	t.Parallel()
 	o := Options{
 		Cwd: "/work/all/A-1", Temp: "/state/codex/tmp/A-1",
-		Deny: func(home string) []string {
+		Deny: func(home string, _ int) []string {
 			return []string{home, "/work/all/A-1/.env", "/state/codex/tmp", "/work/all", "/state/codex", "/work/all/A-2"}
 		},
 	}
@@ -127,11 +127,11 @@ func TestDeniedPathsAreNotInsideEachOther(t *testing.T) {
 		"/state":                {"/state", "/work/all", "/work/all/A-1/.env"},
 		"":                      {"/state/codex", "/work/all", "/work/all/A-1/.env"},
 	} {
-		if diff := cmp.Diff(want, outermost(o.Deny(home), o.Cwd, o.Temp)); diff != "" {
+		if diff := cmp.Diff(want, outermost(o.Deny(home, 0), o.Cwd, o.Temp)); diff != "" {
 			t.Errorf("with the home %q (-want +got):\n%s", home, diff)
 		}
 	}
-	files := permissions(Options{}, "/home")[profileKey(profile)+"filesystem"].(map[string]any)
+	files := permissions(Options{}, "/home", 0)[profileKey(profile)+"filesystem"].(map[string]any)
 	if files["/home"] != "deny" {
 		t.Errorf("without a list the Codex home is not denied: %v", files)
 	}

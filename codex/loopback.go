@@ -73,7 +73,7 @@ esac
 // closeLoopback leaves the agent without a loopback, with a warning, if no program of ours can
 // try it: it runs with the rules of the server's configuration, which are others.
 func (s *sandbox) closeLoopback(ctx context.Context) error {
-	if !s.o.Loopback || s.posture.sandbox != nil || s.o.SaveProfile != nil {
+	if !s.o.Loopback || s.posture.sandbox != nil || s.o.SaveProfile != nil || s.o.Shared != "" {
 		return nil
 	}
 	why := "make codex.command one simple command like `codex app-server` that does not set permissions, or set an API key"
@@ -88,7 +88,7 @@ func (s *sandbox) closeLoopback(ctx context.Context) error {
 		return noNetwork(why)
 	}
 	s.o.Loopback = false
-	s.rules = permissions(s.o, s.server.home)
+	s.rules = permissions(s.o, s.server.home, s.server.shared.pid)
 	s.warn("the agent cannot open sockets, not even to its own loopback: " + why)
 	return nil
 }
@@ -134,7 +134,7 @@ func (s *sandbox) tryLoopback(ctx context.Context, network string) error {
 	if err == nil {
 		err = s.verifyTmp(file)
 	}
-	if of := s.o.profiles()[profileOf(network)]; err == nil && of.isRead() {
+	if of := s.o.profiles()[s.o.profileOf(network)]; err == nil && of.isRead() {
 		err = s.saveCertificates(printed.String())
 	}
 	if err == nil {

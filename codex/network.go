@@ -91,21 +91,25 @@ func (n Network) variable(o Options) string {
 
 // profileOf returns the name of the permission profile of a network; the profile of the turns
 // if the name is empty.
-func profileOf(network string) string {
-	if network == "" {
-		return profile
+func (o Options) profileOf(network string) string {
+	name := profile
+	if o.Shared != "" {
+		name += "-" + o.Shared
 	}
-	return profile + "-" + network
+	if network != "" {
+		name += "-" + network
+	}
+	return name
 }
 
 // profiles returns the networks by the names of their permission profiles.
 func (o Options) profiles() map[string]Network {
-	all := map[string]Network{profile: o.Network}
+	all := map[string]Network{o.profileOf(""): o.Network}
 	if o.ReviewWork != "" {
-		all[profileOf(reviewName)] = Network{}
+		all[o.profileOf(reviewName)] = Network{}
 	}
 	for name, network := range o.Networks {
-		all[profileOf(name)] = network
+		all[o.profileOf(name)] = network
 	}
 	return all
 }

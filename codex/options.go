@@ -3,6 +3,8 @@ package codex
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/symphony-runner/symphony/codex/endpoint"
 )
 
 // The defaults of Config (SPEC §5.3.6), and the least time that two answers get.
@@ -22,13 +24,14 @@ const (
 // belong to Codex: they are passed on unchanged, and nil means that the workflow sets
 // none.
 type Config struct {
-	Command           string // run by `bash -lc` in the workspace
+	Command           string // run by `bash -lc` in the workspace, unless there is an Endpoint
 	ApprovalPolicy    json.RawMessage
 	ThreadSandbox     json.RawMessage
 	TurnSandboxPolicy json.RawMessage
-	Choice                          // choice of this session
-	ByLabel           []Choice      // codex.by_label in its order, each entry complete, and then the choice of all other issues; nil without it
-	Review            Choice        // model and effort of reviews; "" for the session's own
+	Choice                     // choice of this session
+	ByLabel           []Choice // codex.by_label in its order, each entry complete, and then the choice of all other issues; nil without it
+	Review            Choice   // model and effort of reviews; "" for the session's own
+	Endpoint          endpoint.Server
 	TurnTimeout       time.Duration // time for a whole turn
 	ReadTimeout       time.Duration // time for one request; the slowest two get more
 	StallTimeout      time.Duration // longest silence; not positive means no limit
@@ -87,9 +90,9 @@ type Options struct {
 	HostSocket string
 	// Deny returns the paths that the agent may not read. They are absolute and contain
 	// no links, because Codex cannot deny a link. It is called once, with the server's
-	// Codex home, when the server is running. nil denies only that home. Cwd and Temp
+	// Codex home and, with Shared, the id of its process, when it is running. nil denies only that home. Cwd and Temp
 	// remain readable.
-	Deny       func(home string) []string
+	Deny       func(home string, pid int) []string
 	Repository bool // the workspace is a git repository in which the agent may commit
 
 	// SaveProfile adds lines to the top of config.toml in a Codex home that is the
@@ -99,6 +102,12 @@ type Options struct {
 	// ProfileGiven reports that the app-server was started by the command of
 	// [CommandWithProfile].
 	ProfileGiven bool
+	// Shared is set if the server runs already and goes on running: a word of letters and digits that no
+	// other session has. The names of the permission profiles have it. See shared.go.
+	Shared string
+	// Environment holds the environment of the commands, NAME=value, in place of the server's; only
+	// with Shared.
+	Environment []string
 	// NeedsExec has Check fail with [ErrNoExec] if Exec will not work.
 	NeedsExec bool
 

@@ -117,7 +117,7 @@ func (p posture) turn(o Options, thread string, input Input) turnParams {
 		params.Input = append(params.Input, imageInput{"localImage", path})
 	}
 	if p.sandbox == nil {
-		params.Permissions = p.turns()
+		params.Permissions = p.turns
 	}
 	return params
 }

@@ -24,7 +24,7 @@ const profile = "symphony"
 // paths, write the workspace and a temporary folder of its own, and use no network but its own
 // loopback and the hosts of Options.Network. A program of the host in a network of
 // Options.Networks may do the same, with the hosts of that network.
-func permissions(o Options, home string) map[string]any {
+func permissions(o Options, home string, pid int) map[string]any {
 	workspace := map[string]string{}
 	if o.Repository {
 		workspace[".git"] = "write"       // commits
@@ -35,7 +35,7 @@ func permissions(o Options, home string) map[string]any {
 	}
 	all := []string{home}
 	if o.Deny != nil {
-		all = o.Deny(home)
+		all = o.Deny(home, pid)
 	}
 	paths := outermost(all, o.Cwd, o.Temp)
 	files := make(map[string]any, len(paths)+4)
@@ -66,7 +66,7 @@ func permissions(o Options, home string) map[string]any {
 	for name, network := range o.profiles() {
 		key := profileKey(name)
 		rules[key+"extends"], rules[key+"filesystem"] = ":workspace", files
-		if name == profileOf(reviewName) {
+		if name == o.profileOf(reviewName) {
 			rules[key+"filesystem"] = reviewFiles(o, all)
 		}
 		if o.Loopback {
@@ -173,7 +173,8 @@ type posture struct {
 	sandbox  json.RawMessage // sandboxPolicy of each turn; nil selects the permission profile
 	settings map[string]any  // configuration of the thread
 	tools    []toolSpec
-	review   bool // turns have the permission profile of reviews
+	turns    string // name of the permission profile of the turns
+	review   bool
 	guarded  bool // approval is guardedApproval because the workflow sets none
 }
 
@@ -187,7 +188,7 @@ func (c Config) IsGuarded() bool { return c.UsesProfile() && !allowsEscalation(c
 // newPosture returns the posture that the workflow asks for. It applies
 // thread_sandbox to each turn, for the reason given in hardenedSettings.
 func newPosture(o Options) (posture, error) {
-	p := posture{approval: o.Config.ApprovalPolicy, sandbox: o.Config.TurnSandboxPolicy}
+	p := posture{approval: o.Config.ApprovalPolicy, sandbox: o.Config.TurnSandboxPolicy, turns: o.profileOf("")}
 	if !present(p.approval) {
 		p.approval, p.guarded = json.RawMessage(guardedApproval), true
 	}
@@ -203,14 +204,6 @@ func newPosture(o Options) (posture, error) {
 	return p, nil
 }
 
-// turns returns the name of the permission profile of the turns.
-func (p *posture) turns() string {
-	if p.review {
-		return profileOf(reviewName)
-	}
-	return profile
-}
-
 // complete adds the settings that depend on the server, and the rules of the permission
 // profile of the turns if they use it. It returns the names of the
 // settings that codex.command overrides, which are left out.
@@ -221,7 +214,7 @@ func (p *posture) complete(o Options, s serverInfo, rules map[string]any) (overr
 	}
 	if p.sandbox == nil {
 		for key, rule := range rules {
-			if !isRule(key) || strings.HasPrefix(key, profileKey(p.turns())) {
+			if !isRule(key) || strings.HasPrefix(key, profileKey(p.turns)) {
 				p.settings[key] = rule
 			}
 		}
@@ -231,12 +224,19 @@ func (p *posture) complete(o Options, s serverInfo, rules map[string]any) (overr
 		if o.Temp != "" {
 			p.settings["shell_environment_policy.set.TMPDIR"] = o.Temp
 		}
+		if o.Shared != "" {
+			p.settings["shell_environment_policy.inherit"] = "none"
+		}
+		for _, assignment := range o.Environment {
+			name, value, _ := strings.Cut(assignment, "=")
+			p.settings["shell_environment_policy.set."+name] = value
+		}
 		for name, value := range o.Set {
 			p.settings["shell_environment_policy.set."+name] = value
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.settings)) {
-		if s.overridden[key] && key != networkFeature && !(o.ProfileGiven && ofProfile(key)) {
+		if s.overridden[key] && key != networkFeature && !((o.ProfileGiven || o.Shared != "") && ofProfile(key)) {
 			overridden = append(overridden, key)
 			delete(p.settings, key)
 		}

@@ -75,7 +75,7 @@ func (s *Session) newReview(r Review) *turn {
 	o.Cwd, o.Name, o.Tools, o.Resume, o.Temp = r.Dir, "", nil, "", ""
 	o.Config.Choice, o.Config.TurnTimeout = r.Choice, r.Timeout
 	p := s.posture
-	p.review, p.tools = true, nil
+	p.review, p.turns, p.tools = true, o.profileOf(reviewName), nil
 	p.settings = maps.Clone(p.settings)
 	for key := range s.posture.settings {
 		if isRule(key) {
@@ -83,7 +83,7 @@ func (s *Session) newReview(r Review) *turn {
 		}
 	}
 	for key, rule := range s.sandbox.rules {
-		if strings.HasPrefix(key, profileKey(p.turns())) {
+		if strings.HasPrefix(key, profileKey(p.turns)) {
 			p.settings[key] = rule
 		}
 	}

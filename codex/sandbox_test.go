@@ -3,6 +3,7 @@ package codex_test
 import (
 	"crypto/rand"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/codex/endpoint"
 	"github.com/symphony-runner/symphony/internal/codextest"
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -58,7 +60,10 @@ type testbed struct {
 	arguments string // of codex app-server
 	network   codex.Network
 	networks  map[string]codex.Network
-	reviews   bool // there may be reviews
+	reviews   bool   // there may be reviews
+	shared    string // the --listen of a server that runs already; empty for one of the session's own
+	token     string // of that server
+	serving   bool
 	hostTmp   bool // commands have the /tmp of this machine: no program stands before bubblewrap
 
 	mu       sync.Mutex
@@ -152,7 +157,7 @@ func (c *testbed) tryOpen(cfg codex.Config, resume string) (testSession, error) 
 	c.t.Helper()
 	process, options := c.start(cfg, !c.closed && cfg.UsesProfile())
 	options.Resume = resume
-	session, err := codex.Open(c.t.Context(), process, options)
+	session, err := codex.Open(c.t.Context(), c.connection(process), options)
 	return testSession{session, process}, err
 }
 
@@ -162,17 +167,41 @@ func (c *testbed) tryOpen(cfg codex.Config, resume string) (testSession, error) 
 func (c *testbed) connect(asArguments bool) testSession {
 	c.t.Helper()
 	process, options := c.start(codex.Config{Env: []string{"SECRET"}}, asArguments)
-	if !asArguments {
+	if !asArguments && c.shared == "" {
 		config := c.path("homes/own/config.toml")
 		options.SaveProfile = func(lines string) error {
 			return os.WriteFile(config, []byte(lines+c.read("homes/own/config.toml")), 0o600)
 		}
 	}
-	session, err := codex.Connect(c.t.Context(), process, options)
+	session, err := codex.Connect(c.t.Context(), c.connection(process), options)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	return testSession{session, process}
+}
+
+// connection returns the connection of a session to its server: the process, or one to a server that
+// runs already.
+func (c *testbed) connection(process *workspace.Process) io.ReadWriteCloser {
+	c.t.Helper()
+	if process != nil {
+		return process
+	}
+	address, err := endpoint.Parse(c.shared)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	connection, err := endpoint.Dial(c.t.Context(), endpoint.Server{Address: address, Token: c.token})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return connection
+}
+
+// serve starts a server that listens, as a person does: with an environment that holds secrets.
+func (c *testbed) serve(arguments string) {
+	c.t.Helper()
+	codextest.Serve(c.t, "--listen '"+c.shared+"' "+arguments, append(slices.Clone(c.env.Parent), "FOO_SECRET=s3cret", "OPENAI_API_KEY=s3cret", "TRACKER_KEY=s3cret")...)
 }
 
 // start starts Codex, and returns the options of its session.
@@ -203,7 +232,7 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 		Version: "1", Cwd: c.ws.Path, Config: cfg, Tools: c.tools,
 		Temp: c.path("temp"), Tmp: bubblewrap.Tmp(), Set: map[string]string{"HOME": c.path("temp/home"), "BASH_ENV": c.path("temp/start.sh")}, Repository: repository, ProfileGiven: asArguments, Loopback: !c.closed && cfg.UsesProfile(),
 		ShellStart: c.path("temp/start.sh"), Certificates: c.path("temp/certificates.pem"), UnixSockets: c.unix, HostSocket: c.host, Network: c.network, Networks: c.networks,
-		Deny: func(home string) []string {
+		Deny: func(home string, _ int) []string {
 			denied := append([]string{c.path("homes"), c.path("workspaces"), c.path("state"), c.path("logs"), c.path("later"), c.path("programs")}, c.deny...)
 			if home != "" {
 				denied = append(denied, home)
@@ -226,6 +255,14 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 	if c.reviews {
 		options.ReviewWork = "work"
 	}
+	if c.shared != "" {
+		options.Shared, options.Environment, options.Tmp, options.ProfileGiven = strings.ToLower(c.id[:8]), c.root.Environment(append(slices.Clone(c.extra), cfg.Env...)), "", false
+		if !c.serving {
+			c.serving = true
+			c.serve(codex.SharedSettings + c.arguments)
+		}
+		return nil, options
+	}
 	command := "exec '" + codextest.Path(c.t) + "' app-server" + c.arguments
 	if asArguments {
 		var ok bool
@@ -247,6 +284,9 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 func (c *testbed) close(s testSession) {
 	c.t.Helper()
 	s.Close()
+	if s.process == nil {
+		return
+	}
 	if err := s.process.Stop(c.t.Context()); err != nil {
 		c.t.Error(err)
 	}

@@ -88,7 +88,7 @@ func connect(ctx context.Context, rwc io.ReadWriteCloser, o Options, begin func(
 	}
 	if err != nil {
 		s.emit(Event{Kind: StartupFailed, Summary: err.Error()})
-		_ = s.conn.close() // err says more
+		_ = s.Close() // err says more
 		return nil, err
 	}
 	return s, nil
@@ -103,8 +103,13 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	if s.server, err = s.handshake(ctx); err != nil {
 		return err
 	}
-	if s.posture.sandbox == nil || s.o.SaveProfile != nil || s.o.ProfileGiven {
-		s.sandbox.rules = permissions(s.o, s.server.home)
+	if s.o.Shared != "" {
+		if err := s.join(ctx); err != nil {
+			return err
+		}
+	}
+	if s.posture.sandbox == nil || s.o.SaveProfile != nil || s.o.ProfileGiven || s.o.Shared != "" {
+		s.sandbox.rules = permissions(s.o, s.server.home, s.server.shared.pid)
 	}
 	if err := s.sandbox.checkNetworks(); err != nil {
 		return err
@@ -114,6 +119,9 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	}
 	if overridden := s.posture.complete(s.o, s.server, s.sandbox.rules); len(overridden) > 0 {
 		s.warn("codex.command sets what the guard would set otherwise: " + strings.Join(overridden, ", "))
+	}
+	if s.o.Shared != "" {
+		return s.share(ctx, false)
 	}
 	if s.o.SaveProfile == nil {
 		return nil
@@ -231,7 +239,10 @@ func (s *Session) Tariffs() []TariffUsage {
 // Close closes the connection, ends the context of tool calls, and waits for them and
 // for the read loop. It does not interrupt a turn in progress, which ends with
 // [ErrPortExit]. It fails with the error of the connection.
-func (s *Session) Close() error { return s.conn.close() }
+func (s *Session) Close() error {
+	s.leave()
+	return s.conn.close()
+}
 
 // handleLine handles one line from the server, on the read loop.
 func (s *Session) handleLine(ctx context.Context, line []byte) {

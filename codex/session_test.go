@@ -32,8 +32,8 @@ var echoTool = Tool{
 // home.
 func settings(t *testing.T, o Options, home string) string {
 	t.Helper()
-	var p posture
-	p.complete(o, serverInfo{home: home}, permissions(o, home))
+	p := posture{turns: o.profileOf("")}
+	p.complete(o, serverInfo{home: home}, permissions(o, home, 0))
 	text, err := json.Marshal(p.settings)
 	if err != nil {
 		t.Fatal(err)

@@ -275,7 +275,7 @@ func TestRecordedProgramsEndAsTheyDid(t *testing.T) {
 	o := execOptions(t)
 	o.Version, o.Temp, o.Repository, o.Config.Env = "1", "/temp", true, []string{"SECRET"}
 	o.SaveProfile = func(string) error { return nil }
-	o.Deny = func(string) []string { return []string{"/homes", "/workspaces", "/state", "/logs", "/later"} }
+	o.Deny = func(string, int) []string { return []string{"/homes", "/workspaces", "/state", "/logs", "/later"} }
 	const limit = 300 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Connect(t.Context(), dial(t, func(p *fakeServer) {

@@ -48,8 +48,8 @@ func (p posture) verifySettings(o Options, settings object) error {
 		}
 		return nil
 	}
-	if got := activeProfile(settings); got != p.turns() {
-		return mismatch("the permission profile", p.turns(), got)
+	if got := activeProfile(settings); got != p.turns {
+		return mismatch("the permission profile", p.turns, got)
 	}
 	want := `{"type":"workspaceWrite","networkAccess":false}`
 	if o.Loopback { // the server reports the own loopback and the whole network in the same way: see loopback.go

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -71,4 +72,20 @@ func Path(t testing.TB) string {
 		t.Skip("no Codex: npm install @openai/codex@0.169.0, and set SYMPHONY_TEST_CODEX to its absolute path (node_modules/.bin/codex)")
 	}
 	return path
+}
+
+// Serve starts the real Codex as an app-server that other programs use, with these words of the shell as
+// its arguments. It ends with the test.
+func Serve(t testing.TB, arguments string, environment ...string) {
+	t.Helper()
+	server := exec.Command("bash", "-c", "exec '"+Path(t)+"' app-server "+arguments)
+	server.Env, server.Dir = environment, t.TempDir()
+	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // npm's wrapper starts another process
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL)
+		_ = server.Wait()
+	})
 }
