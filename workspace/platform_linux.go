@@ -198,10 +198,13 @@ func (r *Root) killLeftovers(ctx context.Context, ws Workspace) error {
 // Programs returns the paths of the executables that the agent's processes run, so
 // that the caller can leave them readable: Codex executes itself again inside its
 // sandbox.
-func (p *Process) Programs() []string {
+func (p *Process) Programs() []string { return Programs(p.session.leader) }
+
+// Programs returns the paths of the executables that a process and its descendants run.
+func Programs(pid int) []string {
 	var paths []string
 	seen := map[int]bool{}
-	for todo := []int{p.session.leader}; len(todo) > 0; todo = todo[1:] {
+	for todo := []int{pid}; len(todo) > 0; todo = todo[1:] {
 		pid := todo[0]
 		if seen[pid] {
 			continue

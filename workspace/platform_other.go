@@ -23,6 +23,9 @@ func HideFromChildren() error { return nil }
 // Programs returns nil: this system does not list the programs of a process.
 func (p *Process) Programs() []string { return nil }
 
+// Programs returns nil.
+func Programs(int) []string { return nil }
+
 func becomeSubreaper() error { return nil }
 
 func isKernelFS(string) bool { return false }

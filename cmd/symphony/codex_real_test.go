@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -14,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/internal/codextest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
@@ -21,10 +24,10 @@ import (
 // realProject returns a project that the real Codex works on, with a scripted model.
 func realProject(t testing.TB, issues map[string]string, lanes ...codextest.Lane) (*project, *codextest.Model) {
 	t.Helper()
-	codex := codextest.Path(t)
+	path := codextest.Path(t)
 	m := codextest.NewModel(lanes...)
 	t.Cleanup(m.Close)
-	p := newProject(t, shellQuote(codex)+" app-server", issues)
+	p := newProject(t, shellQuote(path)+" app-server", issues)
 	home := filepath.Join(t.TempDir(), "codex")
 	if err := (codextest.Home{URL: m.URL()}).Write(home); err != nil {
 		t.Fatal(err)
@@ -250,4 +253,49 @@ func TestASecondLookCostsOneTurn(t *testing.T) {
 	if diff := cmp.Diff(without, with); diff != "" || turns != 2 || more != 3 {
 		t.Errorf("%d requests of the model without a look, %d with one; requests to GitHub:\n%s", turns, more, diff)
 	}
+}
+
+// TestAServerThatRunsAlreadyServesATick has the real Codex listen on a port, with a token.
+func TestAServerThatRunsAlreadyServesATick(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	m := codextest.NewModel(codextest.Lane{Replies: []codextest.Reply{
+		call("exec_command", map[string]any{"cmd": "echo items=2 > cart.txt; env | grep -c TOKEN > tokens", "yield_time_ms": 30_000}), say("Done."),
+	}})
+	t.Cleanup(m.Close)
+	const token = "a-token-that-nobody-guesses-0123456789"
+	home, listen := t.TempDir(), "ws://"+freeAddress(t)
+	if err := (codextest.Home{URL: m.URL()}).Write(home); err != nil {
+		t.Fatal(err)
+	}
+	s.write("token", token)
+	codextest.Serve(t, "--listen "+listen+" --ws-auth capability-token --ws-token-file "+shellQuote(filepath.Join(s.dir, "token"))+" "+codex.SharedSettings,
+		"PATH="+os.Getenv("PATH"), "HOME="+home, "CODEX_HOME="+home)
+	s.replace("command: "+mustJSON(t, agentCommand(t)), "endpoint: "+listen+"\n  endpoint_token: $CODEX_ENDPOINT_TOKEN")
+	s.replace("delivery:\n", "delivery:\n  verify: [grep -q items=2 cart.txt, grep -qx 0 tokens]\n")
+	s.env = append(s.env, "CODEX_ENDPOINT_TOKEN=wrong-"+token)
+	s.tick()
+	if want := "codex_endpoint_refused: 401 Unauthorized: compare codex.endpoint_token with the token of the server"; !strings.Contains(s.out, want) || strings.Contains(s.out, token) || len(s.hub.Pulls()) > 0 {
+		t.Errorf("with a wrong token:\n%s", s.out)
+	}
+	s.env = append(s.env, "CODEX_ENDPOINT_TOKEN="+token)
+	s.tick()
+	if got, _ := s.hub.File("symphony/GH-1", "cart.txt"); got != "items=2\n" || len(s.hub.Pulls()) != 1 || strings.Contains(s.out, token) {
+		t.Errorf("%q is delivered:\n%s", got, s.out)
+	}
+	out, err := s.command(t.Context(), "validate").CombinedOutput()
+	if !strings.Contains(string(out), listen+" 0.169.0") {
+		t.Errorf("validate says %v:\n%s", err, out)
+	}
+}
+
+// freeAddress returns an address of this machine on which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
 }

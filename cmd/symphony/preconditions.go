@@ -123,7 +123,7 @@ func checkLogin(p process, wf workflow.Workflow) error {
 	if config.TokenURL != "" || config.Command != "" {
 		return checkIdentity(p, wf)
 	}
-	if filepath.Base(shell.Program(command)) != "codex" || p.modelKey() != "" || ownProvider().MatchString(command) {
+	if wf.Settings.Codex.Endpoint.Address != "" || filepath.Base(shell.Program(command)) != "codex" || p.modelKey() != "" || ownProvider().MatchString(command) {
 		return nil
 	}
 	home := p.codexHome()

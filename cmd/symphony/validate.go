@@ -319,7 +319,8 @@ func (v *validateCommand) checkCodex(ctx context.Context, found *validation.Repo
 		found.Warn("codex", weakness)
 	}
 	version, err := preflight(ctx, v.process, wf, func(text string) { found.Warn("codex", text) })
-	return strings.TrimSpace(wf.Settings.Codex.Command + " " + version), err
+	server := cmp.Or(string(wf.Settings.Codex.Endpoint.Address), wf.Settings.Codex.Command)
+	return strings.TrimSpace(server + " " + version), err
 }
 
 // checkDefaultCodex starts Codex as a workflow without settings does, for a front matter

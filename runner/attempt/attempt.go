@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/codex/endpoint"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/receipt"
-	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -55,6 +55,9 @@ func newAttempt(job Job, report func(Update)) *attempt {
 	if job.Redact == nil {
 		job.Redact = func(text string) string { return text }
 	}
+	if job.isShared() {
+		job.Account = Account{} // that server has a login of its own
+	}
 	job.Steering = cmp.Or(job.Steering, new(Steering))
 	job.stoppedTime = cmp.Or(job.stoppedTime, stoppedTime)
 	a := &attempt{Job: job, stopped: sync.OnceValue(time.Now)}
@@ -65,7 +68,7 @@ func newAttempt(job Job, report func(Update)) *attempt {
 	rooms := rooms{lookup: job.Lookup, network: job.Network, kept: job.Codex.Env}
 	a.dirs = sessionDirs{
 		rooms: rooms, all: job.SessionDir, key: workspace.Key(job.Issue.Identifier), required: job.Repository != nil,
-		account: job.Account, loopback: job.Loopback, guarded: job.Codex.IsGuarded(),
+		account: job.Account, loopback: job.Loopback, guarded: job.Codex.IsGuarded(), shared: job.isShared(),
 	}
 	a.sandbox = &sandbox{journal: j, rooms: rooms, networks: networks(job.Repository, job.HookNetwork, false), issue: issueVariables(job)}
 	c := &core{sandbox: a.sandbox, repository: job.Repository, workspaces: job.Workspaces}
@@ -221,30 +224,31 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, open ope
 			a.warn("the workspace was not cleaned up after the session", err)
 		}
 	}()
-	process, options, err := a.start(ctx, ws, isRepository)
+	server, options, err := a.start(ctx, ws, isRepository)
 	if err != nil {
 		return err
 	}
-	a.pid = process.PID()
+	a.pid = options.PID
 	a.enter(schedule.StatusInitializingSession)
 	a.sandbox.here = place{Workspace: ws, room: a.dirs.temp}
-	err = a.runSession(ctx, process, options, open, use)
+	err = a.runSession(ctx, server, options, open, use)
 	a.enter(schedule.StatusFinishing)
-	process.SetLogger(a.log.With("session_id", a.lastSession))
-	if errors.Is(err, codex.ErrPortExit) {
-		err = addExitStatus(err, process)
+	server.log = a.log.With("session_id", a.lastSession)
+	err = server.end(ctx, err)
+	if errors.Is(err, endpoint.ErrLost) {
+		a.endLost(ctx, options)
 	}
-	return errors.Join(err, process.Stop(ctx))
+	return err
 }
 
 // runSession opens a session with the agent process and calls use.
-func (a *attempt) runSession(ctx context.Context, process *workspace.Process, options codex.Options, open openSession, use func() error) error {
+func (a *attempt) runSession(ctx context.Context, server *appServer, options codex.Options, open openSession, use func() error) error {
 	options.Events = func(e codex.Event) {
 		a.EventLog.event(e)
 		a.onEvent(e)
 	}
 	options.Wire = a.EventLog.wire
-	session, err := open(ctx, process, options)
+	session, err := open(ctx, server, options)
 	if err != nil {
 		return err
 	}
@@ -321,63 +325,6 @@ func (p prompts) first(resumed bool) string {
 		return p.resumed
 	}
 	return p.fresh
-}
-
-// start starts the agent process, and returns it with the options of its session except
-// their callbacks.
-func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepository bool) (*workspace.Process, codex.Options, error) {
-	if a.opensSockets() {
-		if err := a.dirs.sockets.Find(a.Lookup); err != nil {
-			return nil, codex.Options{}, fmt.Errorf("%w: %w", codex.ErrNoSandbox, err)
-		}
-	}
-	var process *workspace.Process
-	options := codex.Options{
-		Version: a.Version, Cwd: ws.Path,
-		Name:   a.Issue.Identifier + ": " + a.Issue.Title,
-		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
-		Key: a.Account.Key, Home: a.dirs.home, Temp: a.dirs.temp, Repository: isRepository,
-		LongInput: a.Policy.Budget.Prices.LongInput(),
-		Set:       a.dirs.variables(a.dirs.temp, a.Network), Loopback: a.Loopback, Network: a.Network, Networks: a.sandbox.networks,
-		ReviewWork:  a.publication.look.folder(),
-		UnixSockets: a.dirs.sockets.Own != "", HostSocket: a.dirs.sockets.Own,
-		Deny: func(home string) []string {
-			readable := a.Denied.Readable
-			if process != nil {
-				readable = slices.Concat(readable, process.Programs())
-			}
-			denied := room.RealPaths(a.deniedPaths(home), readable)
-			if err := a.dirs.shareTmp(slices.Concat(a.dirs.named(denied), readable, []string{ws.Path}), a.Workspaces.Environment(a.Codex.Env)); err != nil {
-				a.warn("commands cannot write /tmp", err)
-			}
-			return denied
-		},
-	}
-	if a.dirs.temp != "" {
-		own := a.dirs.room(a.dirs.temp, a.Network)
-		options.ShellStart, options.Certificates = own.ShellStart(), own.Certificates()
-	}
-	options.NeedsExec = a.Repository != nil // programs of the host run inside the agent's sandbox
-	command := a.Codex.Command
-	switch {
-	case a.Repository == nil && !a.Codex.UsesProfile():
-	case a.dirs.home != "":
-		options.SaveProfile = a.dirs.saveProfile
-	default:
-		command, options.ProfileGiven = codex.CommandWithProfile(command, options)
-	}
-	if a.dirs.bubblewrap != nil {
-		command, options.Tmp = a.dirs.bubblewrap.Command(command), a.dirs.bubblewrap.Tmp()
-	}
-	var err error
-	if process, err = a.Workspaces.Start(ctx, ws, command, a.dirs.environment()); err != nil {
-		return nil, codex.Options{}, err
-	}
-	options.PID = process.PID()
-	if a.dirs.tokens != nil {
-		a.dirs.tokens.Serve(process.PID())
-	}
-	return process, options, nil
 }
 
 // deniedPaths returns the paths that the agent may not read: the Codex home, the credential
@@ -486,40 +433,6 @@ func (a *attempt) fingerprint(ctx context.Context, ws workspace.Workspace) strin
 		return ""
 	}
 	return print
-}
-
-// exitStatusTime bounds the end of a process after the end of its output. On a busy machine it
-// takes more than a second.
-const exitStatusTime = 5 * time.Second
-
-// addExitStatus adds to the error of a closed connection how the process ended. A
-// command that was not found is the cause of all the rest, so it stands alone.
-func addExitStatus(err error, process *workspace.Process) error {
-	select {
-	case <-process.Done():
-		exit := process.Err()
-		switch {
-		case errors.Is(exit, workspace.ErrNotFound):
-			return exit
-		case errors.Is(err, codex.ErrSlowStart):
-			return fmt.Errorf("codex.command ended before its first answer, with %s: let it start an app-server, as `codex app-server` does: %w", endOf(exit, process), err)
-		case exit != nil:
-			return fmt.Errorf("%w: %w", err, exit)
-		}
-	case <-time.After(exitStatusTime): // it closed its output and runs on: there is no status to add
-	}
-	return err
-}
-
-// endOf describes the end of a process, with the last lines that it printed.
-func endOf(exit error, process *workspace.Process) string {
-	if exit != nil {
-		return exit.Error()
-	}
-	if said := process.Stderr(); said != "" {
-		return fmt.Sprintf("exit status 0; its last output: %q", said)
-	}
-	return "exit status 0"
 }
 
 // receipt returns the facts about the issue and all sessions on it so far.

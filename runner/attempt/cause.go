@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/codex/endpoint"
 	"github.com/symphony-runner/symphony/runner/identity"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
@@ -70,7 +71,7 @@ func (a *attempt) isSystemic(ctx context.Context, o *schedule.Outcome, cause sch
 
 // startErrors are the errors that keep every session from its first turn.
 var startErrors = []error{
-	workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrSettings, codex.ErrNoSandbox, codex.ErrNoExec, identity.ErrRefused,
+	endpoint.ErrUnreachable, endpoint.ErrRefused, endpoint.ErrTransport, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrSettings, codex.ErrNoSandbox, codex.ErrNoExec, identity.ErrRefused,
 }
 
 // isStart reports whether Codex did not start, refused a request or ended. Before the first

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/codex/endpoint"
 	"github.com/symphony-runner/symphony/runner/identity"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -134,9 +135,9 @@ func classify(err error) (schedule.Class, time.Time) {
 	switch {
 	case errors.Is(err, ErrPerson):
 		return schedule.NeedsInput, time.Time{}
-	case errors.Is(err, identity.ErrUnavailable):
+	case isAny(err, identity.ErrUnavailable, endpoint.ErrLost):
 		return schedule.Transient, time.Time{}
-	case isAny(err, identity.ErrRefused, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrSettings, codex.ErrNoSandbox, codex.ErrNoExec, ErrSetup):
+	case isAny(err, endpoint.ErrUnreachable, endpoint.ErrRefused, endpoint.ErrTransport, identity.ErrRefused, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrSettings, codex.ErrNoSandbox, codex.ErrNoExec, ErrSetup):
 		return schedule.Systemic, time.Time{}
 	case errors.Is(err, git.ErrRefused):
 		return schedule.IssueFailed, time.Time{}

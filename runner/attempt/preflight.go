@@ -2,7 +2,6 @@ package attempt
 
 import (
 	"context"
-	"errors"
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -25,7 +24,7 @@ func Preflight(ctx context.Context, job Job) (version string, err error) {
 	if err := a.dirs.make(ctx, a.Thread); err != nil {
 		return "", err
 	}
-	process, options, err := a.start(ctx, ws, false)
+	server, options, err := a.start(ctx, ws, false)
 	if err != nil {
 		return "", err
 	}
@@ -34,11 +33,8 @@ func Preflight(ctx context.Context, job Job) (version string, err error) {
 			a.Warn(e.Summary)
 		}
 	}
-	version, err = codex.Preflight(ctx, process, options)
-	if errors.Is(err, codex.ErrPortExit) {
-		err = addExitStatus(err, process)
-	}
-	return version, errors.Join(err, process.Stop(ctx))
+	version, err = codex.Preflight(ctx, server, options)
+	return version, server.end(ctx, err)
 }
 
 // PreflightOnce lets one session of a tick check, before its first turn, whether

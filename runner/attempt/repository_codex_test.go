@@ -17,7 +17,11 @@ import (
 // for ever, publishes with the tool, and works on.
 func TestCodexWorksInARepositoryOfTheHost(t *testing.T) {
 	t.Parallel()
-	for name, withKey := range map[string]bool{"in a home of its own": true, "in the user's home": false} {
+	for name, login := range map[string]func(*fixture, *codextest.Model){
+		"in a home of its own":          nil,
+		"in the user's home":            (*fixture).inUsersHome,
+		"in a server that runs already": func(f *fixture, m *codextest.Model) { f.onServer(m) },
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			replies := []codextest.Reply{
@@ -28,10 +32,10 @@ func TestCodexWorksInARepositoryOfTheHost(t *testing.T) {
 			}
 			f := newCodexRepository(t, nil, replies...)
 			f.job.Denied.Paths = []string{f.path("home/.codex")} // as every list of credentials has it
-			if !withKey {
+			if login != nil {
 				m := codextest.NewModel(codextest.Lane{Replies: replies})
 				t.Cleanup(m.Close)
-				f.inUsersHome(m)
+				login(f.fixture, m)
 			}
 			f.job.Repository.Hooks.AfterCreate = "echo prepared > prepared; echo /prepared >> .git/info/exclude; cat ../../stores/*/lock >&2 && exit 1; true"
 			f.job.Repository.Verify = []string{"test -e a.txt && test -e prepared && touch x $TMPDIR/x && ! cat " + f.inWorkspace("a.txt")}

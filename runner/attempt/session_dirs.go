@@ -118,6 +118,7 @@ type sessionDirs struct {
 	suffix   string // end of the name of the Codex home; empty for the home of the issue
 	required bool   // the session cannot do without them
 	guarded  bool   // see [codex.Config.IsGuarded]
+	shared   bool   // the app-server is not started by the session
 
 	home, temp string            // the session's own Codex home and temporary folder; empty for none
 	bubblewrap *codex.Bubblewrap // program and /tmp of the session; nil for none
@@ -148,8 +149,10 @@ func (d *sessionDirs) make(ctx context.Context, thread string) error {
 	if err := errors.Join(forceRemoveAll(d.temp), os.MkdirAll(d.temp, 0o700), forceRemoveAll(sandbox)); err != nil {
 		return fmt.Errorf("make the agent's temporary folder: %w", err)
 	}
-	if d.bubblewrap, err = codex.MakeBubblewrap(sandbox); err != nil {
-		return err
+	if !d.shared {
+		if d.bubblewrap, err = codex.MakeBubblewrap(sandbox); err != nil {
+			return err
+		}
 	}
 	root, err := os.OpenRoot(d.temp)
 	if err != nil {
@@ -246,6 +249,9 @@ func (d *sessionDirs) named(denied []string) []string {
 
 // renewCheckTmp empties the /tmp of the commands that check work.
 func (d *sessionDirs) renewCheckTmp() error {
+	if d.bubblewrap == nil {
+		return nil
+	}
 	err := forceRemoveAll(d.bubblewrap.CheckTmp())
 	if err == nil {
 		err = d.bubblewrap.RenewCheckTmp()

@@ -95,6 +95,7 @@ func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	d.checkReview()
 	d.checkSetup()
 	d.checkNetworks()
+	d.checkEndpoint()
 	d.checkPrices()
 	d.warnAboutFetches()
 	d.warnAboutOwnFolders()

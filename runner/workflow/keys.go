@@ -163,6 +163,8 @@ func (d *decoder) table() []entry {
 		optional("budget.prices", "{}", "map from models to their prices in US dollars for a million tokens: input, cached_input, cache_write, output; long_context with the same and above, the input tokens of a response from which they hold; tiers, a map from service tiers to factors; a model that is not in it has an unknown price, which is never 0", d.prices(&budget.Prices)),
 
 		withDefault("codex.command", "codex app-server", "shell command of the agent, run in the workspace of an issue, where a relative path begins", d.command(&codex.Command)),
+		optional("codex.endpoint", "", "address of an app-server on this machine that runs already, in place of codex.command: ws://HOST:PORT, wss://HOST:PORT or unix:///PATH; see An app-server that runs already", d.endpoint(&codex.Endpoint.Address)),
+		optional("codex.endpoint_token", "", "its token, the name of an environment variable such as $CODEX_ENDPOINT_TOKEN; it is sent over wss:// or to this machine alone", form{d.deferred, textSchema()}),
 		optional("codex.approval_policy", "", "Codex's AskForApproval, passed on as it is", d.jsonValue(&codex.ApprovalPolicy)),
 		optional("codex.thread_sandbox", "", "Codex's SandboxMode, passed on as it is", d.jsonValue(&codex.ThreadSandbox)),
 		optional("codex.turn_sandbox_policy", "", "Codex's SandboxPolicy, a map, passed on as it is", d.jsonMap(&codex.TurnSandboxPolicy)),

@@ -258,7 +258,8 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 	}
 	for _, key := range workflow.Keys(trackers()) {
 		section, name, _ := strings.Cut(key.Name, ".")
-		if _, isWritten := written[section][name]; !isWritten {
+		excludes := strings.HasPrefix(key.Name, "codex.endpoint") // see TestAnEndpointTakesThePlaceOfTheCommand
+		if _, isWritten := written[section][name]; !isWritten && !excludes {
 			t.Errorf("testdata/every-key.md has no %s: write it with a value that is not its default, and that value into this test", key.Name)
 		}
 	}

@@ -93,6 +93,9 @@ func (s Settings) Credentials() []string {
 	if s.Repository != nil && s.Repository.Token != "" {
 		credentials = append(credentials, s.Repository.Token)
 	}
+	if token := s.Codex.Endpoint.Token; token != "" {
+		credentials = append(credentials, token)
+	}
 	return append(credentials, s.Notify.credentials()...)
 }
 
@@ -103,6 +106,9 @@ func (s Settings) SecretEnv() []string {
 	more := slices.Clone(s.Notify.SecretEnv)
 	if s.Repository != nil {
 		more = append(more, s.Repository.SecretEnv...)
+	}
+	if name := s.Codex.Endpoint.SecretEnv; name != "" {
+		more = append(more, name)
 	}
 	for _, name := range more {
 		if !slices.Contains(names, name) {
