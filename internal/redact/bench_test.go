@@ -1,6 +1,7 @@
 package redact_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -55,5 +56,28 @@ func BenchmarkLogLine(b *testing.B) {
 func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
 		benchRedactor()
+	}
+}
+
+// BenchmarkAdd adds the secrets of an environment one by one, a private key among them, and
+// writes a line of a log.
+func BenchmarkAdd(b *testing.B) {
+	secrets := []string{"ghs_" + alnum36, "lin_api_" + alnum36, "sk-proj-" + alnum36 + alnum36}
+	key := begin
+	for i := range 26 {
+		line := fmt.Sprintf("%016d", i) + strings.Repeat("Ab3/", 12)
+		key += "\n" + line
+		secrets = append(secrets, line)
+	}
+	secrets = append(secrets, key+"\n"+end)
+	b.ReportAllocs()
+	for b.Loop() {
+		r := redact.New()
+		for _, secret := range secrets {
+			if err := r.Add(secret); err != nil {
+				b.Fatal(err)
+			}
+		}
+		r.String("completed")
 	}
 }

@@ -148,7 +148,7 @@ func (k *knownSecrets) findBroken(text []byte, found func(start, end int)) {
 	}
 	for _, how := range ways {
 		c := compact(text, how)
-		for start, end := range k.compact.spans(c.text) {
+		for start, end := range k.compact().spans(c.text) {
 			first, last := c.place(start), c.place(end-1)
 			found(min(first, last), max(first, last)+1)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -30,7 +31,18 @@ func addEncodings(all map[string]struct{}, secret string) {
 			add(insideBase64(raw, secret, before))
 		}
 	}
+	var tried []string
 	for _, safe := range percentSafe {
+		safe = strings.Map(func(c rune) rune {
+			if strings.ContainsRune(secret, c) {
+				return c
+			}
+			return -1
+		}, safe)
+		if slices.Contains(tried, safe) { // most secrets hold few of these characters, or none
+			continue
+		}
+		tried = append(tried, safe)
 		for _, space := range []string{"%20", "+"} {
 			add(percentEncode(secret, safe, space, "0123456789ABCDEF"))
 			add(percentEncode(secret, safe, space, "0123456789abcdef"))
@@ -67,11 +79,12 @@ func insideBase64(raw *base64.Encoding, secret string, n int) string {
 // percentSafe lists, for each common encoder, the characters besides the unreserved ones that
 // it does not encode: none by RFC 3986, then the characters of Python's quote, of Go's
 // PathEscape and of a whole path, of a form, and of JavaScript's encodeURIComponent and
-// encodeURI.
-var percentSafe = []string{"", "/", "$&+=:@", "$&+=:@/", "$&+,/:;=@", "*", "!*'()", ";,/?:@&=+$!*'()#"}
+// encodeURI. Each is in the order of ASCII, so that its part for a secret can be compared.
+var percentSafe = []string{"", "/", "$&+:=@", "$&+/:=@", "$&+,/:;=@", "*", "!'()*", "!#$&'()*+,/:;=?@"}
 
 func percentEncode(s, safe, space, digits string) string {
 	var b strings.Builder
+	b.Grow(len(s) + len(s)/8)
 	for _, c := range []byte(s) {
 		switch {
 		case c == ' ':

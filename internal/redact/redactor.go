@@ -24,8 +24,8 @@ const (
 // Redactor hides secrets. It may be used and added to by several goroutines.
 type Redactor struct {
 	patterns *finder
-	issued   *finder // the patterns without those that need a context
-	secrets  atomic.Pointer[knownSecrets]
+	issued   *finder                      // the patterns without those that need a context
+	secrets  atomic.Pointer[knownSecrets] // nil until a text is searched for the secrets added last
 
 	mu        sync.Mutex          // guards encodings
 	encodings map[string]struct{} // encodings of all secrets
@@ -37,16 +37,32 @@ func New(secrets ...string) *Redactor {
 	all := allPatterns()
 	r := &Redactor{patterns: all.any, issued: all.issued, encodings: map[string]struct{}{}}
 	for _, secret := range secrets {
-		_ = r.encode(secret)
+		_ = r.Add(secret)
 	}
-	r.secrets.Store(&knownSecrets{findSecrets(r.encodings), findSecrets(compactForms(r.encodings))})
 	return r
 }
 
 // knownSecrets finds the secrets that the host knows.
 type knownSecrets struct {
-	*finder         // a finder of their encodings
-	compact *finder // a finder of their letters and digits; see compact
+	*finder                // a finder of their encodings
+	compact func() *finder // returns a finder of their letters and digits; see compact
+}
+
+// known returns the finders of all secrets added so far. The first text after an Add pays for
+// them, since a program adds many secrets before its first text, and the first file for compact.
+func (r *Redactor) known() *knownSecrets {
+	if secrets := r.secrets.Load(); secrets != nil {
+		return secrets
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	secrets := &knownSecrets{findSecrets(r.encodings), sync.OnceValue(func() *finder {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return findSecrets(compactForms(r.encodings))
+	})}
+	r.secrets.Store(secrets)
+	return secrets
 }
 
 // Add hides one more secret from now on. White space around it does not count,
@@ -58,12 +74,12 @@ func (r *Redactor) Add(secret string) error {
 	if err := r.encode(secret); err != nil {
 		return err
 	}
-	r.secrets.Store(&knownSecrets{findSecrets(r.encodings), findSecrets(compactForms(r.encodings))})
+	r.secrets.Store(nil)
 	return nil
 }
 
 // encode adds the encodings of a secret and of each of its lines, except those that
-// every private key begins and ends with. r.mu must be held, except in New.
+// every private key begins and ends with. r.mu must be held.
 func (r *Redactor) encode(secret string) error {
 	secret = strings.TrimSpace(secret)
 	switch {
@@ -91,7 +107,7 @@ func isLineEnd(r rune) bool { return r == '\n' || r == '\r' }
 
 // String returns s without secrets.
 func (r *Redactor) String(s string) string {
-	secrets := r.secrets.Load()
+	secrets := r.known()
 	if next(secrets.prefilter, s, 0) == len(s) && !mayBegin(r.patterns, s) {
 		return s
 	}
@@ -101,7 +117,7 @@ func (r *Redactor) String(s string) string {
 // Bytes returns b without secrets: b itself when nothing in it may be one. It
 // never changes b.
 func (r *Redactor) Bytes(b []byte) []byte {
-	secrets := r.secrets.Load()
+	secrets := r.known()
 	if next(secrets.prefilter, b, 0) == len(b) && !mayBegin(r.patterns, b) {
 		return b
 	}
@@ -120,7 +136,7 @@ type Secret struct {
 // examples of a manual are full of them.
 func (r *Redactor) Find(b []byte) []Secret {
 	var found []Secret
-	known := r.secrets.Load()
+	known := r.known()
 	for start, end := range known.spans(b) {
 		found = append(found, Secret{start, end, true})
 	}
