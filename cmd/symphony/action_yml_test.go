@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rhysd/actionlint"
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
 
@@ -22,101 +19,8 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
-// TestTheActionPassesTheLinterOfWorkflows makes a workflow of each action, since the linter knows its way in steps and expressions, but only in workflows.
-func TestTheActionPassesTheLinterOfWorkflows(t *testing.T) {
-	t.Parallel()
-	for _, path := range []string{"action.yml", fleetAction} {
-		lintAction(t, path)
-	}
-}
-
-func lintAction(t *testing.T, path string) {
-	t.Helper()
-	m := readManifestOf(t, path)
-	inputs, outputs := map[string]any{}, map[string]string{}
-	for name, input := range m.Inputs {
-		inputs[name] = map[string]string{"type": "string", "default": input.Default}
-	}
-	for name, output := range m.Outputs {
-		outputs[name] = output.Value
-	}
-	var file struct{ Runs struct{ Steps yaml.Node } }
-	if err := yaml.Unmarshal([]byte(readText(t, filepath.Join(root, path))), &file); err != nil {
-		t.Fatal(err)
-	}
-	text, err := yaml.Marshal(map[string]any{
-		"on": map[string]any{"workflow_call": map[string]any{"inputs": inputs}},
-		"jobs": map[string]any{"action": map[string]any{
-			"runs-on": "ubuntu-latest", "outputs": outputs, "steps": file.Runs.Steps.Content,
-		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lint(t, path+" as a workflow", string(text), nil)
-}
-
-// TestTheSampleRunsPassTheLinter lets the linter compare what they say with
-// action.yml, as if the action were a local one.
-func TestTheSampleRunsPassTheLinter(t *testing.T) {
-	t.Parallel()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	project, err := actionlint.NewProject(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"github.yml", "linear.yml"} {
-		text := readText(t, samplePath(name))
-		for _, want := range []string{"permissions:", "concurrency:", "workflow_dispatch:", "timeout-minutes:", ownUse} {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s has no %s", name, want)
-			}
-		}
-		cron := regexp.MustCompile(`cron: "([0-9,]+) `).FindStringSubmatch(text)
-		if cron == nil || slices.Contains(strings.Split(cron[1], ","), "0") {
-			t.Errorf("%s begins on the full hour, or has no schedule: %q", name, cron)
-		}
-		lint(t, name, strings.Replace(text, ownUse, "uses: ./", 1), project)
-	}
-	lint(t, "trial.yml", readText(t, trialFile), nil)
-	text := strings.Replace(readText(t, samplePath("github.yml")), ownUse+"\n        with:\n", "uses: ./\n        with:\n          no-such-input: x\n", 1)
-	if found := linted(t, "a misspelled input", text, project); len(found) == 0 {
-		t.Error("the linter does not look at action.yml")
-	}
-}
-
 // ownUse is how users' workflows name this action.
 const ownUse = "uses: symphony-runner/symphony@v1"
-
-// lint fails the test for everything the linter finds in a workflow.
-func lint(t *testing.T, name, text string, project *actionlint.Project) {
-	t.Helper()
-	lines := strings.Split(text, "\n")
-	for _, e := range linted(t, name, text, project) {
-		t.Errorf("%v\n%s", e, lines[min(e.Line, len(lines))-1])
-	}
-}
-
-func linted(t *testing.T, name, text string, project *actionlint.Project) []*actionlint.Error {
-	t.Helper()
-	options := &actionlint.LinterOptions{}
-	var err error
-	if options.Shellcheck, err = exec.LookPath("shellcheck"); err != nil {
-		t.Log("no shellcheck here: scripts are not checked; install Debian's package of that name")
-	}
-	linter, err := actionlint.NewLinter(io.Discard, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := linter.Lint(name, []byte(text), project)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
 
 func TestNoValueIsSplicedIntoAScript(t *testing.T) {
 	t.Parallel()

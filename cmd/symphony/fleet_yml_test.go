@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/rhysd/actionlint"
 	"gopkg.in/yaml.v3"
 
 	"github.com/symphony-runner/symphony/runner/feedback"
@@ -199,34 +198,6 @@ func TestTheCopiesOfTheFleetAreMadeOfTheWorkflowThatOthersCall(t *testing.T) {
 	}
 	if strings.Contains(want, "$/") {
 		t.Errorf("the copy needs a caller:\n%s", want)
-	}
-}
-
-// TestTheWorkflowsOfAFleetPassTheLinter gives the linter a local action in place of "$/",
-// which it does not know, and of the public name: it compares the inputs with that one.
-func TestTheWorkflowsOfAFleetPassTheLinter(t *testing.T) {
-	t.Parallel()
-	project, err := actionlint.NewProject(repositoryRoot(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	local := strings.NewReplacer(fleetOfCaller, "uses: ./.github/fleet", fleetOfCopy, "uses: ./.github/fleet",
-		fleetCall, "uses: ./.github/workflows/fleet.yml")
-	for path, uses := range map[string]int{fleetFile: 3, samplePath("fleet.yml"): 3, samplePath("fleet-static.yml"): 3, samplePath("fleet-caller.yml"): 1} {
-		text := local.Replace(readText(t, path))
-		if n := strings.Count(text, "uses: ./"); n != uses {
-			t.Errorf("%s uses the fleet %d times", path, n)
-		}
-		lint(t, path, text, project)
-		lint(t, path, readText(t, samplePath("fleet.yml")), nil) // as it is
-		for _, name := range []string{"mode: plan", "shards: 16", "shards: 4"} {
-			if wrong := strings.Replace(text, name, "no-such-"+name, 1); wrong != text && len(linted(t, path, wrong, project)) == 0 {
-				t.Errorf("%s: the linter does not look at the inputs of the fleet", path)
-			}
-		}
-	}
-	if found := linted(t, fleetFile, readText(t, fleetFile), nil); len(found) != 3 {
-		t.Errorf("actionlint finds %v: if it knows $/ now, remove .github/actionlint.yaml and lint the file as it is", found)
 	}
 }
 

@@ -3,7 +3,6 @@ package scaffold
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rhysd/actionlint"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
 
@@ -78,7 +76,7 @@ func TestAnIdentityIsOfferedFirstWhereItFits(t *testing.T) {
 		folder := checkout(t, origin, nil)
 		s := setUp(t, folder, map[string]string{"tracker": "github", "login": "identity"})
 		runs := texts(t, s)[actionsWorkflow]
-		for _, problem := range lint(t, runs) {
+		for _, problem := range lint(t, "symphony.yml", strings.Replace(runs, publicAction, "uses: ./", 1), repository(t)) {
 			t.Errorf("%s: %v", origin, problem)
 		}
 		for _, text := range []string{"\n  id-token: write", "openai-identity-provider: ${{ vars.OPENAI_IDENTITY_PROVIDER_ID }}", "openai-service-account: ${{ vars.OPENAI_SERVICE_ACCOUNT_ID }}"} {
@@ -197,27 +195,15 @@ func frontMatterSchema(t *testing.T) *jsonschema.Schema {
 	return c.MustCompile(workflow.SchemaURL)
 }
 
-// lint returns what the linter finds in a workflow of Actions. The action is that of this
-// repository.
-func lint(t *testing.T, text string) (found []error) {
+// frontMatter returns the values of the front matter of a workflow file.
+func frontMatter(t *testing.T, text string) (values any) {
 	t.Helper()
-	linter, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
-	if err != nil {
-		t.Fatal(err)
+	_, front, _ := strings.Cut(text, "---\n")
+	front, _, ok := strings.Cut(front, "\n---\n")
+	if err := yaml.Unmarshal([]byte(front), &values); err != nil || !ok {
+		t.Fatalf("no front matter: %v\n%s", err, text)
 	}
-	project, err := actionlint.NewProject(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text = strings.Replace(text, "uses: symphony-runner/symphony@v1", "uses: ./", 1)
-	errs, err := linter.Lint("symphony.yml", []byte(text), project)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range errs {
-		found = append(found, e)
-	}
-	return found
+	return values
 }
 
 // TestWhatIsWrittenIsValid checks every combination like validate and the linter do, in the
@@ -244,7 +230,7 @@ func TestWhatIsWrittenIsValid(t *testing.T) {
 			variables := map[string]string{"GITHUB_TOKEN": "ghs_api0123456789", "LINEAR_API_KEY": "lin_api_0123456789"}
 			runs, inActions := written[actionsWorkflow]
 			if inActions {
-				for _, problem := range lint(t, runs) {
+				for _, problem := range lint(t, "symphony.yml", strings.Replace(runs, publicAction, "uses: ./", 1), repository(t)) {
 					t.Errorf("%s: %v", name, problem)
 				}
 				maps.Copy(variables, map[string]string{"GITHUB_SERVER_URL": server, "GITHUB_REPOSITORY": "acme/shop", "GITHUB_API_URL": "https://api.github.com"})
@@ -263,13 +249,7 @@ func TestWhatIsWrittenIsValid(t *testing.T) {
 			if err := prompt.Check(wf.Prompt, wf.PromptLine); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			_, front, _ := strings.Cut(written["WORKFLOW.md"], "---\n")
-			front, _, _ = strings.Cut(front, "\n---\n")
-			var values any
-			if err := yaml.Unmarshal([]byte(front), &values); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if err := schema.Validate(values); err != nil {
+			if err := schema.Validate(frontMatter(t, written["WORKFLOW.md"])); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			if string(wf.Settings.Delivery.Kind) != answers["delivery"] || wf.Settings.Delivery.HandOver == (workflow.HandOver{}) {
@@ -413,20 +393,14 @@ func TestThePreparationOfTheProjectIsWritten(t *testing.T) {
 			if got.Run != test.run || !slices.Equal(wf.Settings.SetupNetwork.Hosts, wanted) || !slices.Equal(got.Keep, test.keep) {
 				t.Errorf("%+v\n%s", got, text)
 			}
-			_, front, _ := strings.Cut(text, "---\n")
-			front, _, _ = strings.Cut(front, "\n---\n")
-			var values any
-			if err := yaml.Unmarshal([]byte(front), &values); err != nil {
-				t.Fatal(err)
-			}
-			if err := schema.Validate(values); err != nil {
+			if err := schema.Validate(frontMatter(t, text)); err != nil {
 				t.Error(err)
 			}
 			runs := written[actionsWorkflow]
 			if !strings.Contains(runs, "persist-credentials: false }\n"+test.installs+"      # Where actions") {
 				t.Errorf("the workflow of Actions does not install\n%s\n%s", test.installs, runs)
 			}
-			for _, problem := range lint(t, runs) {
+			for _, problem := range lint(t, "symphony.yml", strings.Replace(runs, publicAction, "uses: ./", 1), repository(t)) {
 				t.Error(problem)
 			}
 			if commented := strings.Contains(text, "\n# setup:\n"); commented != (test.run == "") {
