@@ -158,7 +158,7 @@ func runsPrograms(t testing.TB, s *codex.Session, cwd, temp string) {
 // streamsMuchOutput takes more than may wait for a writer, and more than a line may have: both
 // limits are on what is there at once.
 func streamsMuchOutput(c *testbed, s testSession) {
-	const size = 33 << 20
+	const size = 8 << 20
 	sum, total := sha256.New(), 0
 	read := filepath.Join(c.ws.Path, "read") // the program ends after that: see [codex.Exec.Stdout]
 	_, err := s.Exec(c.t.Context(), codex.Exec{

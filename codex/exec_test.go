@@ -247,14 +247,13 @@ func TestASlowWriterStopsNeitherTheSessionNorTheEndOfTheProgram(t *testing.T) {
 	t.Parallel()
 	blocked, release := make(chan struct{}), make(chan struct{})
 	const id = "exec-1"
-	piece := output(id, "stdout", strings.Repeat("x", 1<<20))
+	const first = "ab" // with it, all that may wait for a writer is a multiple of three bytes more
+	piece := output(id, "stdout", "x")
 	s, _ := beginExec(t, execOptions(t), func(p *fakeServer) {
 		m, _ := p.exec()
-		p.send(output(id, "stdout", "first"))
+		p.send(output(id, "stdout", first))
 		<-blocked
-		for range maxUnwritten>>20 + 1 {
-			p.send(piece)
-		}
+		p.send(piece)
 		p.send(`{"method":"no/such","id":"asked","params":{}}`)
 		for answered, killed := false, false; !answered || !killed; {
 			switch m, ok := p.next(); {
@@ -278,6 +277,10 @@ func TestASlowWriterStopsNeitherTheSessionNorTheEndOfTheProgram(t *testing.T) {
 	written := 0
 	_, err := s.Exec(t.Context(), Exec{Argv: []string{"git"}, MaxOutput: 1 << 30, Stdout: writerFunc(func(b []byte) (int, error) {
 		if written == 0 {
+			s.programs.mu.Lock()
+			run := s.programs.running[id]
+			s.programs.mu.Unlock()
+			fill(t, run, maxUnwritten/3) // without the time that parsing takes
 			close(blocked)
 		}
 		written += len(b)
@@ -287,9 +290,37 @@ func TestASlowWriterStopsNeitherTheSessionNorTheEndOfTheProgram(t *testing.T) {
 	if !errors.Is(err, ErrExecOutput) || !strings.Contains(err.Error(), "too slow") {
 		t.Error(err)
 	}
-	if written != len("first") {
+	if written != len(first) {
 		t.Errorf("%d bytes were kept for the writer after the refusal", written)
 	}
+}
+
+// fill adds three bytes of output some times, in one piece. It must not be refused.
+func fill(t *testing.T, run *execOutput, times int) {
+	t.Helper()
+	if err := run.add(execDelta{Stream: "stdout", Data: strings.Repeat("AAAA", times)}); err != nil {
+		t.Error(err)
+	}
+	if err := run.failure(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOutputThatIsWrittenDoesNotWait has a program that writes more than may wait for a writer.
+func TestOutputThatIsWrittenDoesNotWait(t *testing.T) {
+	t.Parallel()
+	const third = maxUnwritten/3 + 1
+	run, answered, written := newExecOutput(2*maxUnwritten, false), make(chan struct{}), 0
+	fill(t, run, third/3+1)
+	run.drain(writerFunc(func(b []byte) (int, error) {
+		if written += len(b); written <= maxUnwritten {
+			fill(t, run, third/3+1)
+		}
+		if written > maxUnwritten || t.Failed() {
+			close(answered)
+		}
+		return len(b), nil
+	}), nil, answered)
 }
 
 func TestAWriterThatFailsEndsTheProgram(t *testing.T) {

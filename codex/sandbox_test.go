@@ -1,6 +1,7 @@
 package codex_test
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"io"
@@ -297,6 +298,9 @@ func (c *testbed) close(s testSession) {
 
 // wire records what commands print.
 func (c *testbed) wire(_ byte, line []byte) {
+	if !bytes.Contains(line, []byte("commandExecution")) { // most lines are pieces of output
+		return
+	}
 	var m struct {
 		Method string
 		Params struct {
