@@ -417,7 +417,7 @@ func TestWorkThatTheRemoteDoesNotTakeIsKept(t *testing.T) {
 	}{
 		"a rule": {
 			func(t *testing.T, g *githubtest.GitHub) {
-				hook := filepath.Join(g.Git("rev-parse", "--absolute-git-dir"), "hooks", "pre-receive")
+				hook := filepath.Join(g.GitDir(), "hooks", "pre-receive")
 				if err := os.MkdirAll(filepath.Dir(hook), 0o755); err != nil {
 					t.Fatal(err)
 				}
@@ -426,7 +426,7 @@ func TestWorkThatTheRemoteDoesNotTakeIsKept(t *testing.T) {
 				}
 			},
 			func(t *testing.T, g *githubtest.GitHub) {
-				if err := os.Remove(filepath.Join(g.Git("rev-parse", "--absolute-git-dir"), "hooks", "pre-receive")); err != nil {
+				if err := os.Remove(filepath.Join(g.GitDir(), "hooks", "pre-receive")); err != nil {
 					t.Fatal(err)
 				}
 			},

@@ -63,7 +63,7 @@ func (d *deliveries) checkPrepared(times int) {
 func (d *deliveries) publishCheckout() {
 	d.t.Helper()
 	d.checkOut()
-	folder := d.github.Git("rev-parse", "--absolute-git-dir")
+	folder := d.github.GitDir()
 	shallow := d.t.TempDir()
 	runGit(d.t, d.dir, "commit", "--quiet", "--allow-empty", "--message", "Open the shop")
 	runGit(d.t, d.dir, "push", "--quiet", "--force", folder, "HEAD:refs/heads/main")

@@ -39,7 +39,7 @@ func TestRefusedWorkIsInTheArtifactThatTheSummaryNames(t *testing.T) {
 		t.Fatalf("the artifact is not as the summary says: %v; it has %v", err, d.stored(named[2]+"/*"))
 	}
 	files := d.stored(named[2] + "/" + named[1] + "/*")
-	script := "git init -q . && git fetch -q " + d.github.Git("rev-parse", "--absolute-git-dir") + " main && git reset -q --hard FETCH_HEAD\n" + named[3]
+	script := "git init -q . && git fetch -q " + d.github.GitDir() + " main && git reset -q --hard FETCH_HEAD\n" + named[3]
 	cmd := exec.Command("sh", "-e", "-c", script)
 	cmd.Dir = clone
 	if out, err := cmd.CombinedOutput(); err != nil || !slices.Equal(files, []string{"work.bundle", "work.patch"}) {

@@ -19,7 +19,7 @@ func TestRaidWaitsInAWorkspaceOfAnOlderVersion(t *testing.T) {
 	names := []string{"a bare repository in the root", "links that are written to", "a folder of hooks"}
 	r := newRaid(t, "", raider(t))
 	now := r.read("WORKFLOW.md")
-	origin := strings.TrimSpace(r.hub.Git("rev-parse", "--absolute-git-dir"))
+	origin := r.hub.GitDir()
 	r.replace("repository: {url: "+r.hub.CloneURL()+"}\ndelivery: {kind: pull_request, hand_over: {state: Review}}\n",
 		"hooks:\n  after_create: git clone -q "+shellQuote(origin)+" . && git switch -q -c symphony/$SYMPHONY_ISSUE_IDENTIFIER\n")
 	var issues []string
@@ -52,7 +52,7 @@ func TestRaidDeliversIntoTheRepositoryOfAPerson(t *testing.T) {
 	t.Parallel()
 	r := newRaid(t, "", raider(t))
 	mine := filepath.Join(r.dir, "mine")
-	runGit(t, r.dir, "clone", "-q", strings.TrimSpace(r.hub.Git("rev-parse", "--absolute-git-dir")), mine)
+	runGit(t, r.dir, "clone", "-q", r.hub.GitDir(), mine)
 	r.write("mine/README.md", "being edited\n")
 	r.write("mine/.git/hooks/reference-transaction", "#!/bin/sh\ntouch "+shellQuote(filepath.Join(r.dir, "outside", "ran"))+"\n")
 	if err := os.Chmod(filepath.Join(mine, ".git", "hooks", "reference-transaction"), 0o755); err != nil {

@@ -185,7 +185,7 @@ func (r *raid) naiveHost(t *testing.T, trap trap) (reached string) {
 			t.Fatal(err)
 		}
 	}
-	runGit(t, dir, "clone", "-q", "--mirror", strings.TrimSpace(r.hub.Git("rev-parse", "--absolute-git-dir")), origin)
+	runGit(t, dir, "clone", "-q", "--mirror", r.hub.GitDir(), origin)
 	runGit(t, dir, "clone", "-q", origin, folder)
 	runGit(t, folder, "switch", "-q", "-c", "symphony/A-1")
 	start := func(script string, env ...string) *exec.Cmd {

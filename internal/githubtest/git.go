@@ -26,7 +26,7 @@ func (g *GitHub) addGit() {
 		g.t.Skipf("no git server: %v; it comes with git, or with a package of its own", err)
 	}
 	g.Git("config", "gc.auto", "0") // nothing goes on after a push
-	folder := g.Git("rev-parse", "--absolute-git-dir")
+	folder := g.GitDir()
 	g.setHook("update", workflowRule)
 	for _, path := range []string{"/" + g.Repo(), "/" + g.Repo() + ".git"} {
 		serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ done
 // setHook sets a hook of the repository; an empty script removes it.
 func (g *GitHub) setHook(name, script string) {
 	g.t.Helper()
-	path := filepath.Join(g.Git("rev-parse", "--absolute-git-dir"), "hooks", name)
+	path := filepath.Join(g.GitDir(), "hooks", name)
 	var err error
 	if script == "" {
 		err = os.Remove(path)

@@ -36,6 +36,7 @@ type thread struct {
 	// The fields of a pull request.
 	head        string // head commit; the last one if the pull request is not open
 	mergedBy    string
+	mergeCommit string
 	reviews     []*review
 	discussions []*discussion
 }

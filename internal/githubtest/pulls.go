@@ -64,6 +64,12 @@ func (g *GitHub) Reopen(number int) {
 // [Member] if nobody is named.
 func (g *GitHub) Merge(number int, by ...string) { g.endPull(number, by, g.merge) }
 
+// MarkMerged has a member merge a pull request in another way than [GitHub.Merge]: with a commit
+// that the test has made and pushes to the base. The branch stays.
+func (g *GitHub) MarkMerged(number int, commit string) {
+	g.endPull(number, nil, func(t *thread, by string) { t.pull.Merged, t.mergedBy, t.mergeCommit = true, by, commit })
+}
+
 // merge makes the merge commit of a pull request. g.mu must be held.
 func (g *GitHub) merge(t *thread, by string) {
 	t.pull.Merged, t.mergedBy = true, by
@@ -71,6 +77,7 @@ func (g *GitHub) merge(t *thread, by string) {
 	tree := g.Git("merge-tree", "--write-tree", base, branch)
 	commit := g.Git("-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit-tree", "-p", base, "-m", t.Title, tree)
 	g.Git("update-ref", base, commit)
+	t.mergeCommit = commit
 	if !g.keepBranches {
 		g.Git("update-ref", "-d", branch)
 	}
@@ -274,17 +281,17 @@ func (g *GitHub) pullAnswer(t *thread) object {
 		return object{"label": owner + ":" + name, "ref": name, "sha": commit, "user": user(owner), "repo": more}
 	}
 	repo := object{"id": 1, "name": name, "full_name": g.Repo(), "owner": user(owner)}
-	merged, assignees := any(nil), []object{}
+	merged, landed, assignees := any(nil), any(nil), []object{}
 	for _, login := range t.Assignees {
 		assignees = append(assignees, user(login))
 	}
 	if t.pull.Merged {
-		merged = stamp(t.closedAt())
+		merged, landed = stamp(t.closedAt()), t.mergeCommit
 	}
 	return object{
 		"id": t.Number, "node_id": pullNodeID(t.Number), "number": t.Number, "state": t.State, "title": t.Title, "draft": t.pull.Draft,
 		"body": strings.ReplaceAll(t.Body, "\n", "\r\n"), "html_url": g.pullURL(t.Number), "url": fmt.Sprintf("%s/repos/%s/pulls/%d", g.URL(), g.Repo(), t.Number),
-		"merged_at": merged, "created_at": stamp(t.created), "updated_at": stamp(t.updated), "user": user(t.Author),
+		"merged_at": merged, "merge_commit_sha": landed, "created_at": stamp(t.created), "updated_at": stamp(t.updated), "user": user(t.Author),
 		"head": branch(t.pull.Head, t.head, repo), "base": branch(t.pull.Base, g.Head(t.pull.Base), repo), "labels": labelAnswers(t.Labels), "assignees": assignees,
 	}
 }

@@ -32,10 +32,13 @@ type gitRepo struct {
 // newGitRepo makes a repository with code on its default branch, main.
 func newGitRepo(t testing.TB) *gitRepo {
 	t.Helper()
-	r := &gitRepo{t: t, dir: t.TempDir()}
-	r.run("init", "--quiet", "--bare", "--initial-branch=main", ".")
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &gitRepo{t: t, dir: dir}
+	r.run("init", "--quiet", "--bare", "--initial-branch=main", "--template=", ".") // without the samples of hooks
 	cat := r.command("cat-file", "--batch")
-	var err error
 	if r.in, err = cat.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}

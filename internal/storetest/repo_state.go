@@ -148,6 +148,9 @@ func (h *Hub) Conflict(one, other string) bool {
 	return h.git.command("merge-tree", "--write-tree", one, other).Run() != nil
 }
 
+// GitDir returns the folder of the repository.
+func (h *Hub) GitDir() string { return h.git.dir }
+
 // Git runs git in the repository and returns its trimmed output. If git fails, so
 // does the test.
 func (h *Hub) Git(args ...string) string {

@@ -28,8 +28,7 @@ func BenchmarkDeliveryOf10FilesOf20000(b *testing.B) {
 	for i := range 20_000 {
 		fmt.Fprintf(&input, "M 100644 :%d d%03d/f%05d\n", i+1, i%200, i)
 	}
-	f.write("import", input.String())
-	f.run(f.origin, nil, "sh", "-c", "git update-ref -d refs/heads/main && git fast-import --quiet <../import")
+	f.replaceHistory(input.String())
 	w := f.session(func(folder string) {
 		for i := range 10 {
 			f.adds(filepath.Join(fmt.Sprintf("d%03d", i), fmt.Sprintf("f%05d", i)), "changed\n")(folder)

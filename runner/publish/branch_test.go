@@ -67,7 +67,7 @@ func TestWithoutGitHubABranchIsPublished(t *testing.T) {
 	f.inUserRepository()
 	f.write("user/README.md", "being edited\n")
 	r := f.publish(f.session(f.adds("a", "1\n")))
-	if !r.Pushed || r.State != PullNone || f.hub.took() != "" || r.Record.Branch != f.branch || r.Record.Head.String() != strings.TrimSpace(f.onBranch("rev-parse")) {
+	if !r.Pushed || r.State != PullNone || f.took() != "" || r.Record.Branch != f.branch || r.Record.Head.String() != strings.TrimSpace(f.onBranch("rev-parse")) {
 		t.Errorf("got %+v", r)
 	}
 	f.assertHeads("symphony/GH-7: a\n")

@@ -3,20 +3,19 @@ package publish
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/internal/redact"
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -26,51 +25,57 @@ const ourSecret = "hunter2-hunter2"
 
 var now = time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC)
 
-// fixture is a real remote, a store that has fetched it, and a GitHub that is not real.
+// fixture is a real remote on a GitHub that is not real, and a store that has fetched it.
 type fixture struct {
 	t         testing.TB
 	dir       string
+	github    *githubtest.GitHub
+	asked     int    // requests to it that took has returned
 	origin    string // the remote
 	host      *git.Host
 	store     *git.Store
 	branch    git.Branch
-	hub       *hub
 	saved     []Record
 	harvested []byte // by the latest session
 	*Publisher
 }
 
+// newFixture returns a fixture with some files, whose git reads the remote without a server.
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git here")
+	g := githubtest.New(t, storetest.Config{Repo: "acme/shop"})
+	f := openFixture(t, g, g.GitDir(), "")
+	history := "commit refs/heads/main\ncommitter A <a@example.com> 1700000000 +0000\ndata 5\nfirst\n"
+	for name, text := range map[string]string{
+		"README.md": "hello\n", ".github/workflows/ci.yml": "on: push\n", "model.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+	} {
+		history += fmt.Sprintf("M 100644 inline %s\ndata %d\n%s\n", name, len(text), text)
 	}
+	f.replaceHistory(history)
+	return f
+}
+
+// openFixture returns a fixture whose git reads a remote at an address.
+func openFixture(t testing.TB, g *githubtest.GitHub, address, token string) *fixture {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, dir: dir, origin: filepath.Join(dir, "origin.git")}
-	f.write("seed/README.md", "hello\n")
-	f.write("seed/.github/workflows/ci.yml", "on: push\n")
-	f.write("seed/model.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
-	f.git("seed", "init", "-q", "-b", "main")
-	f.git("seed", "add", "-A")
-	f.git("seed", "commit", "-q", "-m", "first")
-	f.git(".", "clone", "-q", "--bare", "seed", f.origin)
+	f := &fixture{t: t, dir: dir, github: g, origin: g.GitDir()}
 	f.host, err = git.Open(t.Context(), git.Config{
 		Dir: filepath.Join(dir, "stores"), Workspaces: filepath.Join(dir, "workspaces"),
 		Env: []string{"PATH=" + os.Getenv("PATH")}, Log: slog.New(slog.DiscardHandler),
 	})
 	f.check(err)
-	remote, err := git.ParseRemote(f.origin, "")
+	remote, err := git.ParseRemote(address, git.Token(token))
 	f.check(err)
 	f.store, err = f.host.Store(t.Context(), remote)
 	f.check(err)
 	t.Cleanup(func() { f.store.Close() })
 	f.branch, err = git.BranchFor("symphony/", "GH-7")
 	f.check(err)
-	f.hub = newHub(t)
-	c, err := client.New(client.Config{Repo: "acme/shop", Token: "ghp_0123456789abcdefghij", APIURL: f.hub.URL}, nil)
+	c, err := client.New(client.Config{Repo: "acme/shop", Token: "ghs_storetest", APIURL: g.URL()}, nil)
 	f.check(err)
 	c.Transport.Pause = time.Millisecond
 	f.Publisher = &Publisher{
@@ -78,6 +83,13 @@ func newFixture(t testing.TB) *fixture {
 		Author: git.Person{Name: "Symphony", Email: "symphony@example.com"},
 	}
 	return f
+}
+
+// replaceHistory imports the main branch of the remote, in place of the one that it has.
+func (f *fixture) replaceHistory(text string) {
+	f.t.Helper()
+	f.write("import", text)
+	f.run(f.origin, nil, "sh", "-c", `git fast-import --quiet --force <"$0"`, filepath.Join(f.dir, "import"))
 }
 
 func (f *fixture) check(err error) {
@@ -196,107 +208,26 @@ func (f *fixture) onBranch(args ...string) string {
 	return f.git(f.origin, append(args, "refs/heads/symphony/GH-7")...)
 }
 
-// hub is GitHub as far as pull requests go.
-type hub struct {
-	*httptest.Server
-	mu       sync.Mutex
-	pulls    []*pull
-	requests []string
-	// disturb answers a request in place of the hub if it returns true.
-	disturb func(http.ResponseWriter, *http.Request) bool
-}
-
-// pull is a pull request.
-type pull struct {
-	Number      int            `json:"number"`
-	Title       string         `json:"title"`
-	Body        string         `json:"body"`
-	State       string         `json:"state"`
-	Draft       bool           `json:"draft"`
-	URL         string         `json:"html_url"`
-	MergedAt    *time.Time     `json:"merged_at"`
-	MergeCommit string         `json:"merge_commit_sha"`
-	Head        map[string]any `json:"head"`
-	Base        map[string]any `json:"base"`
-}
-
-func newHub(t testing.TB) *hub {
-	h := &hub{}
-	h.Server = httptest.NewServer(h)
-	t.Cleanup(h.Close)
-	return h
-}
-
-func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.requests = append(h.requests, r.Method+" "+r.URL.Path)
-	w.Header().Set("Content-Type", "application/json")
-	if h.disturb != nil && h.disturb(w, r) {
-		return
+// took returns the requests of the REST API since the last call.
+func (f *fixture) took() string {
+	log := f.github.Log()
+	var requests []string
+	for _, request := range log[f.asked:] {
+		request, _, _ = strings.Cut(request, "?")
+		requests = append(requests, strings.Replace(request, "/api/v3", "", 1))
 	}
-	var answer any = map[string]any{}
-	path := strings.TrimPrefix(r.URL.Path, "/repos/acme/shop")
-	switch {
-	case r.Method == http.MethodGet && path == "/pulls":
-		list := []*pull{}
-		for i := len(h.pulls) - 1; i >= 0; i-- {
-			if "acme:"+fmt.Sprint(h.pulls[i].Head["ref"]) == r.URL.Query().Get("head") {
-				list = append(list, h.pulls[i])
-			}
-		}
-		answer = list
-	case r.Method == http.MethodPost && path == "/pulls":
-		var body struct {
-			Title, Body, Head, Base string
-			Draft                   bool
-		}
-		_ = json.NewDecoder(r.Body).Decode(&body)
-		n := len(h.pulls) + 1
-		h.pulls = append(h.pulls, &pull{
-			Number: n, Title: body.Title, Body: strings.ReplaceAll(body.Body, "\n", "\r\n"), State: "open", Draft: body.Draft,
-			URL:  fmt.Sprintf("https://github.com/acme/shop/pull/%d", n),
-			Head: map[string]any{"ref": body.Head, "repo": map[string]any{"full_name": "acme/shop"}}, Base: map[string]any{"ref": body.Base},
-		})
-		answer = h.pulls[n-1]
-		w.WriteHeader(http.StatusCreated)
-	case r.Method == http.MethodPatch:
-		var body struct{ Title, Body *string }
-		_ = json.NewDecoder(r.Body).Decode(&body)
-		for _, p := range h.pulls {
-			if path != fmt.Sprintf("/pulls/%d", p.Number) {
-				continue
-			}
-			if body.Title != nil {
-				p.Title = *body.Title
-			}
-			if body.Body != nil {
-				p.Body = *body.Body
-			}
-			answer = p
-		}
-	}
-	_ = json.NewEncoder(w).Encode(answer)
+	f.asked = len(log)
+	return strings.Join(requests, "\n")
 }
 
-// took returns the requests since the last call.
-func (h *hub) took() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	requests := strings.Join(h.requests, "\n")
-	h.requests = nil
-	return requests
+// refuse answers the next requests of a kind with a status and a body, n times.
+func (f *fixture) refuse(op storetest.Op, status, n int, body string) {
+	f.github.Fail(op, slices.Repeat([]storetest.Fault{{Status: status, Body: body}}, n)...)
 }
 
-// refuse answers requests with a status and a message, n times.
-func (h *hub) refuse(method, path string, status, n int, message string) {
-	h.disturb = func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != method || !strings.HasSuffix(r.URL.Path, path) || n == 0 {
-			return false
-		}
-		n--
-		w.WriteHeader(status)
-		fmt.Fprint(w, message)
-		return true
-	}
+// edit has a person give a pull request another title or text.
+func (f *fixture) edit(title, text *string) {
+	f.t.Helper()
+	_, err := f.GitHub.EditPullRequest(f.t.Context(), 1, title, text)
+	f.check(err)
 }

@@ -2,12 +2,12 @@ package publish
 
 import (
 	"errors"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -29,10 +29,7 @@ func (f *fixture) merge(how string) {
 	default:
 		f.t.Fatalf("merged by %q", how)
 	}
-	pull := f.hub.pulls[len(f.hub.pulls)-1]
-	pull.State, pull.MergedAt = "closed", &now
-	pull.MergeCommit = strings.TrimSpace(f.git("merging", "rev-parse", "HEAD"))
-	pull.Head["sha"] = strings.TrimSpace(f.git("merging", "rev-parse", branch))
+	f.github.MarkMerged(len(f.github.Pulls()), strings.TrimSpace(f.git("merging", "rev-parse", "HEAD")))
 	f.write("merging/theirs", "of somebody else\n")
 	f.git("merging", "add", "-A")
 	f.git("merging", "commit", "-q", "-m", "theirs")
@@ -44,8 +41,8 @@ func (f *fixture) merge(how string) {
 // leaves these files in the base when it is merged.
 func (f *fixture) assertMerges(number int, shown, merged string) {
 	f.t.Helper()
-	if n := len(f.hub.pulls); n != number || f.hub.pulls[n-1].State != "open" {
-		f.t.Fatalf("%d pull requests, the latest %+v", n, f.hub.pulls[n-1])
+	if pulls := f.github.Pulls(); len(pulls) != number || pulls[number-1].State != "open" {
+		f.t.Fatalf("the pull requests are %+v", pulls)
 	}
 	if got := strings.Join(strings.Fields(f.git(f.origin, "diff", "--name-only", "main...symphony/GH-7")), " "); got != shown {
 		f.t.Errorf("the pull request shows %s, want %s", got, shown)
@@ -127,8 +124,8 @@ func TestAfterAMergeNothingNewOpensNothing(t *testing.T) {
 					t.Errorf("got %+v", r)
 				}
 			}
-			if len(f.hub.pulls) != 1 || f.onBranch("rev-parse") != before {
-				t.Errorf("%d pull requests; the branch is at %s", len(f.hub.pulls), f.onBranch("rev-parse"))
+			if len(f.github.Pulls()) != 1 || f.onBranch("rev-parse") != before {
+				t.Errorf("%d pull requests; the branch is at %s", len(f.github.Pulls()), f.onBranch("rev-parse"))
 			}
 		})
 	}
@@ -195,8 +192,8 @@ func TestWorkThatConflictsWithTheBaseAfterAMergeIsShownWhole(t *testing.T) {
 	f.git("person", "commit", "-q", "-a", "-m", "other")
 	f.git("person", "push", "-q", "origin", "HEAD")
 	f.publish(f.next(first.Record, f.adds("a", "1\n2\n")))
-	if got := f.git(f.origin, "show", "symphony/GH-7:a"); got != "1\n2\n" || len(f.hub.pulls) != 2 {
-		t.Errorf("the branch has %q; %d pull requests", got, len(f.hub.pulls))
+	if got := f.git(f.origin, "show", "symphony/GH-7:a"); got != "1\n2\n" || len(f.github.Pulls()) != 2 {
+		t.Errorf("the branch has %q; %d pull requests", got, len(f.github.Pulls()))
 	}
 }
 
@@ -219,16 +216,16 @@ func TestAPullRequestThatAPersonClosedStaysClosed(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			first := f.publish(f.session(f.adds("a", "1\n")))
-			f.hub.pulls[0].State = "closed"
+			f.github.ClosePull(1)
 			if branch == "is deleted" {
 				f.git(f.origin, "branch", "-q", "-D", "symphony/GH-7")
 			}
 			before, saved := f.remote()+f.git(f.origin, "rev-parse", "--all"), len(f.saved)
 			_, err := f.Publish(t.Context(), f.next(first.Record, f.adds("b", "2\n")), now)
-			if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), "https://github.com/acme/shop/pull/1") {
+			if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), f.github.CloneURL()+"/pull/1") {
 				t.Errorf("got %v", err)
 			}
-			if got := f.remote() + f.git(f.origin, "rev-parse", "--all"); got != before || len(f.hub.pulls) != 1 || len(f.saved) != saved {
+			if got := f.remote() + f.git(f.origin, "rev-parse", "--all"); got != before || len(f.github.Pulls()) != 1 || len(f.saved) != saved {
 				t.Errorf("the remote has\n%swant\n%s", got, before)
 			}
 			if _, err := f.Settle(t.Context(), f.idle(first.Record), now); branch == "stays" && !errors.Is(err, ErrClosed) {
@@ -245,19 +242,17 @@ func TestAPullRequestThatEndsDuringADelivery(t *testing.T) {
 		f := newFixture(t)
 		first := f.publish(f.session(f.adds("a", "1\n")))
 		w := f.next(first.Record, f.adds("b", "2\n"))
-		f.hub.disturb = func(_ http.ResponseWriter, r *http.Request) bool {
-			if pull := f.hub.pulls[0]; r.Method == http.MethodPatch {
-				if pull.State = "closed"; merged {
-					pull.MergedAt = &now
-				}
-			}
-			return false
+		end := f.github.ClosePull
+		if merged {
+			end = f.github.Merge
 		}
+		f.github.KeepBranches()
+		f.github.Fail("PATCH /pulls/{n}", storetest.Fault{Before: func() { end(1) }})
 		r, err := f.Publish(t.Context(), w, now)
 		if merged && (err != nil || r.State != PullOpened || r.Record.Number != 2) {
 			t.Errorf("merged: %+v, %v", r, err)
 		}
-		if !merged && (!errors.Is(err, ErrClosed) || len(f.hub.pulls) != 1) {
+		if !merged && (!errors.Is(err, ErrClosed) || len(f.github.Pulls()) != 1) {
 			t.Errorf("closed: %+v, %v", r, err)
 		}
 	}

@@ -13,8 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/runner/receipt"
+	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -30,7 +32,7 @@ func TestWorkBecomesOneCommitAndAPullRequest(t *testing.T) {
 	})
 	w.Text = "It has wheels. Fixes #8, thanks @admin. The password is " + ourSecret
 	r := f.publish(w)
-	if r.State != PullOpened || !r.Pushed || r.Record.Number != 1 || r.Record.URL != "https://github.com/acme/shop/pull/1" || !r.Record.At.Equal(now) {
+	if r.State != PullOpened || !r.Pushed || r.Record.Number != 1 || r.Record.URL != f.github.CloneURL()+"/pull/1" || !r.Record.At.Equal(now) {
 		t.Errorf("got %+v", r)
 	}
 	if got, want := f.onBranch("log", "--format=%an <%ae> %B"), f.git(f.origin, "log", "--format=%an <%ae> %B", "main"); got !=
@@ -40,9 +42,8 @@ func TestWorkBecomesOneCommitAndAPullRequest(t *testing.T) {
 	if got := f.git(f.origin, "diff", "--name-only", "main", "symphony/GH-7"); got != "cart.go\ngo.mod\n" {
 		t.Errorf("the branch changes %q", got)
 	}
-	pull := f.hub.pulls[0]
-	body := strings.ReplaceAll(pull.Body, "\r\n", "\n")
-	first, rest, _ := strings.Cut(body, "\n")
+	pull := f.github.Pulls()[0]
+	first, rest, _ := strings.Cut(pull.Body, "\n")
 	if want := "<!-- symphony: issue=GH-7 head=" + r.Record.Head.String() + " title=" + digest("Add a cart") + " text="; !strings.HasPrefix(first, want) {
 		t.Errorf("the body begins with %q, want %q", first, want)
 	}
@@ -50,10 +51,10 @@ func TestWorkBecomesOneCommitAndAPullRequest(t *testing.T) {
 	if diff := cmp.Diff(want, rest); diff != "" {
 		t.Error(diff)
 	}
-	if pull.Title != "Add a cart" || pull.Draft || pull.Base["ref"] != "main" {
+	if pull.Title != "Add a cart" || pull.Draft || pull.Base != "main" {
 		t.Errorf("the pull request is %+v", pull)
 	}
-	if got, want := f.hub.took(), "GET /repos/acme/shop/pulls\nPOST /repos/acme/shop/pulls\nPATCH /repos/acme/shop/issues/1\n"+
+	if got, want := f.took(), "GET /repos/acme/shop/pulls\nPOST /repos/acme/shop/pulls\nPATCH /repos/acme/shop/issues/1\n"+
 		"POST /repos/acme/shop/pulls/1/requested_reviewers"; got != want {
 		t.Errorf("requests:\n%s\nwant:\n%s", got, want)
 	}
@@ -77,18 +78,18 @@ func TestADeliveryMakesFewRequests(t *testing.T) {
 	}{
 		{"a new pull request", f.adds("a", "1\n"), func() {}, maxNew},
 		{"an update", f.adds("b", "2\n"), func() {}, maxUpdate},
-		{"an update by hand", f.adds("c", "3\n"), func() { f.hub.pulls[0].Body = "by hand" }, maxUpdate},
+		{"an update by hand", f.adds("c", "3\n"), func() { f.edit(nil, new("by hand")) }, maxUpdate},
 		{"another one after a merge", f.adds("d", "4\n"), func() { f.merge("squash") }, maxNew},
 	} {
 		step.before()
 		w := f.next(last, step.agent)
-		f.hub.took()
+		f.took()
 		last = f.publish(w).Record
-		if requests := f.hub.took(); strings.Count(requests, "\n")+1 > step.max {
+		if requests := f.took(); strings.Count(requests, "\n")+1 > step.max {
 			t.Errorf("%s takes more than %d requests:\n%s", step.name, step.max, requests)
 		}
 	}
-	if _, err := f.Settle(t.Context(), f.idle(last), now); err != nil || f.hub.took() != "GET /repos/acme/shop/pulls" {
+	if _, err := f.Settle(t.Context(), f.idle(last), now); err != nil || f.took() != "GET /repos/acme/shop/pulls" {
 		t.Errorf("settled: %v", err)
 	}
 }
@@ -97,7 +98,7 @@ func TestTheNextSessionAddsACommitAndUpdatesThePullRequest(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	first := f.publish(f.session(f.adds("a", "1\n")))
-	f.hub.took()
+	f.took()
 	w := f.session(f.adds("b", "2\n"))
 	w.Last = first.Record
 	second := f.publish(w)
@@ -107,7 +108,7 @@ func TestTheNextSessionAddsACommitAndUpdatesThePullRequest(t *testing.T) {
 	if got := f.onBranch("rev-list", "--count"); got != "3\n" {
 		t.Errorf("the branch has %s commits, want 3", got)
 	}
-	if got, want := f.hub.took(), "GET /repos/acme/shop/pulls\nPATCH /repos/acme/shop/pulls/1"; got != want {
+	if got, want := f.took(), "GET /repos/acme/shop/pulls\nPATCH /repos/acme/shop/pulls/1"; got != want {
 		t.Errorf("requests:\n%s\nwant:\n%s", got, want)
 	}
 }
@@ -185,6 +186,7 @@ func TestAKeptHistoryWithOthersChangesIsPublished(t *testing.T) {
 	f.write("person/.github/workflows/ci.yml", "on: pull_request\n")
 	f.git("person", "commit", "-q", "-a", "-m", "by a person")
 	f.git("person", "push", "-q", "origin", "HEAD")
+	f.git(".", "clone", "-q", f.origin, "seed")
 	f.write("seed/.github/CODEOWNERS", "* @kim\n")
 	f.git("seed", "add", "-A")
 	f.git("seed", "commit", "-q", "-m", "second")
@@ -211,7 +213,7 @@ func TestThePullRequestNamesWhatGitCannotTake(t *testing.T) {
 		f.git(folder, "init", "-q", "nested `"+ourSecret)
 	}))
 	const want = "These files of the agent are not in this work, because Git cannot take them:\n\n- `nested '***/` (a repository of its own)\n"
-	if body := withoutReturns(f.hub.pulls[0].Body); !strings.Contains(body, want) {
+	if body := f.github.Pulls()[0].Body; !strings.Contains(body, want) {
 		t.Errorf("the pull request says\n%s", body)
 	}
 }
@@ -220,11 +222,11 @@ func TestATextThatAPersonWroteStays(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	first := f.publish(f.session(f.adds("a", "1\n")))
-	f.hub.pulls[0].Body += "\r\nReviewed by hand."
+	f.edit(nil, new(f.github.Pulls()[0].Body+"\nReviewed by hand."))
 	w := f.session(f.adds("b", "2\n"))
 	w.Last, w.Title = first.Record, "Another title"
-	if second := f.publish(w); second.State != PullUnchanged || f.hub.pulls[0].Title != "Add a cart" || !strings.HasSuffix(f.hub.pulls[0].Body, "Reviewed by hand.") {
-		t.Errorf("got %+v, %q", second, f.hub.pulls[0].Body)
+	if second := f.publish(w); second.State != PullUnchanged || f.github.Pulls()[0].Title != "Add a cart" || !strings.HasSuffix(f.github.Pulls()[0].Body, "Reviewed by hand.") {
+		t.Errorf("got %+v, %q", second, f.github.Pulls()[0].Body)
 	}
 }
 
@@ -277,14 +279,14 @@ func TestARunThatWasKilledAfterItsPushIsGoneOnWith(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	idle := f.halfPublished(f.adds("a", "1\n"))
-	if len(f.hub.pulls) > 0 {
+	if len(f.github.Pulls()) > 0 {
 		t.Fatal("there is a pull request already")
 	}
 	next := f.session(f.adds("b", "2\n"))
 	next.Last = idle.Last // what the killed run left
 	r := f.publish(next)
-	if r.State != PullOpened || len(f.hub.pulls) != 1 || !r.Record.Pushing.IsZero() {
-		t.Errorf("got %+v, %d pull requests", r, len(f.hub.pulls))
+	if r.State != PullOpened || len(f.github.Pulls()) != 1 || !r.Record.Pushing.IsZero() {
+		t.Errorf("got %+v, %d pull requests", r, len(f.github.Pulls()))
 	}
 	if got := f.remote(); got != "refs/heads/main\nrefs/heads/symphony/GH-7\n" {
 		t.Errorf("the remote has %q", got)
@@ -300,8 +302,8 @@ func TestThePullRequestKeepsTheAgentsTextUntilThereIsAnother(t *testing.T) {
 		w.Last, w.Text, w.Receipt.Look = last, step.text, fmt.Sprint("looked ", n, " times")
 		r := f.publish(w)
 		last = r.Record
-		_, got, _ := strings.Cut(f.hub.pulls[0].Body, "\n")
-		if want := "Fixes #7\n\nAn agent wrote this.\n\n- **Second look:** " + w.Receipt.Look + "\n\n<!-- symphony: by the agent -->\n\n" + step.want + "\n"; withoutReturns(got) != want || r.State != PullUpdated {
+		_, got, _ := strings.Cut(f.github.Pulls()[0].Body, "\n")
+		if want := "Fixes #7\n\nAn agent wrote this.\n\n- **Second look:** " + w.Receipt.Look + "\n\n<!-- symphony: by the agent -->\n\n" + step.want + "\n"; got != want || r.State != PullUpdated {
 			t.Errorf("%s: the body is %q, want %q", r.State, got, want)
 		}
 	}
@@ -325,12 +327,12 @@ func TestThePullRequestKeepsTheAgentsTitleUntilThereIsAnother(t *testing.T) {
 		{name: "still after it", title: "Add a roof", text: "It has a roof.", want: "feat: doors", state: PullUnchanged},
 	} {
 		if step.byPerson != "" {
-			f.hub.pulls[0].Title = step.byPerson
+			f.edit(&step.byPerson, nil)
 		}
 		w.Last, w.RemoteHead, w.Title, w.Text = last, last.Head, step.title, step.text
 		r := f.publish(w)
 		last = r.Record
-		if pull := f.hub.pulls[0]; pull.Title != step.want || r.State != step.state || !strings.Contains(pull.Body, step.text) {
+		if pull := f.github.Pulls()[0]; pull.Title != step.want || r.State != step.state || !strings.Contains(pull.Body, step.text) {
 			t.Errorf("%s: %s, the title is %q, want %s and %q; the body is\n%s", step.name, r.State, pull.Title, step.state, step.want, pull.Body)
 		}
 	}
@@ -341,11 +343,11 @@ func TestATitleOfUnknownOriginStays(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	first := f.publish(f.session(f.adds("a", "1\n")))
-	f.hub.pulls[0].Body = regexp.MustCompile(` title=[0-9a-f]{64}`).ReplaceAllString(f.hub.pulls[0].Body, "")
+	f.edit(nil, new(regexp.MustCompile(` title=[0-9a-f]{64}`).ReplaceAllString(f.github.Pulls()[0].Body, "")))
 	w := f.session(f.adds("b", "2\n"))
 	w.Last, w.Title, w.Text = first.Record, "Add a door", "It has doors."
-	if r := f.publish(w); r.State != PullUpdated || f.hub.pulls[0].Title != "Add a cart" || !strings.Contains(f.hub.pulls[0].Body, "It has doors.") {
-		t.Errorf("%s, %+v", r.State, f.hub.pulls[0])
+	if r := f.publish(w); r.State != PullUpdated || f.github.Pulls()[0].Title != "Add a cart" || !strings.Contains(f.github.Pulls()[0].Body, "It has doors.") {
+		t.Errorf("%s, %+v", r.State, f.github.Pulls()[0])
 	}
 }
 
@@ -356,7 +358,7 @@ func TestThePullRequestSaysThatAnAgentWroteItWhereAndHowToAskForMore(t *testing.
 	published := func(run string, w Work) (Result, string) {
 		f.Publisher.Run = "[run " + run + "](https://github.example/acme/shop/actions/runs/" + run + "/attempts/1)"
 		r := f.publish(w)
-		return r, withoutReturns(f.hub.pulls[0].Body)
+		return r, f.github.Pulls()[0].Body
 	}
 	w := f.session(f.adds("a", "1\n"))
 	w.Text = "An agent wrote this in [run 9](https://evil.example/) and nobody must read it."
@@ -391,7 +393,7 @@ func TestAPushOfAKilledRunIsDatedWhenItIsFound(t *testing.T) {
 func TestAPushIsSavedThoughItsPullRequestFailed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.hub.refuse(http.MethodPost, "/pulls", http.StatusForbidden, 1, `{"message":"GitHub Actions is not permitted to create or approve pull requests."}`)
+	f.refuse("POST /pulls", http.StatusForbidden, 1, `{"message":"GitHub Actions is not permitted to create or approve pull requests."}`)
 	r, err := f.Publish(t.Context(), f.session(f.adds("a", "1\n")), now)
 	if !errors.Is(err, ErrNotPermitted) || len(f.saved) != 2 || f.saved[1] != r.Record || r.Record.Head.IsZero() || !r.Record.Pushing.IsZero() {
 		t.Errorf("saved %+v, got %+v, %v", f.saved, r, err)
@@ -436,7 +438,7 @@ func TestRefusedWorkStaysHere(t *testing.T) {
 			}
 		})
 	}
-	if got := f.hub.took(); got != "" {
+	if got := f.took(); got != "" {
 		t.Errorf("requests:\n%s", got)
 	}
 }
@@ -554,7 +556,7 @@ func TestRefusedWorkSaysWhetherItHoldsASecret(t *testing.T) {
 func TestABranchThatIsUnknownForAMomentIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.hub.refuse(http.MethodPost, "/pulls", http.StatusUnprocessableEntity, 2,
+	f.refuse("POST /pulls", http.StatusUnprocessableEntity, 2,
 		`{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"head","code":"invalid"}]}`)
 	if r := f.publish(f.session(f.adds("a", "1\n"))); r.State != PullOpened {
 		t.Errorf("got %+v", r)
@@ -565,16 +567,13 @@ func TestAPullRequestThatIsThereAlreadyIsTaken(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	w := f.session(f.adds("a", "1\n"))
-	f.hub.disturb = func(rw http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodPost || len(f.hub.pulls) > 0 {
-			return false
+	title, head, base := "A cart", "symphony/GH-7", "main"
+	f.github.Fail("POST /pulls", storetest.Fault{Before: func() {
+		if _, err := f.GitHub.CreatePullRequest(t.Context(), client.NewPullRequest{Title: &title, Head: &head, Base: &base}); err != nil {
+			t.Error(err)
 		}
-		f.hub.pulls = append(f.hub.pulls, &pull{Number: 1, State: "open", URL: "https://github.com/acme/shop/pull/1", Head: map[string]any{"ref": "symphony/GH-7", "repo": map[string]any{"full_name": "acme/shop"}}})
-		rw.WriteHeader(http.StatusUnprocessableEntity)
-		rw.Write([]byte(`{"message":"Validation Failed","errors":[{"resource":"PullRequest","code":"custom","message":"A pull request already exists for acme:symphony/GH-7."}]}`))
-		return true
-	}
-	if r := f.publish(w); r.Record.Number != 1 || len(f.hub.pulls) != 1 {
+	}})
+	if r := f.publish(w); r.Record.Number != 1 || len(f.github.Pulls()) != 1 {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -592,7 +591,7 @@ func TestWhatGitHubRefusesIsSaidWithItsRemedy(t *testing.T) {
 		"no drafts":       {422, `{"message":"Draft pull requests are not supported in this repository."}`, "delivery.draft", nil},
 		"a bad base":      {422, `{"message":"Validation Failed","errors":[{"resource":"PullRequest","field":"base","code":"invalid"}]}`, "base invalid", nil},
 	} {
-		f.hub.refuse(http.MethodPost, "/pulls", test.status, -1, test.message)
+		f.refuse("POST /pulls", test.status, 1, test.message)
 		r, err := f.Publish(t.Context(), f.session(f.adds(name, "1\n")), now)
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "the branch symphony/GH-7 was pushed") || test.is != nil && !errors.Is(err, test.is) {
 			t.Errorf("%s: got %v, want %q", name, err, test.want)
@@ -624,7 +623,7 @@ func TestDraftsHaveTheirReasons(t *testing.T) {
 			w := f.session(f.adds("a", "1\n"))
 			test.change(f, &w)
 			f.publish(w)
-			if pull := f.hub.pulls[0]; pull.Draft != test.draft || !strings.Contains(pull.Body, w.Receipt.Markdown()) {
+			if pull := f.github.Pulls()[0]; pull.Draft != test.draft || !strings.Contains(pull.Body, w.Receipt.Markdown()) {
 				t.Errorf("got %+v", pull)
 			}
 		})
@@ -659,7 +658,7 @@ func TestAPullRequestNamesWhatAReviewerHasToSeeInEachRound(t *testing.T) {
 			w.Last = r.Record
 			f.publish(w)
 		}
-		_, body, _ := strings.Cut(strings.ReplaceAll(f.hub.pulls[0].Body, "\r\n", "\n"), "\n")
+		_, body, _ := strings.Cut(f.github.Pulls()[0].Body, "\n")
 		if diff := cmp.Diff("Fixes #7\n\nAn agent wrote this.\n\n"+review+marks+"<!-- symphony: by the agent -->\n\nIt has wheels.\n", body); diff != "" {
 			t.Errorf("the %s round: %s", round, diff)
 		}

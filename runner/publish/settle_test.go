@@ -18,7 +18,7 @@ import (
 func (f *fixture) halfPublished(agent func(string)) Work {
 	f.t.Helper()
 	if f.GitHub != nil {
-		f.hub.refuse(http.MethodPost, "/pulls", http.StatusForbidden, 1, `{"message":"GitHub Actions is not permitted to create or approve pull requests."}`)
+		f.refuse("POST /pulls", http.StatusForbidden, 1, `{"message":"GitHub Actions is not permitted to create or approve pull requests."}`)
 	}
 	ctx, killed := f.killAt(f.session(agent), 1)
 	if _, err := f.Publish(ctx, killed, now); !errors.Is(err, context.Canceled) {
@@ -41,7 +41,7 @@ func TestWorkThatIsHalfPublishedIsSettled(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	w := f.halfPublished(f.adds("go.mod", "module a\n"))
-	if f.hub.took(); len(f.hub.pulls) > 0 {
+	if f.took(); len(f.github.Pulls()) > 0 {
 		t.Fatal("there is a pull request already")
 	}
 	f.saved = nil
@@ -53,20 +53,20 @@ func TestWorkThatIsHalfPublishedIsSettled(t *testing.T) {
 	if r.State != PullOpened || r.Record.Number != 1 || r.Record.Head != w.RemoteHead || !r.Record.Pushing.IsZero() || r.Record.At.IsZero() || r.Pushed {
 		t.Errorf("got %+v", r)
 	}
-	pull := f.hub.pulls[0]
+	pull := f.github.Pulls()[0]
 	if pull.Title != "Add a cart" || pull.Draft || strings.Count(pull.Body, "Fixes #7") != 1 || !strings.Contains(pull.Body, "It has wheels.") || !strings.Contains(pull.Body, "- `go.mod`") ||
-		!strings.Contains(pull.Body, "head="+w.RemoteHead.String()) || pull.Base["ref"] != "main" {
+		!strings.Contains(pull.Body, "head="+w.RemoteHead.String()) || pull.Base != "main" {
 		t.Errorf("the pull request is %+v", pull)
 	}
-	if got, want := f.hub.took(), "GET /repos/acme/shop/pulls\nPOST /repos/acme/shop/pulls"; got != want {
+	if got, want := f.took(), "GET /repos/acme/shop/pulls\nPOST /repos/acme/shop/pulls"; got != want {
 		t.Errorf("requests:\n%s", got)
 	}
 	// The pull request that is there is reported.
 	again, err := f.Settle(t.Context(), f.idle(r.Record), now)
-	if err != nil || again.State != PullUnchanged || again.Record != r.Record || len(f.hub.pulls) != 1 || len(f.saved) != 1 {
+	if err != nil || again.State != PullUnchanged || again.Record != r.Record || len(f.github.Pulls()) != 1 || len(f.saved) != 1 {
 		t.Errorf("again: %+v, %v", again, err)
 	}
-	if got := f.hub.took(); got != "GET /repos/acme/shop/pulls" {
+	if got := f.took(); got != "GET /repos/acme/shop/pulls" {
 		t.Errorf("requests:\n%s", got)
 	}
 }
@@ -77,7 +77,7 @@ func TestAPullRequestThatDoesNotKnowOfAPushIsSettled(t *testing.T) {
 	first := f.publish(f.session(f.adds("a", "1\n")))
 	w := f.session(f.adds("b", "2\n"))
 	w.Last, w.Text, w.Receipt.Unfinished = first.Record, "It has brakes.", true
-	f.hub.refuse(http.MethodPatch, "/pulls/1", http.StatusForbidden, 1, `{"message":"Resource not accessible by integration"}`)
+	f.refuse("PATCH /pulls/{n}", http.StatusForbidden, 1, `{"message":"Resource not accessible by integration"}`)
 	f.saved = nil
 	ctx, killed := f.killAt(w, 1)
 	if _, err := f.Publish(ctx, killed, now); !errors.Is(err, context.Canceled) {
@@ -90,7 +90,7 @@ func TestAPullRequestThatDoesNotKnowOfAPushIsSettled(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	first.Record.Head, first.Record.At = w.RemoteHead, now
-	if body := f.hub.pulls[0].Body; r.Record != first.Record || !strings.Contains(body, "head="+w.RemoteHead.String()) || !strings.Contains(body, "It has brakes.") {
+	if body := f.github.Pulls()[0].Body; r.Record != first.Record || !strings.Contains(body, "head="+w.RemoteHead.String()) || !strings.Contains(body, "It has brakes.") {
 		t.Errorf("the record is %+v, the body\n%s", r.Record, body)
 	}
 }
@@ -117,7 +117,7 @@ func TestThereIsNothingToSettle(t *testing.T) {
 				f.git(f.origin, "branch", "symphony/GH-7", "main")
 			}
 			r, err := f.Settle(t.Context(), f.idle(test.last(head)), now)
-			if err != nil || !r.Record.IsZero() || f.hub.took() != "" {
+			if err != nil || !r.Record.IsZero() || f.took() != "" {
 				t.Errorf("got %+v, %v", r, err)
 			}
 		})
@@ -131,8 +131,8 @@ func TestWhatIsSettledIsJudgedAgain(t *testing.T) {
 	f.Policy.Allowed = []string{"docs/**"} // in the meantime
 	r, err := f.Settle(t.Context(), w, now)
 	f.check(err)
-	if len(r.Verdict.Refusals) > 0 || !f.hub.pulls[0].Draft {
-		t.Errorf("got %+v; %+v", r, f.hub.pulls[0])
+	if len(r.Verdict.Refusals) > 0 || !f.github.Pulls()[0].Draft {
+		t.Errorf("got %+v; %+v", r, f.github.Pulls()[0])
 	}
 }
 
@@ -140,7 +140,7 @@ func TestSettlingFailsAsPublishingDoes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	w := f.halfPublished(f.adds("a", "1\n"))
-	f.hub.refuse(http.MethodPost, "/pulls", http.StatusForbidden, 1, `{"message":"GitHub Actions is not permitted to create or approve pull requests."}`)
+	f.refuse("POST /pulls", http.StatusForbidden, 1, `{"message":"GitHub Actions is not permitted to create or approve pull requests."}`)
 	if r, err := f.Settle(t.Context(), w, now); !errors.Is(err, ErrNotPermitted) || r.Record.Head != w.RemoteHead {
 		t.Errorf("got %+v, %v", r, err)
 	}
@@ -163,14 +163,14 @@ func TestALocalBranchIsSettled(t *testing.T) {
 func TestAPullRequestThatGitHubTakesLaterFailsNoIssue(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.hub.refuse(http.MethodPost, "/pulls", http.StatusUnprocessableEntity, 1, `{"message":"Validation Failed","errors":["was submitted too quickly"]}`)
+	f.refuse("POST /pulls", http.StatusUnprocessableEntity, 1, `{"message":"Validation Failed","errors":["was submitted too quickly"]}`)
 	ctx, end := context.WithTimeout(t.Context(), 15*time.Second) // shorter than the wait
 	defer end()
 	r, err := f.Publish(ctx, f.session(f.adds("go.mod", "module a\n")), now)
 	if !errors.Is(err, client.ErrContent) || !errors.Is(err, git.ErrTimeout) || errors.Is(err, git.ErrUnavailable) || !r.Pushed || r.IsLost(err) {
 		t.Fatalf("got %+v, %v", r, err)
 	}
-	if r, err = f.Settle(t.Context(), f.idle(r.Record), now); err != nil || r.State != PullOpened || len(f.hub.pulls) != 1 {
+	if r, err = f.Settle(t.Context(), f.idle(r.Record), now); err != nil || r.State != PullOpened || len(f.github.Pulls()) != 1 {
 		t.Errorf("later: %+v, %v", r, err)
 	}
 }

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,9 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/symphony-runner/symphony/internal/githubtest"
-	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/internal/storetest"
-	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -34,16 +29,11 @@ func TestMain(m *testing.M) {
 // REST is in the repository that git pushes to.
 type verified struct {
 	*fixture
-	github *githubtest.GitHub
-	dead   *atomic.Bool // whether no request is answered any more
+	dead *atomic.Bool // whether no request is answered any more
 }
 
 func newVerified(t *testing.T) verified {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	var dead atomic.Bool
 	g := githubtest.New(t, storetest.Config{Repo: "acme/shop", Wrap: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,27 +43,9 @@ func newVerified(t *testing.T) verified {
 			next.ServeHTTP(w, r)
 		})
 	}})
-	f := &fixture{t: t, dir: dir}
-	f.host, err = git.Open(t.Context(), git.Config{
-		Dir: filepath.Join(dir, "stores"), Workspaces: filepath.Join(dir, "workspaces"),
-		Env: []string{"PATH=" + os.Getenv("PATH")}, Log: slog.New(slog.DiscardHandler),
-	})
-	f.check(err)
-	remote, err := git.ParseRemote(g.CloneURL(), "ghs_storetest")
-	f.check(err)
-	f.store, err = f.host.Store(t.Context(), remote)
-	f.check(err)
-	t.Cleanup(func() { f.store.Close() })
-	f.branch, err = git.BranchFor("symphony/", "GH-7")
-	f.check(err)
-	c, err := client.New(client.Config{Repo: "acme/shop", Token: "ghs_storetest", APIURL: g.URL()}, nil)
-	f.check(err)
-	c.Transport.Pause = time.Millisecond
-	f.Publisher = &Publisher{
-		Policy: delivery.Defaults(), Secrets: redact.New(ourSecret), GitHub: c, Verified: true,
-		Author: git.Person{Name: "Local", Email: "local@example.com"},
-	}
-	return verified{f, g, &dead}
+	f := openFixture(t, g, g.CloneURL(), "ghs_storetest")
+	f.Verified, f.Author = true, git.Person{Name: "Local", Email: "local@example.com"}
+	return verified{f, &dead}
 }
 
 // requests returns the requests since mark, those of git without their queries.
