@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +19,8 @@ import (
 // connects again, makes the handshake again and resumes the thread, below the protocol of the
 // session, which sees one connection. It knows this much of the protocol:
 //
-//   - The first thread that is started or resumed is the session's.
+//   - The first thread that is started or resumed is the session's. Others, for reviews, are resumed as well,
+//     and missed if they cannot be.
 //   - A request of the session that was not answered never will be. It gets an error with
 //     [CodeLost].
 //   - The server sends a request that was not answered again. The session gets each one once; an
@@ -37,7 +39,7 @@ var errNotResumed = errors.New("the session cannot go on")
 type message struct {
 	ID     json.RawMessage `json:"id,omitempty"`
 	Method string          `json:"method,omitempty"`
-	Params any             `json:"params,omitempty"`
+	Params json.RawMessage `json:"params,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  json.RawMessage `json:"error,omitempty"`
 }
@@ -57,7 +59,7 @@ type lasting struct {
 	unread  []byte                       // only Read uses it
 	hello   []byte                       // initialize, as the session sent it
 	process string                       // the server's process; empty until it is known
-	thread  string                       // empty until it is known
+	threads []string                     // the session's own first
 	asked   map[string]string            // methods of the session's requests without an answer, by id
 	seen    map[string][sha256.Size]byte // requests of the server in this turn, by id
 	answers map[string]answer            // answers of the session to them
@@ -150,7 +152,8 @@ func (l *lasting) sentLocked(line []byte) []byte {
 const ownPrefix = `"lasting `
 
 func ownRequest(method string, params any) []byte {
-	line, _ := json.Marshal(message{ID: json.RawMessage(ownPrefix + method + `"`), Method: method, Params: params})
+	text, _ := json.Marshal(params) // texts and switches always marshal
+	line, _ := json.Marshal(message{ID: json.RawMessage(ownPrefix + method + `"`), Method: method, Params: text})
 	return append(line, '\n')
 }
 
@@ -191,7 +194,10 @@ func (l *lasting) received(line []byte) bool {
 		}
 		return false
 	case m.Method == "turn/completed":
-		l.endTurn()
+		var of struct{ ThreadID string }
+		if err := json.Unmarshal(m.Params, &of); err == nil && len(l.threads) > 0 && of.ThreadID == l.threads[0] {
+			l.endTurn()
+		}
 	case m.Method != "" && m.ID != nil:
 		sum := sha256.Sum256(line)
 		if l.seen[id] != sum {
@@ -206,12 +212,15 @@ func (l *lasting) received(line []byte) bool {
 	case m.ID != nil:
 		method := l.asked[id]
 		delete(l.asked, id)
-		if l.thread == "" && (method == "thread/start" || method == "thread/resume") {
-			l.thread = threadIn(m.Result).ID
+		if thread := threadIn(m.Result).ID; thread != "" && slices.Contains(threadMethods, method) && !slices.Contains(l.threads, thread) {
+			l.threads = append(l.threads, thread)
 		}
 	}
 	return true
 }
+
+// threadMethods are the requests that open a thread.
+var threadMethods = []string{"thread/start", "thread/resume", "thread/fork"}
 
 // thread is the part of a thread that matters here.
 type thread struct {
@@ -246,23 +255,23 @@ func Process(stat []byte) string {
 // again makes a lost connection again, and returns the lines with which the session goes on.
 func (l *lasting) again(lost error) ([]byte, error) {
 	l.mu.Lock()
-	thread, process, hello := l.thread, l.process, l.hello
+	threads, process, hello := slices.Clone(l.threads), l.process, l.hello
 	l.below.Close() // ends a write that waits
 	l.mu.Unlock()
-	if l.ctx.Err() != nil || thread == "" || process == "" {
+	if l.ctx.Err() != nil || len(threads) == 0 || process == "" {
 		return nil, lost
 	}
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	var r *resumption
-	var turn []byte
+	var turns []byte
 	for try := 1; ; try++ {
 		below, err := Dial(l.ctx, l.server)
 		if err != nil {
 			return nil, fmt.Errorf("%w; %w", lost, err)
 		}
 		r = &resumption{below: below, lines: bufio.NewReader(below)}
-		if turn, err = r.resume(hello, thread, process); err == nil {
+		if turns, err = r.resume(hello, threads, process); err == nil {
 			break
 		}
 		below.Close()
@@ -282,7 +291,7 @@ func (l *lasting) again(lost error) ([]byte, error) {
 		r.below.Close()
 		return nil, lost
 	}
-	l.below, l.lines = r.below, bufio.NewReader(io.MultiReader(bytes.NewReader(r.early), bytes.NewReader(turn), r.lines))
+	l.below, l.lines = r.below, bufio.NewReader(io.MultiReader(bytes.NewReader(r.early), bytes.NewReader(turns), r.lines))
 	var answers []byte
 	for id := range l.asked {
 		line, _ := json.Marshal(message{ID: json.RawMessage(id), Error: fmt.Appendf(nil, `{"code":%d,"message":"the connection was lost"}`, CodeLost)})
@@ -300,9 +309,9 @@ type resumption struct {
 	early []byte // lines for the session that have come meanwhile
 }
 
-// resume makes the handshake and resumes the thread. It returns a line with the end of the thread's latest
-// turn, empty if that still runs.
-func (r *resumption) resume(hello []byte, thread, process string) (turn []byte, err error) {
+// resume makes the handshake and resumes the threads. It returns a line with the end of the latest turn of each
+// thread, none if that still runs.
+func (r *resumption) resume(hello []byte, threads []string, process string) (turns []byte, err error) {
 	var first message
 	if err := json.Unmarshal(hello, &first); err != nil {
 		return nil, err
@@ -317,10 +326,23 @@ func (r *resumption) resume(hello []byte, thread, process string) (turn []byte, 
 	if err == nil && processIn(stat) != process {
 		err = fmt.Errorf("%w: the app-server was started anew", errNotResumed)
 	}
-	if err == nil {
-		_, err = r.ask("thread/resume", map[string]string{"threadId": thread})
+	for i, thread := range threads {
+		if err != nil {
+			return nil, err
+		}
+		var turn []byte
+		turn, err = r.resumeThread(thread)
+		if i > 0 && errors.Is(err, errNotResumed) {
+			err = nil
+		}
+		turns = append(turns, turn...)
 	}
-	if err != nil {
+	return turns, err
+}
+
+// resumeThread resumes a thread, and returns a line with the end of its latest turn, empty if that still runs.
+func (r *resumption) resumeThread(thread string) ([]byte, error) {
+	if _, err := r.ask("thread/resume", map[string]string{"threadId": thread}); err != nil {
 		return nil, err
 	}
 	read, err := r.ask("thread/read", map[string]any{"threadId": thread, "includeTurns": true})
@@ -336,7 +358,11 @@ func (r *resumption) resume(hello []byte, thread, process string) (turn []byte, 
 	if err := json.Unmarshal(latest, &last); err != nil || last.Status == "inProgress" {
 		return nil, err
 	}
-	line, err := json.Marshal(message{Method: "turn/completed", Params: map[string]any{"threadId": thread, "turn": latest}})
+	params, err := json.Marshal(map[string]any{"threadId": thread, "turn": latest})
+	if err != nil {
+		return nil, err
+	}
+	line, err := json.Marshal(message{Method: "turn/completed", Params: params})
 	return append(line, '\n'), err
 }
 

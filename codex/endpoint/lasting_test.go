@@ -52,10 +52,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // take handles a message of a client.
 func (s *server) take(socket *websocket.Conn, line []byte) {
-	var m struct {
-		message
-		Params struct{ Path string }
-	}
+	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
 		s.t.Errorf("%s: %v", line, err)
 	}
@@ -83,6 +80,7 @@ func (s *server) take(socket *websocket.Conn, line []byte) {
 		s.running = true
 		answer(`{"turn":{"id":"turn"}}`)
 		s.call()
+		s.say(socket, `{"method":"turn/completed","params":{"threadId":"a review","turn":{"id":"other","status":"completed"}}}`)
 	case "":
 		if number, err := strconv.Atoi(string(m.ID)); err != nil || number > len(s.answered) || number < len(s.answered) && s.answered[number] != string(m.Result) {
 			s.t.Errorf("an answer to %s, %s, after %q", m.ID, m.Result, s.answered)
@@ -187,7 +185,7 @@ func TestNothingIsLostOrComesTwiceOverConnectionsThatAreCut(t *testing.T) {
 		begun = true
 		s.mu.Unlock()
 		if _, ok := c.call("turn/start"); ok || s.isRunning() {
-			c.until(func(m message) bool { return m.Method == "turn/completed" })
+			c.until(func(m message) bool { return m.Method == "turn/completed" && strings.Contains(string(m.Params), `"T"`) })
 		}
 		s.mu.Lock()
 		for i, answer := range s.answered {

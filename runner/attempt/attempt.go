@@ -67,7 +67,7 @@ func newAttempt(job Job, report func(Update)) *attempt {
 	a.conversation.job = &a.Job
 	rooms := rooms{lookup: job.Lookup, network: job.Network, kept: job.Codex.Env}
 	a.dirs = sessionDirs{
-		rooms: rooms, all: job.SessionDir, key: workspace.Key(job.Issue.Identifier), required: job.Repository != nil,
+		rooms: rooms, all: job.SessionDir, key: workspace.Key(job.Issue.Identifier), required: job.Repository != nil || job.isShared(),
 		account: job.Account, loopback: job.Loopback, guarded: job.Codex.IsGuarded(), shared: job.isShared(),
 	}
 	a.sandbox = &sandbox{journal: j, rooms: rooms, networks: networks(job.Repository, job.HookNetwork, false), issue: issueVariables(job)}
