@@ -26,7 +26,6 @@ type server struct {
 
 	mu       sync.Mutex
 	process  int // start of its process
-	called   int // calls of the tool so far
 	answered []string
 	running  bool
 	socket   *websocket.Conn // of the client that has resumed; nil for none

@@ -26,11 +26,10 @@ const (
 // the fields below publishing.
 type publication struct {
 	*filler
-	check   check
-	look    *secondLook
-	blocked *blockedHosts
-	told    func() receipt.Receipt // returns the facts about the issue and its sessions so far
-	until   time.Time              // end of the time of a stopped session; zero for never
+	check check
+	look  *secondLook
+	told  func() receipt.Receipt // returns the facts about the issue and its sessions so far
+	until time.Time              // end of the time of a stopped session; zero for never
 
 	done       atomic.Bool   // the agent has said in the latest turn, by the tool, that it needs no more of them
 	publishing chan struct{} // has room for one
