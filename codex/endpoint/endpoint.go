@@ -88,8 +88,9 @@ func isLoopback(host string) bool {
 
 // The bounds of a connection. Tests, which need no patience, set tries and pause before they start.
 var (
-	tries = 40
-	pause = 150 * time.Millisecond
+	tries      = 40
+	pause      = 150 * time.Millisecond
+	resumeTime = 30 * time.Second // bounds a resumption
 )
 
 const (

@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	tries, pause = 40, time.Millisecond
+	tries, pause, resumeTime = 40, time.Millisecond, 50*time.Millisecond
 	os.Exit(m.Run())
 }
 

@@ -271,7 +271,14 @@ func (l *lasting) again(lost error) ([]byte, error) {
 			return nil, fmt.Errorf("%w; %w", lost, err)
 		}
 		r = &resumption{below: below, lines: bufio.NewReader(below)}
-		if turns, err = r.resume(hello, threads, process); err == nil {
+		limit, cancel := context.WithTimeout(l.ctx, resumeTime)
+		closed := context.AfterFunc(limit, func() { below.Close() }) // ends a Read that waits
+		turns, err = r.resume(hello, threads, process)
+		if inTime := closed(); !inTime && err == nil {
+			err = limit.Err()
+		}
+		cancel()
+		if err == nil {
 			break
 		}
 		below.Close()

@@ -23,6 +23,7 @@ type server struct {
 	t     *testing.T
 	calls int
 	cuts  func() bool // reports whether the connection is cut now
+	hangs string      // request that gets no answer; empty for none
 
 	mu       sync.Mutex
 	process  int // start of its process
@@ -57,6 +58,9 @@ func (s *server) take(socket *websocket.Conn, line []byte) {
 	}
 	answer := func(result string) { s.say(socket, `{"id":%s,"result":%s}`, m.ID, result) }
 	status := map[bool]string{true: "inProgress", false: "completed"}[s.running]
+	if s.hangs != "" && m.Method == s.hangs {
+		return
+	}
 	switch m.Method {
 	case "initialize":
 		answer("{}")
@@ -221,5 +225,29 @@ func TestAServerThatWasStartedAnewIsNotResumed(t *testing.T) {
 	}
 	if err := c.lines.Err(); *times != 0 || err == nil || !strings.Contains(err.Error(), "started anew") {
 		t.Errorf("%d times, %v", *times, err)
+	}
+}
+
+// A server that takes connections and answers nothing ends the session, after a while or by Close.
+func TestAResumptionHasAnEnd(t *testing.T) {
+	t.Parallel()
+	for _, closes := range []bool{false, true} {
+		cut := false
+		s := &server{t: t, calls: 2, cuts: func() bool { was := cut; cut = false; return was }}
+		c, times := lastingClient(t, s)
+		c.call("thread/start")
+		s.mu.Lock()
+		s.hangs, cut = "thread/resume", true
+		s.mu.Unlock()
+		fmt.Fprintf(c.w, "{\"id\":9,\"method\":\"turn/start\"}\n")
+		if closes {
+			go c.w.(io.Closer).Close()
+		}
+		for c.lines.Scan() {
+			t.Errorf("the session gets %s", c.lines.Text())
+		}
+		if *times != 0 {
+			t.Errorf("%d times", *times)
+		}
 	}
 }
