@@ -23,7 +23,12 @@ func newSharedTestbed(t *testing.T, listen string) *testbed {
 	c := newTestbed(t, plainModel)
 	switch c.shared = listen; listen {
 	case "unix":
-		c.shared = "unix://" + c.path("user/codex.sock")
+		folder, err := os.MkdirTemp("", "s") // the path of a socket is bounded
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(folder) })
+		c.shared = "unix://" + folder + "/codex"
 	case "ws":
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

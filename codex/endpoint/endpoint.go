@@ -27,6 +27,8 @@ import (
 var (
 	// ErrAddress: the text is no address of an app-server.
 	ErrAddress = errors.New("must be ws://HOST:PORT, wss://HOST:PORT or unix:///PATH")
+	// ErrLongPath: systems take no path of a socket that is so long.
+	ErrLongPath = errors.New("is too long for a Unix socket, whose path has at most 103 bytes")
 	// ErrTransport: a token would be sent where others can read it.
 	ErrTransport = errors.New("invalid_remote_auth_transport")
 	// ErrRefused: the server answered and takes no connection. Another try has the same answer.
@@ -48,13 +50,18 @@ type Server struct {
 	SecretEnv string `json:"-"` // environment variable that holds the token; empty for none
 }
 
-// Parse reads an address. The error is [ErrAddress].
+// maxPath bounds the path of a Unix socket, in bytes: 103 on macOS, 107 on Linux.
+const maxPath = 103
+
+// Parse reads an address. The errors are [ErrAddress] and [ErrLongPath].
 func Parse(text string) (Address, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return "", ErrAddress
 	}
 	switch {
+	case u.Scheme == "unix" && len(u.Path) > maxPath:
+		return "", ErrLongPath
 	case u.Scheme == "unix" && u.Host == "" && filepath.IsAbs(u.Path), (u.Scheme == "ws" || u.Scheme == "wss") && u.Hostname() != "":
 		return Address(text), nil
 	}

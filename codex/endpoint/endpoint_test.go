@@ -143,6 +143,9 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%q: %v, %v", wrong, a, err)
 		}
 	}
+	if _, err := Parse("unix:///" + strings.Repeat("a", maxPath)); !errors.Is(err, ErrLongPath) {
+		t.Errorf("%v", err)
+	}
 	for address, safe := range map[string]bool{
 		"ws://127.0.0.1:80": true, "ws://127.9.9.9": true, "ws://[::1]:80": true, "ws://localhost:80": true, "wss://a.example": true, "unix:///run/codex": true,
 		"ws://a.example": false, "ws://10.0.0.1:80": false, "ws://127.0.0.1.example:80": false, "ws://0.0.0.0:80": false,

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +20,7 @@ import (
 // returns the path of its socket.
 func (f *fixture) onServer(m *codextest.Model) (socket string) {
 	f.t.Helper()
-	home, socket := f.path("server"), f.path("server.sock")
+	home, socket := f.path("server"), filepath.Join(shortFolder(f.t), "server")
 	if err := (codextest.Home{URL: m.URL()}).Write(home); err != nil {
 		f.t.Fatal(err)
 	}
@@ -27,6 +28,17 @@ func (f *fixture) onServer(m *codextest.Model) (socket string) {
 		"PATH="+os.Getenv("PATH"), "HOME="+f.path("home"), "CODEX_HOME="+home, "FOO_SECRET=s3cret")
 	f.job.Account, f.job.Codex.Command, f.job.Codex.Endpoint = Account{Key: "sk-not-for-that-server"}, "", endpoint.Server{Address: endpoint.Address("unix://" + socket)}
 	return socket
+}
+
+// shortFolder returns a folder whose path leaves room for a socket, whose path is bounded.
+func shortFolder(t testing.TB) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	return folder
 }
 
 // cable is a way to a server that can be cut.
@@ -39,7 +51,7 @@ type cable struct {
 // layCable leads the sessions to the socket of their server by a cable.
 func (f *fixture) layCable(socket string) *cable {
 	f.t.Helper()
-	listener, err := net.Listen("unix", f.path("cable.sock"))
+	listener, err := net.Listen("unix", filepath.Join(shortFolder(f.t), "cable"))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -63,7 +75,7 @@ func (f *fixture) layCable(socket string) *cable {
 			go func() { io.Copy(near, far); near.Close() }()
 		}
 	}()
-	f.job.Codex.Endpoint.Address = endpoint.Address("unix://" + f.path("cable.sock"))
+	f.job.Codex.Endpoint.Address = endpoint.Address("unix://" + listener.Addr().String())
 	return c
 }
 
