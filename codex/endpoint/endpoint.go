@@ -153,7 +153,7 @@ func (a Address) dial(ctx context.Context, header http.Header) (*websocket.Conn,
 	return websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPClient: client, HTTPHeader: header})
 }
 
-// advice returns what to do after an answer that refuses the connection.
+// advice returns the next step after an answer that refuses the connection.
 func advice(status int, token string) string {
 	switch {
 	case status == http.StatusUnauthorized && token == "":

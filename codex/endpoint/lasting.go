@@ -241,8 +241,8 @@ func processIn(result json.RawMessage) string {
 	return Process(r.DataBase64)
 }
 
-// Process returns what a process's stat of /proc says of its identity: id, name and start; empty for
-// something else.
+// Process returns the id, the name and the start of a process from its stat in /proc; empty for something
+// else.
 func Process(stat []byte) string {
 	name, rest, _ := strings.Cut(string(stat), ") ")
 	fields := strings.Fields(rest)

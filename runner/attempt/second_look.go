@@ -9,6 +9,7 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/internal/defuse"
 	"github.com/symphony-runner/symphony/internal/text"
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/runner/secondlook"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -120,7 +121,11 @@ func (l *secondLook) report() (sentence, findings string) {
 	case l.failed != "":
 		return defuse.Body("none: " + l.failed), ""
 	}
-	return l.answer.ForPeople()
+	reader := "a model"
+	if l.choice.Model != "" {
+		reader = receipt.Code(l.choice.Model)
+	}
+	return l.answer.ForPeople(reader)
 }
 
 // aroundWork moves the files of a checkout into reviewFolder, where they cannot be written, and

@@ -62,7 +62,7 @@ func TestADefectThatTheSecondLookFindsIsNotDelivered(t *testing.T) {
 				runs(t, "echo total=1 > cart.txt"), asks(t), runs(t, "echo total=2 > cart.txt"), asks(t), done)
 			f.job.Repository.Review.Fork = fork
 			f.delivers()
-			if len(f.deliveries) != 1 || f.deliveries[0].Receipt.Look != "a model read this work and found nothing that must be fixed" || f.deliveries[0].Title != "Cart" {
+			if len(f.deliveries) != 1 || f.deliveries[0].Receipt.Look != "`gpt-5.5` read this work and found nothing that must be fixed" || f.deliveries[0].Title != "Cart" {
 				t.Fatalf("%+v", f.deliveries)
 			}
 			if got := f.git("origin.git", "show", f.branch.String()+":cart.txt"); got != "total=2" {

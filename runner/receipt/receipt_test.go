@@ -21,7 +21,7 @@ func TestGolden(t *testing.T) {
 	for name, change := range map[string]func(*receipt.Receipt){
 		"checked": func(r *receipt.Receipt) {
 			r.Checks = []receipt.Check{{Command: "go vet ./..."}, {Command: "go test ./..."}}
-			r.Look, r.Cost = "a model read this work and found nothing that must be fixed", "$1.23"
+			r.Look, r.Cost = "`gpt-6.1-sol` read this work and found nothing that must be fixed", "$1.23"
 			r.Findings = "<details><summary>1 minor finding of the second look</summary>\n\n- `cart.go:7` the name of the variable says little\n\n</details>"
 		},
 		"failed": func(r *receipt.Receipt) {

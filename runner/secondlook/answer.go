@@ -127,15 +127,15 @@ func (a Answer) ForAuthor() string {
 }
 
 // ForPeople returns the sentence on the second look in a pull request, and the list of its findings,
-// empty for none, in harmless Markdown.
-func (a Answer) ForPeople() (said, findings string) {
+// empty for none, in harmless Markdown. reader names the model that has read the work.
+func (a Answer) ForPeople(reader string) (said, findings string) {
 	severe := len(a.Severe())
-	said = "a model read this work and found nothing that must be fixed"
+	said = reader + " read this work and found nothing that must be fixed"
 	switch {
 	case severe > 0:
-		said = "a model read this work and found " + text.Count(severe, "severe problem") + ", which the agent has left as it is"
+		said = reader + " read this work and found " + text.Count(severe, "severe problem") + ", which the agent has left as it is"
 	case !a.Ready:
-		said = "a model read this work and found nothing severe, and does not call it ready"
+		said = reader + " read this work and found nothing severe, and does not call it ready"
 	}
 	if a.Unknown > 0 {
 		said += fmt.Sprintf("; left out, because they name files that do not exist: %s", text.Count(a.Unknown, "finding"))

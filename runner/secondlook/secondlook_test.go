@@ -64,7 +64,7 @@ func TestOfManyFindingsTheSevereOnesStay(t *testing.T) {
 	if err != nil || len(got.Findings) != maxFindings || !got.Findings[0].Severe || got.TooMany != 2950 {
 		t.Errorf("%d findings, %d left out, %v", len(got.Findings), got.TooMany, err)
 	}
-	if said, _ := got.ForPeople(); !strings.Contains(said, "too many: 2950 findings") {
+	if said, _ := got.ForPeople("a model"); !strings.Contains(said, "too many: 2950 findings") {
 		t.Errorf("%.200s", said)
 	}
 }
@@ -82,7 +82,7 @@ func TestNothingInAnAnswerIsObeyed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said, findings := got.ForPeople()
+		said, findings := got.ForPeople("a model")
 		text := strings.TrimSuffix(said+"\n\n"+findings, "</details>")
 		for _, bad := range []string{"@admin", "closes #1", "</details>", "<!--", "\n/merge", "![x](http"} {
 			if strings.Contains(text, bad) {
