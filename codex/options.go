@@ -90,8 +90,8 @@ type Options struct {
 	HostSocket string
 	// Deny returns the paths that the agent may not read. They are absolute and contain
 	// no links, because Codex cannot deny a link. It is called once, with the server's
-	// Codex home and, with Shared, the id of its process, when it is running. nil denies only that home. Cwd and Temp
-	// remain readable.
+	// Codex home and, with Shared, the id of its process, when it is running. nil denies only
+	// that home. Cwd and Temp remain readable.
 	Deny       func(home string, pid int) []string
 	Repository bool // the workspace is a git repository in which the agent may commit
 
@@ -102,8 +102,8 @@ type Options struct {
 	// ProfileGiven reports that the app-server was started by the command of
 	// [CommandWithProfile].
 	ProfileGiven bool
-	// Shared is set if the server runs already and goes on running: a word of letters and digits that no
-	// other session has. The names of the permission profiles have it. See shared.go.
+	// Shared is set if the server runs already and goes on running: a word of letters and digits
+	// that no other session has. The names of the permission profiles have it. See shared.go.
 	Shared string
 	// Environment holds the environment of the commands, NAME=value, in place of the server's; only
 	// with Shared.

@@ -174,8 +174,7 @@ type posture struct {
 	settings map[string]any  // configuration of the thread
 	tools    []toolSpec
 	turns    string // name of the permission profile of the turns
-	review   bool
-	guarded  bool // approval is guardedApproval because the workflow sets none
+	guarded  bool   // approval is guardedApproval because the workflow sets none
 }
 
 // UsesProfile reports whether turns get the permission profile, because the workflow sets no

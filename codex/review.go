@@ -75,7 +75,7 @@ func (s *Session) newReview(r Review) *turn {
 	o.Cwd, o.Name, o.Tools, o.Resume, o.Temp = r.Dir, "", nil, "", ""
 	o.Config.Choice, o.Config.TurnTimeout = r.Choice, r.Timeout
 	p := s.posture
-	p.review, p.turns, p.tools = true, o.profileOf(reviewName), nil
+	p.turns, p.tools = o.profileOf(reviewName), nil
 	p.settings = maps.Clone(p.settings)
 	for key := range s.posture.settings {
 		if isRule(key) {
@@ -101,7 +101,7 @@ echo "a review can write the work" >&2
 exit 3`
 
 // isReview reports whether the turn is a review.
-func (t *turn) isReview() bool { return t.posture.review }
+func (t *turn) isReview() bool { return t.posture.turns == t.o.profileOf(reviewName) }
 
 // openReview opens the thread of a review, when its sandbox has been tried.
 func (s *Session) openReview(ctx context.Context, t *turn, fork bool) error {

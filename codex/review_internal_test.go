@@ -15,7 +15,7 @@ func TestAReviewThatHasEndedIsNotTheAgent(t *testing.T) {
 		return "", true
 	}}}}}
 	s := newSession(c)
-	c.turn, c.reviews = newTurn(c.o, posture{}), map[string]*turn{"second": newTurn(c.o, posture{review: true})}
+	c.turn, c.reviews = newTurn(c.o, posture{}), map[string]*turn{"second": newTurn(c.o, posture{turns: c.o.profileOf(reviewName)})}
 	method := "item/tool/call"
 	call := func(thread string) {
 		s.requests.callTool(t.Context(), message{Method: &method, Params: json.RawMessage(`{"threadId":"` + thread + `","tool":"deliver"}`)})

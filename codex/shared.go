@@ -222,9 +222,9 @@ func (s *Session) leave() {
 	}
 }
 
-// environment returns the changes of the server's environment for a program of the host: all of its
-// variables are unset, and Options.Environment takes their place, except the variables of Config.Env that are not in
-// inherit.
+// environment returns the changes of the server's environment for a program of the host. They unset
+// all of its variables and set Options.Environment, without the variables of Config.Env that are not
+// in inherit.
 func (s *sharedServer) environment(o Options, inherit []string) map[string]*string {
 	env := make(map[string]*string, len(s.variables))
 	for _, name := range s.variables {

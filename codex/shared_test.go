@@ -129,7 +129,8 @@ func (x *client) call(method string, params any) (thread struct {
 // await waits until a thread has a status.
 func (x *client) await(thread, status string) {
 	x.t.Helper()
-	for deadline := time.Now().Add(time.Minute); x.call("thread/read", map[string]string{"threadId": thread}).Status.Type != status; time.Sleep(10 * time.Millisecond) {
+	deadline := time.Now().Add(time.Minute)
+	for x.call("thread/read", map[string]string{"threadId": thread}).Status.Type != status {
 		if time.Now().After(deadline) {
 			x.t.Fatalf("the thread is not %s", status)
 		}

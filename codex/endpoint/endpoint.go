@@ -17,7 +17,6 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/coder/websocket"
@@ -105,8 +104,8 @@ const (
 	dialTime   = 5 * time.Second
 )
 
-// Dial connects to the server. While nobody answers it tries again, 40 times in 6 seconds. The
-// errors are [ErrTransport], [ErrRefused], [ErrUnreachable] and the cause of ctx.
+// Dial connects to the server. While nobody answers it tries again, 40 times in 6 seconds. It fails
+// with [ErrTransport], [ErrRefused], [ErrUnreachable], and the cause of ctx.
 func Dial(ctx context.Context, server Server) (io.ReadWriteCloser, error) {
 	to, token := server.Address, server.Token
 	header := http.Header{}
@@ -144,6 +143,7 @@ func (a Address) dial(ctx context.Context, header http.Header) (*websocket.Conn,
 	defer cancel()
 	u, path := a.parts()
 	transport := &http.Transport{TLSHandshakeTimeout: dialTime}
+	defer transport.CloseIdleConnections() // those of answers that refuse
 	if path != "" {
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", path)
@@ -172,13 +172,13 @@ func cause(err error) error {
 	return err
 }
 
-// conn is a connection of lines. Read and Write are each called by one goroutine at a time.
+// conn is a connection of lines. Each Write has whole lines. Read and Write are each called by one
+// goroutine at a time.
 type conn struct {
 	socket *websocket.Conn
 	ctx    context.Context
 	end    context.CancelFunc
 	unread []byte // rest of the message that was read last
-	begun  []byte // beginning of a line that is not whole
 }
 
 // Read implements [io.Reader]. Each message ends a line.
@@ -199,26 +199,20 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 // Write implements [io.Writer]. Each line is a message.
-func (c *conn) Write(p []byte) (int, error) {
-	c.begun = append(c.begun, p...)
-	for {
-		line, rest, whole := bytes.Cut(c.begun, []byte("\n"))
-		if !whole {
-			return len(p), nil
-		}
-		if err := c.socket.Write(c.ctx, websocket.MessageText, line); err != nil {
+func (c *conn) Write(lines []byte) (int, error) {
+	for line := range bytes.Lines(lines) {
+		if err := c.socket.Write(c.ctx, websocket.MessageText, bytes.TrimSuffix(line, []byte("\n"))); err != nil {
 			return 0, err
 		}
-		c.begun = rest
 	}
+	return len(lines), nil
 }
 
 // Close implements [io.Closer]. It does not wait for the server.
 func (c *conn) Close() error {
 	c.end()
-	err := c.socket.CloseNow()
-	if err != nil && strings.Contains(err.Error(), "already") || errors.Is(err, net.ErrClosed) {
-		return nil
+	if err := c.socket.CloseNow(); !errors.Is(err, net.ErrClosed) {
+		return err
 	}
-	return err
+	return nil
 }

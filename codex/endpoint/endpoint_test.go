@@ -78,7 +78,7 @@ func TestLinesAreMessages(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", address, err)
 		}
-		for _, part := range []string{`{"a":`, "1}\n{\"b\"", ":2}\n" + strings.Repeat("y", 1<<20) + "\n"} {
+		for _, part := range []string{"{\"a\":1}\n{\"b\":2}\n", strings.Repeat("y", 1<<20) + "\n"} {
 			if n, err := io.WriteString(c, part); n != len(part) || err != nil {
 				t.Fatalf("%s: wrote %d of %d: %v", address, n, len(part), err)
 			}

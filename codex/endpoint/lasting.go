@@ -19,8 +19,8 @@ import (
 // connects again, makes the handshake again and resumes the thread, below the protocol of the
 // session, which sees one connection. It knows this much of the protocol:
 //
-//   - The first thread that is started or resumed is the session's. Others, for reviews, are resumed as well,
-//     and missed if they cannot be.
+//   - The first thread that is started or resumed is the session's. Others, for reviews, are
+//     resumed as well, and missed if they cannot be.
 //   - A request of the session that was not answered never will be. It gets an error with
 //     [CodeLost].
 //   - The server sends a request that was not answered again. The session gets each one once; an
@@ -72,22 +72,17 @@ type answer struct {
 	time int
 }
 
-// Lasting connects as [Dial] does. A connection that is lost while a thread is open is made again. told is
-// called with the reason when that has happened.
+// Lasting connects as [Dial] does. A connection that is lost while a thread is open is made again.
+// told is called with the reason when that has happened.
 func Lasting(ctx context.Context, server Server, told func(error)) (io.ReadWriteCloser, error) {
 	below, err := Dial(ctx, server)
 	if err != nil {
 		return nil, err
 	}
-	l := &lasting{server: server, told: told, asked: map[string]string{}}
+	l := &lasting{server: server, told: told, below: below, lines: bufio.NewReader(below), asked: map[string]string{}}
 	l.ctx, l.end = context.WithCancel(context.WithoutCancel(ctx))
-	l.use(below)
 	l.endTurn()
 	return l, nil
-}
-
-func (l *lasting) use(below io.ReadWriteCloser) {
-	l.below, l.lines = below, bufio.NewReader(below)
 }
 
 // endTurn forgets the requests of a turn.
@@ -126,20 +121,19 @@ func (l *lasting) write(lines []byte) {
 	_, _ = below.Write(append(bytes.Clone(lines), more...)) // a connection that fails is lost for Read as well
 }
 
-// sentLocked takes note of a line of the session, and returns one to send after it. l.mu must be held.
+// sentLocked takes note of a line of the session, and returns one to send after it. l.mu must be
+// held.
 func (l *lasting) sentLocked(line []byte) []byte {
 	var m message
 	if json.Unmarshal(line, &m) != nil {
 		return nil
 	}
-	switch {
-	case m.Method == "initialize":
+	if m.Method == "initialize" {
 		l.hello = bytes.Clone(line)
-		fallthrough
+	}
+	switch {
 	case m.Method != "" && m.ID != nil:
-		if !strings.HasPrefix(string(m.ID), ownPrefix) {
-			l.asked[string(m.ID)] = m.Method
-		}
+		l.asked[string(m.ID)] = m.Method
 	case m.Method == "initialized":
 		return ownRequest("fs/readFile", map[string]string{"path": "/proc/self/stat"})
 	case m.ID != nil:
@@ -241,8 +235,8 @@ func processIn(result json.RawMessage) string {
 	return Process(r.DataBase64)
 }
 
-// Process returns the id, the name and the start of a process from its stat in /proc; empty for something
-// else.
+// Process returns the id, the name and the start of a process from its stat in /proc; empty for
+// something else.
 func Process(stat []byte) string {
 	name, rest, _ := strings.Cut(string(stat), ") ")
 	fields := strings.Fields(rest)
@@ -316,8 +310,8 @@ type resumption struct {
 	early []byte // lines for the session that have come meanwhile
 }
 
-// resume makes the handshake and resumes the threads. It returns a line with the end of the latest turn of each
-// thread, none if that still runs.
+// resume makes the handshake and resumes the threads. It returns a line with the end of the latest
+// turn of each thread, none if that still runs.
 func (r *resumption) resume(hello []byte, threads []string, process string) (turns []byte, err error) {
 	var first message
 	if err := json.Unmarshal(hello, &first); err != nil {
@@ -347,7 +341,8 @@ func (r *resumption) resume(hello []byte, threads []string, process string) (tur
 	return turns, err
 }
 
-// resumeThread resumes a thread, and returns a line with the end of its latest turn, empty if that still runs.
+// resumeThread resumes a thread, and returns a line with the end of its latest turn, empty if that
+// still runs.
 func (r *resumption) resumeThread(thread string) ([]byte, error) {
 	if _, err := r.ask("thread/resume", map[string]string{"threadId": thread}); err != nil {
 		return nil, err

@@ -29,15 +29,15 @@ type appServer struct {
 // isShared reports whether the sessions of a job use an app-server that runs already.
 func (j *Job) isShared() bool { return j.Codex.Endpoint.Address != "" }
 
-// sharedName returns the word by which a server knows the session in a workspace, of which there is one
-// at a time.
+// sharedName returns the word by which a server knows the session in a workspace, of which there is
+// one at a time.
 func sharedName(ws workspace.Workspace) string {
 	sum := sha256.Sum256([]byte(ws.Path))
 	return hex.EncodeToString(sum[:8])
 }
 
-// programs returns the paths of the executables that the server runs. pid is the process of one that runs
-// already.
+// programs returns the paths of the executables that the server runs. pid is the process of one that
+// runs already.
 func (s *appServer) programs(pid int) []string {
 	switch {
 	case s.process != nil:
@@ -48,8 +48,8 @@ func (s *appServer) programs(pid int) []string {
 	return nil
 }
 
-// end ends the connection, and the process of the session's own. It returns the error of the session, with
-// what the server's end adds to it.
+// end ends the connection, and the process of the session's own. It returns the error of the
+// session, with what the server's end adds to it.
 func (s *appServer) end(ctx context.Context, err error) error {
 	lost := errors.Is(err, codex.ErrPortExit)
 	if s.process == nil {
@@ -67,8 +67,8 @@ func (s *appServer) end(ctx context.Context, err error) error {
 	return errors.Join(err, s.process.Stop(ctx))
 }
 
-// endLost ends what a session whose connection was lost has left on a server that goes on running: its turn,
-// and its permission profiles.
+// endLost ends what a session whose connection was lost has left on a server that goes on running:
+// its turn, and its permission profiles.
 func (a *attempt) endLost(ctx context.Context, options codex.Options) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.stoppedTime)
 	defer cancel()

@@ -435,9 +435,10 @@ func (a *attempt) fingerprint(ctx context.Context, ws workspace.Workspace) strin
 	return print
 }
 
-// receipt returns the facts about the issue and all sessions on it so far.
-func (a *attempt) receipt() receipt.Receipt {
-	r := receipt.Receipt{Identifier: a.Issue.Identifier, Title: a.Issue.Title, URL: a.Issue.URL, Sessions: a.Sessions, Blocked: a.progress.blocked.text()}
+// receipt returns a receipt with the facts about the issue and all sessions on it so far.
+func (a *attempt) receipt(r receipt.Receipt) receipt.Receipt {
+	r.Identifier, r.Title, r.URL = a.Issue.Identifier, a.Issue.Title, a.Issue.URL
+	r.Sessions, r.Blocked = a.Sessions, a.progress.blocked.text()
 	spent := a.Spent
 	if session := a.sandbox.session; session != nil {
 		spent = spent.Plus(usage(session.Usage(), session.Tariffs()))

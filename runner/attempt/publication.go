@@ -28,8 +28,8 @@ type publication struct {
 	*filler
 	check check
 	look  *secondLook
-	told  func() receipt.Receipt // returns the facts about the issue and its sessions so far
-	until time.Time              // end of the time of a stopped session; zero for never
+	told  func(receipt.Receipt) receipt.Receipt // adds the facts about the issue and its sessions so far
+	until time.Time                             // end of the time of a stopped session; zero for never
 
 	done       atomic.Bool   // the agent has said in the latest turn, by the tool, that it needs no more of them
 	publishing chan struct{} // has room for one
@@ -163,20 +163,12 @@ func (p *publication) proveAndDeliver(ctx context.Context, incoming *git.Incomin
 			d.Title, d.Text = p.look.answer.Title, p.look.answer.Summary
 		}
 	}
-	d.Receipt = p.receipt(checked)
+	d.Receipt = p.told(checked)
 	ctx, cancel := p.withDeadline(ctx)
 	defer cancel()
 	got, err := p.answer(p.repository.Deliver(ctx, d))
 	got.Published = got.Published && !d.Unproven && !errors.Is(err, ErrPerson)
 	return got, err
-}
-
-// receipt returns the receipt of work that was checked.
-func (p *publication) receipt(checked receipt.Receipt) receipt.Receipt {
-	r := p.told()
-	r.Unfinished, r.Unchecked, r.Checks = checked.Unfinished, checked.Unchecked, checked.Checks
-	r.Look, r.Findings = checked.Look, checked.Findings
-	return r
 }
 
 // withDeadline returns a context that ends when the run leaves a stopped session no more time,
@@ -197,7 +189,7 @@ func (p *publication) settle(ctx context.Context, checked receipt.Receipt) (got 
 	err = p.hold(ctx, func() error {
 		ctx, cancel := p.withDeadline(ctx)
 		defer cancel()
-		got, err = p.answer(p.repository.Settle(ctx, p.receipt(checked)))
+		got, err = p.answer(p.repository.Settle(ctx, p.told(checked)))
 		p.record(err == nil && (!got.Head.IsZero() || got.URL != ""), err)
 		return err
 	})
