@@ -82,7 +82,11 @@ func (s *Session) checkLogin(ctx context.Context) (needed bool, err error) {
 		return false, nil
 	}
 	if err == nil && missing {
-		err = fmt.Errorf("%w: set OPENAI_API_KEY or CODEX_API_KEY, or run `codex login` as the user of this program", ErrNotLoggedIn)
+		advice := "set OPENAI_API_KEY or CODEX_API_KEY, or run `codex login` as the user of this program"
+		if s.o.Shared != "" {
+			advice = "the app-server of codex.endpoint has no login: run `codex login` with CODEX_HOME=" + s.server.home
+		}
+		err = fmt.Errorf("%w: %s", ErrNotLoggedIn, advice)
 	}
 	return needed, err
 }

@@ -79,6 +79,20 @@ func TestAServerThatRunsAlready(t *testing.T) {
 	}
 }
 
+// No key of this program goes to a server that runs already, so the advice is about its own login.
+func TestAServerThatRunsAlreadyNeedsALogin(t *testing.T) {
+	t.Parallel()
+	c := newSharedTestbed(t, "unix")
+	c.serving = true // it is started below, with another configuration
+	_, options := c.start(codex.Config{}, false)
+	c.write("homes/own/config.toml", "")
+	c.serve(codex.SharedSettings)
+	_, err := codex.Preflight(t.Context(), c.connection(nil), options)
+	if want := "run `codex login` with CODEX_HOME=" + c.path("homes/own"); !errors.Is(err, codex.ErrNotLoggedIn) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // client is another client of a server that runs already.
 type client struct {
 	t     *testing.T
