@@ -66,6 +66,8 @@ func (d *deliveries) startFleet(run, attempt int, workflow string, start []strin
 	if attempt == 1 { // a run has no artifacts of another one
 		d.removeArtifacts()
 	}
+	// One shard at a time, for the reason in job.arguments: --concurrent-jobs does not bound a matrix.
+	workflow = strings.Replace(workflow, "fail-fast: false", "fail-fast: false\n      max-parallel: 1", 1)
 	j := d.job()
 	j.start = start
 	j.run, j.workflow, j.runAttempt = strconv.Itoa(run), workflow, attempt
