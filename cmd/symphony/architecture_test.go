@@ -91,6 +91,9 @@ var levels = map[string]int{
 	"internal/defuse":    1,
 	"internal/redact":    1,
 
+	// Connections to this program on other hosts.
+	"runner/worker/ssh": 1,
+
 	// Connections to app-servers that run already.
 	"codex/endpoint": 1,
 
@@ -112,10 +115,11 @@ var levels = map[string]int{
 	"internal/scriptedagent": 3,
 	"internal/lfstest":       1,
 	"internal/browsertest":   1,
+	"internal/sshtest":       1,
 }
 
 // equipment is the packages that only tests and other test equipment may import.
-var equipment = []string{"internal/texttest", "internal/codextest", "internal/scriptedagent", "internal/lfstest", "internal/trackertest", "internal/githubtest", "internal/storetest", "internal/browsertest"}
+var equipment = []string{"internal/texttest", "internal/codextest", "internal/scriptedagent", "internal/lfstest", "internal/trackertest", "internal/githubtest", "internal/storetest", "internal/browsertest", "internal/sshtest"}
 
 // owners says which packages may import a third-party library.
 var owners = map[string][]string{
@@ -157,9 +161,10 @@ var capabilities = []struct {
 	pkg, name string   // an import, or a function of it
 	owners    []string // packages and files
 }{
-	// workspace runs what belongs to an agent; workspace/git runs git, and only in the host's own repositories.
-	{"os/exec", "", []string{"workspace", "workspace/git", "codex/scriptedagent", "internal/scriptedagent", "internal/codextest", "internal/trackertest", "internal/storetest", "internal/browsertest"}},
-	{"os", "Getenv", append([]string{"internal/codextest", "internal/trackertest", "internal/browsertest"}, mainFile...)},
+	// workspace runs what belongs to an agent; workspace/git runs git, and only in the host's own repositories;
+	// runner/worker/ssh runs ssh.
+	{"os/exec", "", []string{"workspace", "workspace/git", "runner/worker/ssh", "codex/scriptedagent", "internal/scriptedagent", "internal/codextest", "internal/trackertest", "internal/storetest", "internal/browsertest", "internal/sshtest"}},
+	{"os", "Getenv", append([]string{"internal/codextest", "internal/trackertest", "internal/browsertest", "internal/sshtest"}, mainFile...)},
 	{"os", "Environ", mainFile},
 	{"os", "LookupEnv", nil},
 	{"os", "ExpandEnv", nil},

@@ -1,0 +1,289 @@
+package ssh
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/symphony-runner/symphony/internal/text"
+)
+
+const (
+	maxNoise  = 1 << 20         // bytes that a host may print before it answers
+	maxStderr = 4 << 10         // bytes of stderr that are kept
+	endTime   = 5 * time.Second // for ssh to end by itself
+	leakTime  = time.Second     // for what ssh started to close its stderr, once ssh has ended
+)
+
+// Conn is a connection to this program on a host. Read reads its output and Write writes its input. Each
+// Conn needs a Close, even if it has ended by itself.
+type Conn struct {
+	host    Host
+	command *exec.Cmd
+	stdin   *os.File
+	stdout  *os.File
+	in      *bufio.Reader // of stdout
+	mark    mark
+	stderr  *tail
+
+	reading sync.Mutex // held by Read
+	closing chan struct{}
+	close   sync.Once
+	ended   chan struct{} // closed when ssh has ended
+
+	mu     sync.Mutex
+	reaped bool
+	killed error // reason why ssh was killed; nil if it was not
+}
+
+// open starts ssh.
+func open(host Host, command *exec.Cmd, m mark, log *slog.Logger) (*Conn, error) {
+	childIn, stdin, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer childIn.Close()
+	stdout, childOut, err := os.Pipe()
+	if err != nil {
+		stdin.Close()
+		return nil, err
+	}
+	defer childOut.Close()
+	c := &Conn{
+		host: host, command: command, stdin: stdin, stdout: stdout, in: bufio.NewReader(stdout), mark: m,
+		stderr: &tail{log: log}, closing: make(chan struct{}), ended: make(chan struct{}),
+	}
+	command.Stdin, command.Stdout, command.Stderr = childIn, childOut, c.stderr
+	command.SysProcAttr, command.WaitDelay = childAttributes(), leakTime
+	if err := command.Start(); err != nil {
+		stdin.Close()
+		stdout.Close()
+		return nil, err
+	}
+	go func() { // ends with ssh, for which Close waits
+		defer close(c.ended)
+		_ = command.Wait() // Err reads the status
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.reaped = true
+	}()
+	return c, nil
+}
+
+// kill ends ssh and all that it started, for a reason.
+func (c *Conn) kill(reason error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.reaped && c.killed == nil {
+		c.killed = reason
+		_ = syscall.Kill(-c.command.Process.Pid, syscall.SIGKILL) // it may have ended
+	}
+}
+
+// await returns the next answer of the script. late is the error if there is none in time.
+func (c *Conn) await(ctx context.Context, limit time.Duration, late string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		c.kill(context.Cause(ctx))
+		_ = c.stdout.SetReadDeadline(time.Unix(1, 0)) // pipes have deadlines
+	})
+	answer, noise, err := c.nextAnswer()
+	if err == io.EOF {
+		<-c.ended
+	}
+	inTime := stop()
+	switch {
+	case !inTime && context.Cause(ctx) != errLate:
+		return "", context.Cause(ctx)
+	case !inTime:
+		return "", c.host.fail(ErrUnreachable, late+quoted("it said", noise+c.stderr.String()))
+	case err == errNoise:
+		return "", c.host.fail(ErrRefused, "a login profile there prints more than 1 MB before a command: let it print only on a terminal"+quoted("it said", noise))
+	case err != nil:
+		return "", c.endBeforeAnswer(noise)
+	}
+	return answer, nil
+}
+
+var (
+	errLate  = errors.New("late")
+	errNoise = errors.New("noise")
+)
+
+// nextAnswer reads until a line that begins with the mark, and returns the rest of it and the end of
+// what came before. The error is [errNoise], or [io.EOF] at the end of ssh.
+func (c *Conn) nextAnswer() (answer, noise string, err error) {
+	var before tail
+	begin := true // of a line
+	for total := 0; total <= maxNoise; {
+		part, err := c.in.ReadSlice('\n')
+		if rest, ok := bytes.CutPrefix(part, []byte(c.mark+" ")); ok && begin && err == nil {
+			return strings.TrimSpace(string(rest)), before.String(), nil
+		}
+		total += len(part)
+		before.Write(part)
+		if err != nil && err != bufio.ErrBufferFull {
+			return "", before.String(), io.EOF
+		}
+		begin = err == nil
+	}
+	return "", before.String(), errNoise
+}
+
+// endBeforeAnswer returns the error of an ssh that has ended before the script answered.
+func (c *Conn) endBeforeAnswer(noise string) error {
+	if status := c.command.ProcessState.ExitCode(); status >= 0 && status != lostStatus {
+		return c.host.fail(ErrRefused, fmt.Sprintf("its login shell does not run commands: it ended with status %d: compare `%s true`", status, c.host.command())+quoted("it said", noise+c.stderr.String()))
+	}
+	return c.Err()
+}
+
+// Read implements [io.Reader]. At the end it returns [io.EOF] if the program ended with status 0 or Close was
+// called, else the error of [Conn.Err].
+func (c *Conn) Read(p []byte) (int, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if c.isClosing() {
+		return 0, io.EOF
+	}
+	n, err := c.in.Read(p)
+	if err == nil || c.isClosing() {
+		return n, eofUnless(err == nil)
+	}
+	select { // stdout ends a moment before ssh does
+	case <-c.ended:
+		if err := c.Err(); err != nil {
+			return n, err
+		}
+	case <-c.closing:
+	case <-time.After(endTime):
+	}
+	return n, io.EOF
+}
+
+func eofUnless(ok bool) error {
+	if ok {
+		return nil
+	}
+	return io.EOF
+}
+
+func (c *Conn) isClosing() bool {
+	select {
+	case <-c.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// Write implements [io.Writer].
+func (c *Conn) Write(p []byte) (int, error) { return c.stdin.Write(p) }
+
+// Close ends the connection: the program there reads the end of its input, and a waiting Read returns. Close
+// waits for ssh, and kills it and all that it started after 5 seconds.
+func (c *Conn) Close() error {
+	c.close.Do(func() {
+		close(c.closing)
+		c.stdin.Close()
+		_ = c.stdout.SetReadDeadline(time.Unix(1, 0)) // ends a read; pipes have deadlines
+		c.reading.Lock()
+		_ = c.stdout.SetReadDeadline(time.Time{})
+		c.reading.Unlock()
+		var draining sync.WaitGroup // a program that blocks in a write may never read the end of its input
+		draining.Go(func() { io.Copy(io.Discard, c.stdout) })
+		select {
+		case <-c.ended:
+		case <-time.After(endTime):
+			c.kill(c.host.fail(ErrUnreachable, "it did not end the connection within "+text.Duration(endTime)))
+			<-c.ended
+		}
+		c.stdout.Close()
+		draining.Wait()
+	})
+	return nil
+}
+
+// Done returns a channel that is closed when the connection has ended.
+func (c *Conn) Done() <-chan struct{} { return c.ended }
+
+// Err waits for the end of the connection, and returns the reason: nil if the program there ended with status
+// 0, else [ErrRefused] or [ErrUnreachable].
+func (c *Conn) Err() error {
+	<-c.ended
+	c.mu.Lock()
+	killed := c.killed
+	c.mu.Unlock()
+	status := c.command.ProcessState.ExitCode()
+	switch {
+	case killed != nil:
+		return killed
+	case status == 0:
+		return nil
+	case status == 126 || status == 127:
+		return c.host.fail(ErrRefused, "this program cannot be started there: a shell, a loader of dynamic programs or a permission is missing"+quoted("it said", c.stderr.String()))
+	case status == -1:
+		return c.host.fail(ErrUnreachable, "the ssh on this machine was killed: "+c.command.ProcessState.String())
+	case status == lostStatus:
+		return c.host.explain(c.stderr.String(), "the connection was lost, or the program there was killed")
+	}
+	return c.host.fail(ErrUnreachable, fmt.Sprintf("the program there ended with status %d", status)+quoted("it said", c.stderr.String()))
+}
+
+// lostStatus is the exit status of ssh for its own failures. A command that was killed has it as well.
+const lostStatus = 255
+
+// tail keeps the end of what is written, and logs its lines.
+type tail struct {
+	log *slog.Logger // nil for none
+
+	mu   sync.Mutex
+	kept []byte
+	line []byte // the last one, without its end
+}
+
+// Write implements [io.Writer].
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = lastBytes(append(t.kept, p...))
+	if t.log != nil {
+		t.line = append(t.line, p...)
+		for {
+			line, rest, whole := bytes.Cut(t.line, []byte("\n"))
+			if !whole {
+				t.line = lastBytes(t.line)
+				break
+			}
+			t.line = rest
+			t.log.DebugContext(context.Background(), "ssh", "stderr", text.OneLine(string(line), maxStderr))
+		}
+	}
+	return len(p), nil
+}
+
+// lastBytes returns the last bytes, at most [maxStderr], and no more memory than twice that.
+func lastBytes(b []byte) []byte {
+	if over := len(b) - maxStderr; over > 0 {
+		return append([]byte(nil), b[over:]...)
+	}
+	return b
+}
+
+// String returns the end of what was written.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.kept)
+}

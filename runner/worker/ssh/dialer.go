@@ -1,0 +1,180 @@
+package ssh
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/symphony-runner/symphony/internal/text"
+)
+
+// Dialer connects to this program on other hosts. Its methods may be called at the same time.
+type Dialer struct {
+	// Program is the path or name of ssh; empty for "ssh".
+	Program string
+	// Binary is the path of the executable of this program, which is started on the hosts.
+	Binary string
+	// Env is the environment of this program as NAME=value, of which ssh gets a few variables.
+	Env []string
+	// Log gets the lines that ssh and the hosts write to stderr, at debug level.
+	Log *slog.Logger
+	// ConnectTime bounds the connection and the handshake, in whole seconds; 0 for 15 seconds.
+	ConnectTime time.Duration
+	// StartTime bounds the time until the login shell there has run the script; 0 for 60 seconds.
+	StartTime time.Duration
+
+	mu      sync.Mutex
+	program program              // zero until it is needed
+	uploads map[Host]*sync.Mutex // held while the program is uploaded
+}
+
+// passed are the variables of the environment that ssh gets: where its settings, its agent and its
+// helpers are. A SendEnv of its settings can pass on no other.
+var passed = []string{"HOME", "PATH", "USER", "LOGNAME", "SHELL", "SSH_AUTH_SOCK", "KRB5CCNAME", "LANG", "TZ", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"}
+
+// options are the settings of ssh that no other settings replace. Others, such as Port, are the person's.
+var options = []string{
+	"BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no", // asks nobody, learns no key
+	"ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes", "Tunnel=no", "PermitLocalCommand=no", "RemoteCommand=none",
+	"ServerAliveInterval=10", "ServerAliveCountMax=3",
+	"ControlMaster=no", "ControlPath=none", // leaves no process behind
+	"LogLevel=ERROR",
+}
+
+const (
+	connectTime = 15 * time.Second
+	startTime   = time.Minute
+	uploadTime  = 10 * time.Minute // a connection that is lost ends an upload earlier
+)
+
+// Dial starts this program with the arguments, which are plain words, on a host, and uploads it before if it
+// is not there. ctx bounds Dial alone. The errors are [ErrNoSSH], [ErrRefused], [ErrUnreachable], the
+// cause of ctx, and an error of the system if [Dialer.Binary] cannot be read.
+func (d *Dialer) Dial(ctx context.Context, host Host, args ...string) (*Conn, error) {
+	program, err := d.open()
+	if err != nil {
+		return nil, fmt.Errorf("read this program for worker host %s: %w", host, err)
+	}
+	script := program.startScript(args)
+	c, answer, err := d.start(ctx, host, script)
+	if err != nil {
+		return nil, err
+	}
+	if answer == answerMissing {
+		c.Close()
+		if err := d.upload(ctx, host, program); err != nil {
+			return nil, err
+		}
+		if c, answer, err = d.start(ctx, host, script); err != nil {
+			return nil, err
+		}
+	}
+	if answer == answerReady {
+		return c, nil
+	}
+	c.Close()
+	return nil, host.refuse(answer)
+}
+
+// open returns the executable of this program.
+func (d *Dialer) open() (program, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.program.file == nil {
+		p, err := openProgram(d.Binary)
+		if err != nil {
+			return program{}, err
+		}
+		d.program = p
+	}
+	return d.program, nil
+}
+
+// upload stores the program on a host, one upload at a time.
+func (d *Dialer) upload(ctx context.Context, host Host, p program) error {
+	d.mu.Lock()
+	if d.uploads == nil {
+		d.uploads = map[Host]*sync.Mutex{}
+	}
+	if d.uploads[host] == nil {
+		d.uploads[host] = new(sync.Mutex)
+	}
+	uploading := d.uploads[host]
+	d.mu.Unlock()
+	uploading.Lock()
+	defer uploading.Unlock()
+
+	began := time.Now()
+	c, answer, err := d.start(ctx, host, p.uploadScript())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if answer == answerSend {
+		go func() { // ends with the connection at the latest
+			_, _ = io.Copy(c, p.content()) // the answer says why it failed
+			c.stdin.Close()
+		}()
+		if answer, err = c.await(ctx, uploadTime, "the upload of this program took more than "+text.Duration(uploadTime)+": is the network slow, or the disk there?"); err != nil {
+			return err
+		}
+	}
+	switch answer {
+	case answerStored:
+		d.Log.InfoContext(ctx, "program uploaded", "worker_host", host.String(), "bytes", p.size, "duration", time.Since(began).Round(time.Millisecond))
+		fallthrough
+	case answerThere:
+		return nil
+	}
+	return host.refuse(answer)
+}
+
+// start runs a script on a host, and returns its first answer.
+func (d *Dialer) start(ctx context.Context, host Host, script string) (*Conn, string, error) {
+	m := newMark()
+	command, err := d.command(host, m.command(script))
+	if err != nil {
+		return nil, "", err
+	}
+	c, err := open(host, command, m, d.Log.With("worker_host", host.String()))
+	if err != nil {
+		return nil, "", fmt.Errorf("start ssh to worker host %s: %w", host, err)
+	}
+	limit := cmp.Or(d.StartTime, startTime)
+	answer, err := c.await(ctx, limit, "nothing could be started there within "+text.Duration(limit)+": the login profile is slow or waits for input, or the host is busy: `"+host.command()+" true` must end at once")
+	if err != nil {
+		c.Close()
+		return nil, "", err
+	}
+	return c, answer, nil
+}
+
+// command returns the ssh that runs a command on a host.
+func (d *Dialer) command(host Host, command string) (*exec.Cmd, error) {
+	path, err := exec.LookPath(cmp.Or(d.Program, "ssh"))
+	if err != nil {
+		return nil, fmt.Errorf("worker host %s: %w: install the OpenSSH client on this machine: %w", host, ErrNoSSH, err)
+	}
+	args := []string{"-T"}
+	seconds := int(math.Ceil(cmp.Or(d.ConnectTime, connectTime).Seconds()))
+	for _, option := range append(options, "ConnectTimeout="+strconv.Itoa(seconds)) {
+		args = append(args, "-o", option)
+	}
+	ssh := exec.Command(path, append(append(args, host.arguments()...), command)...)
+	ssh.Env = []string{} // nil is ours
+	for _, variable := range d.Env {
+		if name, _, _ := strings.Cut(variable, "="); slices.Contains(passed, name) {
+			ssh.Env = append(ssh.Env, variable)
+		}
+	}
+	return ssh, nil
+}

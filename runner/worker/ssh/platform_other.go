@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package ssh
+
+import "syscall"
+
+// childAttributes returns attributes that give ssh a session of its own, so that it has no terminal to ask
+// and is killed with all that it started.
+func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -1,0 +1,116 @@
+package ssh
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/symphony-runner/symphony/internal/shell"
+)
+
+// program is the executable of this program. The file stays open, so that a version that is installed
+// while this one runs changes nothing.
+type program struct {
+	file *os.File
+	size int64
+	sum  string // SHA-256, in hexadecimal
+}
+
+func openProgram(path string) (program, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return program{}, err
+	}
+	hash := sha256.New()
+	size, err := io.Copy(hash, file)
+	if err != nil {
+		file.Close()
+		return program{}, err
+	}
+	return program{file, size, hex.EncodeToString(hash.Sum(nil))}, nil
+}
+
+// content returns a reader of the executable.
+func (p program) content() io.Reader { return io.NewSectionReader(p.file, 0, p.size) }
+
+// systems are the outputs of `uname -sm` on the hosts where this program runs.
+var systems = map[string]string{
+	"linux/amd64": "Linux x86_64", "linux/arm64": "Linux aarch64", "darwin/amd64": "Darwin x86_64", "darwin/arm64": "Darwin arm64",
+}
+
+// system returns the output of `uname -sm` on hosts like this one.
+func system() string { return systems[runtime.GOOS+"/"+runtime.GOARCH] }
+
+// Words with which a script answers.
+const (
+	answerReady   = "ready"
+	answerMissing = "missing"
+	answerNoExec  = "noexec"
+	answerSystem  = "system"
+	answerSend    = "send"
+	answerThere   = "there"
+	answerStored  = "stored"
+	answerFailed  = "failed"
+)
+
+// Steps of an upload that can fail.
+const (
+	stepCreate  = "create"
+	stepWrite   = "write"
+	stepCompare = "compare"
+	stepRename  = "rename"
+)
+
+// mark begins the lines with which a script answers.
+type mark string
+
+func newMark() mark { return mark("symphony-" + rand.Text()) }
+
+// command returns the command for the login shell of the host. The script has no character that any
+// login shell sees behind a quote: no quote, no backslash, no exclamation mark, no line break.
+func (m mark) command(script string) string {
+	half := len(m) / 2
+	return fmt.Sprintf("exec sh -c 'm=%s; m=${m}%s; %s'", m[:half], m[half:], script)
+}
+
+// place sets d to the folder of the program on the host, and p to its path.
+func (p program) place() string {
+	return fmt.Sprintf("d=${XDG_CACHE_HOME:-$HOME/.cache}/symphony/bin; p=$d/symphony-%s; ", p.sum[:32])
+}
+
+// startScript returns the script that starts the program with the arguments. They must be plain words.
+func (p program) startScript(args []string) string {
+	for _, arg := range args {
+		if !shell.IsPlain(arg) {
+			panic("ssh: the argument " + shell.Quote(arg) + " is no plain word")
+		}
+	}
+	return fmt.Sprintf(`s=$(uname -sm); [ "$s" = "%s" ] || { echo; echo "$m %s $s"; exit 0; }; `, system(), answerSystem) + p.place() +
+		`touch -c "$p" 2>/dev/null; ` + // uploads delete what has not been started for long
+		fmt.Sprintf(`[ -f "$p" ] || { echo; echo "$m %s"; exit 0; }; `, answerMissing) +
+		fmt.Sprintf(`[ -x "$p" ] || { echo; echo "$m %s $d"; exit 0; }; `, answerNoExec) +
+		fmt.Sprintf(`echo; echo "$m %s"; exec "$p" %s`, answerReady, strings.Join(args, " "))
+}
+
+// uploadScript returns the script that stores the program, which it reads from its input.
+func (p program) uploadScript() string {
+	failed := func(step string) string {
+		return fmt.Sprintf(`|| { echo; echo "$m %s %s $d:" $e; exit 0; }; `, answerFailed, step)
+	}
+	return `umask 077; LC_ALL=C; export LC_ALL; ` + p.place() +
+		fmt.Sprintf(`[ -f "$p" ] && { echo; echo "$m %s"; exit 0; }; `, answerThere) +
+		`e=$(mkdir -p "$d" 2>&1) ` + failed(stepCreate) +
+		`t=$d/upload.$m; c() { rm -f "$t"; }; trap c EXIT; trap "exit 1" HUP INT TERM PIPE; ` +
+		fmt.Sprintf(`echo; echo "$m %s"; `, answerSend) +
+		`e=$( { cat >"$t"; } 2>&1) ` + failed(stepWrite) +
+		`e=$(sha256sum <"$t" 2>/dev/null || shasum -a 256 <"$t" 2>/dev/null || echo size $(wc -c <"$t")); ` +
+		fmt.Sprintf(`case $e in %s*|"size %d") ;; *) false ;; esac `, p.sum, p.size) + failed(stepCompare) +
+		`e=$( { chmod 700 "$t" && mv -f "$t" "$p"; } 2>&1) ` + failed(stepRename) +
+		`find "$d" -type f "(" -name "symphony-*" -mtime +30 -o -name "upload.*" -mtime +0 ")" -exec rm -f {} + 2>/dev/null; ` +
+		fmt.Sprintf(`echo; echo "$m %s"`, answerStored)
+}
