@@ -19,35 +19,34 @@ import (
 )
 
 const (
-	maxNoise  = 1 << 20         // bytes that a host may print before it answers
-	maxStderr = 4 << 10         // bytes of stderr that are kept
-	endTime   = 5 * time.Second // for ssh to end by itself
-	leakTime  = time.Second     // for what ssh started to close its stderr, once ssh has ended
+	maxNoise   = 1 << 20         // bytes that a host may print before it answers
+	endTime    = 5 * time.Second // for ssh to end by itself
+	leakTime   = time.Second     // for what ssh started to close its stderr, once ssh has ended
+	lostStatus = 255             // exit status of ssh for its own failures, and for a command that was killed
 )
 
 // Conn is a connection to this program on a host. Read reads its output and Write writes its input. Each
 // Conn needs a Close, even if it has ended by itself.
 type Conn struct {
 	host    Host
+	mark    mark
 	command *exec.Cmd
 	stdin   *os.File
 	stdout  *os.File
 	in      *bufio.Reader // of stdout
-	mark    mark
 	stderr  *tail
 
-	reading sync.Mutex // held by Read
-	closing chan struct{}
+	reading sync.Mutex    // held by Read
+	closing chan struct{} // closed by Close
 	close   sync.Once
 	ended   chan struct{} // closed when ssh has ended
 
 	mu     sync.Mutex
-	reaped bool
 	killed error // reason why ssh was killed; nil if it was not
 }
 
 // open starts ssh.
-func open(host Host, command *exec.Cmd, m mark, log *slog.Logger) (*Conn, error) {
+func open(host Host, m mark, command *exec.Cmd, log *slog.Logger) (*Conn, error) {
 	childIn, stdin, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -60,8 +59,8 @@ func open(host Host, command *exec.Cmd, m mark, log *slog.Logger) (*Conn, error)
 	}
 	defer childOut.Close()
 	c := &Conn{
-		host: host, command: command, stdin: stdin, stdout: stdout, in: bufio.NewReader(stdout), mark: m,
-		stderr: &tail{log: log}, closing: make(chan struct{}), ended: make(chan struct{}),
+		host: host, mark: m, command: command, stdin: stdin, stdout: stdout, in: bufio.NewReader(stdout), stderr: &tail{log: log},
+		closing: make(chan struct{}), ended: make(chan struct{}),
 	}
 	command.Stdin, command.Stdout, command.Stderr = childIn, childOut, c.stderr
 	command.SysProcAttr, command.WaitDelay = childAttributes(), leakTime
@@ -71,11 +70,8 @@ func open(host Host, command *exec.Cmd, m mark, log *slog.Logger) (*Conn, error)
 		return nil, err
 	}
 	go func() { // ends with ssh, for which Close waits
-		defer close(c.ended)
 		_ = command.Wait() // Err reads the status
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.reaped = true
+		close(c.ended)
 	}()
 	return c, nil
 }
@@ -84,9 +80,9 @@ func open(host Host, command *exec.Cmd, m mark, log *slog.Logger) (*Conn, error)
 func (c *Conn) kill(reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.reaped && c.killed == nil {
+	if c.killed == nil && c.command.Process.Kill() == nil { // it fails once ssh has ended
 		c.killed = reason
-		_ = syscall.Kill(-c.command.Process.Pid, syscall.SIGKILL) // it may have ended
+		_ = syscall.Kill(-c.command.Process.Pid, syscall.SIGKILL)
 	}
 }
 
@@ -96,7 +92,7 @@ func (c *Conn) await(ctx context.Context, limit time.Duration, late string) (str
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		c.kill(context.Cause(ctx))
-		_ = c.stdout.SetReadDeadline(time.Unix(1, 0)) // pipes have deadlines
+		c.endRead()
 	})
 	answer, noise, err := c.nextAnswer()
 	if err == io.EOF {
@@ -109,7 +105,7 @@ func (c *Conn) await(ctx context.Context, limit time.Duration, late string) (str
 	case !inTime:
 		return "", c.host.fail(ErrUnreachable, late+quoted("it said", noise+c.stderr.String()))
 	case err == errNoise:
-		return "", c.host.fail(ErrRefused, "a login profile there prints more than 1 MB before a command: let it print only on a terminal"+quoted("it said", noise))
+		return "", c.host.fail(ErrRefused, "a login profile there prints more than 1 MB: let it print only on a terminal"+quoted("it said", noise))
 	case err != nil:
 		return "", c.endBeforeAnswer(noise)
 	}
@@ -143,10 +139,11 @@ func (c *Conn) nextAnswer() (answer, noise string, err error) {
 
 // endBeforeAnswer returns the error of an ssh that has ended before the script answered.
 func (c *Conn) endBeforeAnswer(noise string) error {
-	if status := c.command.ProcessState.ExitCode(); status >= 0 && status != lostStatus {
-		return c.host.fail(ErrRefused, fmt.Sprintf("its login shell does not run commands: it ended with status %d: compare `%s true`", status, c.host.command())+quoted("it said", noise+c.stderr.String()))
+	status := c.command.ProcessState.ExitCode()
+	if status < 0 || status > 128 { // killed here, for its own failure, or a shell that was killed there
+		return c.Err()
 	}
-	return c.Err()
+	return c.host.fail(ErrRefused, fmt.Sprintf("its login shell runs no command and ended with status %d: compare `%s true`", status, c.host.command())+quoted("it said", noise+c.stderr.String()))
 }
 
 // Read implements [io.Reader]. At the end it returns [io.EOF] if the program ended with status 0 or Close was
@@ -158,25 +155,18 @@ func (c *Conn) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := c.in.Read(p)
-	if err == nil || c.isClosing() {
-		return n, eofUnless(err == nil)
+	if err == nil {
+		return n, nil
 	}
 	select { // stdout ends a moment before ssh does
-	case <-c.ended:
-		if err := c.Err(); err != nil {
-			return n, err
-		}
 	case <-c.closing:
 	case <-time.After(endTime):
+	case <-c.ended:
+		if err := c.Err(); err != nil && !c.isClosing() {
+			return n, err
+		}
 	}
 	return n, io.EOF
-}
-
-func eofUnless(ok bool) error {
-	if ok {
-		return nil
-	}
-	return io.EOF
 }
 
 func (c *Conn) isClosing() bool {
@@ -188,6 +178,9 @@ func (c *Conn) isClosing() bool {
 	}
 }
 
+// endRead ends a read of stdout that waits, and all later ones.
+func (c *Conn) endRead() { _ = c.stdout.SetReadDeadline(time.Unix(1, 0)) } // pipes have deadlines
+
 // Write implements [io.Writer].
 func (c *Conn) Write(p []byte) (int, error) { return c.stdin.Write(p) }
 
@@ -197,7 +190,7 @@ func (c *Conn) Close() error {
 	c.close.Do(func() {
 		close(c.closing)
 		c.stdin.Close()
-		_ = c.stdout.SetReadDeadline(time.Unix(1, 0)) // ends a read; pipes have deadlines
+		c.endRead()
 		c.reading.Lock()
 		_ = c.stdout.SetReadDeadline(time.Time{})
 		c.reading.Unlock()
@@ -206,7 +199,7 @@ func (c *Conn) Close() error {
 		select {
 		case <-c.ended:
 		case <-time.After(endTime):
-			c.kill(c.host.fail(ErrUnreachable, "it did not end the connection within "+text.Duration(endTime)))
+			c.kill(c.host.fail(ErrUnreachable, "the program there did not end within "+text.Duration(endTime)))
 			<-c.ended
 		}
 		c.stdout.Close()
@@ -225,65 +218,18 @@ func (c *Conn) Err() error {
 	c.mu.Lock()
 	killed := c.killed
 	c.mu.Unlock()
-	status := c.command.ProcessState.ExitCode()
+	status, said := c.command.ProcessState.ExitCode(), c.stderr.String()
 	switch {
 	case killed != nil:
 		return killed
 	case status == 0:
 		return nil
 	case status == 126 || status == 127:
-		return c.host.fail(ErrRefused, "this program cannot be started there: a shell, a loader of dynamic programs or a permission is missing"+quoted("it said", c.stderr.String()))
-	case status == -1:
-		return c.host.fail(ErrUnreachable, "the ssh on this machine was killed: "+c.command.ProcessState.String())
+		return c.host.fail(ErrRefused, "this program cannot be started there: what it needs, such as a loader or a permission, is missing"+quoted("it said", said))
 	case status == lostStatus:
-		return c.host.explain(c.stderr.String(), "the connection was lost, or the program there was killed")
+		return c.host.explain(said)
+	case status < 0:
+		return c.host.fail(ErrUnreachable, "the connection was lost: ssh on this machine ended by "+c.command.ProcessState.String())
 	}
-	return c.host.fail(ErrUnreachable, fmt.Sprintf("the program there ended with status %d", status)+quoted("it said", c.stderr.String()))
-}
-
-// lostStatus is the exit status of ssh for its own failures. A command that was killed has it as well.
-const lostStatus = 255
-
-// tail keeps the end of what is written, and logs its lines.
-type tail struct {
-	log *slog.Logger // nil for none
-
-	mu   sync.Mutex
-	kept []byte
-	line []byte // the last one, without its end
-}
-
-// Write implements [io.Writer].
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = lastBytes(append(t.kept, p...))
-	if t.log != nil {
-		t.line = append(t.line, p...)
-		for {
-			line, rest, whole := bytes.Cut(t.line, []byte("\n"))
-			if !whole {
-				t.line = lastBytes(t.line)
-				break
-			}
-			t.line = rest
-			t.log.DebugContext(context.Background(), "ssh", "stderr", text.OneLine(string(line), maxStderr))
-		}
-	}
-	return len(p), nil
-}
-
-// lastBytes returns the last bytes, at most [maxStderr], and no more memory than twice that.
-func lastBytes(b []byte) []byte {
-	if over := len(b) - maxStderr; over > 0 {
-		return append([]byte(nil), b[over:]...)
-	}
-	return b
-}
-
-// String returns the end of what was written.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.kept)
+	return c.host.fail(ErrUnreachable, fmt.Sprintf("the program there ended with status %d", status)+quoted("it said", said))
 }

@@ -32,9 +32,11 @@ type Dialer struct {
 	// StartTime bounds the time until the login shell there has run the script; 0 for 60 seconds.
 	StartTime time.Duration
 
-	mu      sync.Mutex
-	program program              // zero until it is needed
-	uploads map[Host]*sync.Mutex // held while the program is uploaded
+	read    sync.Once // fills the next two
+	program program
+	readErr error
+
+	uploads sync.Map // channel by Host, which is full during an upload
 }
 
 // passed are the variables of the environment that ssh gets: where its settings, its agent and its
@@ -60,18 +62,18 @@ const (
 // is not there. ctx bounds Dial alone. The errors are [ErrNoSSH], [ErrRefused], [ErrUnreachable], the
 // cause of ctx, and an error of the system if [Dialer.Binary] cannot be read.
 func (d *Dialer) Dial(ctx context.Context, host Host, args ...string) (*Conn, error) {
-	program, err := d.open()
-	if err != nil {
-		return nil, fmt.Errorf("read this program for worker host %s: %w", host, err)
+	d.read.Do(func() { d.program, d.readErr = openProgram(d.Binary) })
+	if d.readErr != nil {
+		return nil, fmt.Errorf("read this program for worker host %s: %w", host, d.readErr)
 	}
-	script := program.startScript(args)
+	script := d.program.startScript(args)
 	c, answer, err := d.start(ctx, host, script)
 	if err != nil {
 		return nil, err
 	}
 	if answer == answerMissing {
 		c.Close()
-		if err := d.upload(ctx, host, program); err != nil {
+		if err := d.upload(ctx, host); err != nil {
 			return nil, err
 		}
 		if c, answer, err = d.start(ctx, host, script); err != nil {
@@ -85,43 +87,24 @@ func (d *Dialer) Dial(ctx context.Context, host Host, args ...string) (*Conn, er
 	return nil, host.refuse(answer)
 }
 
-// open returns the executable of this program.
-func (d *Dialer) open() (program, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.program.file == nil {
-		p, err := openProgram(d.Binary)
-		if err != nil {
-			return program{}, err
-		}
-		d.program = p
-	}
-	return d.program, nil
-}
-
 // upload stores the program on a host, one upload at a time.
-func (d *Dialer) upload(ctx context.Context, host Host, p program) error {
-	d.mu.Lock()
-	if d.uploads == nil {
-		d.uploads = map[Host]*sync.Mutex{}
+func (d *Dialer) upload(ctx context.Context, host Host) error {
+	slot, _ := d.uploads.LoadOrStore(host, make(chan struct{}, 1))
+	select {
+	case slot.(chan struct{}) <- struct{}{}:
+		defer func() { <-slot.(chan struct{}) }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	if d.uploads[host] == nil {
-		d.uploads[host] = new(sync.Mutex)
-	}
-	uploading := d.uploads[host]
-	d.mu.Unlock()
-	uploading.Lock()
-	defer uploading.Unlock()
-
 	began := time.Now()
-	c, answer, err := d.start(ctx, host, p.uploadScript())
+	c, answer, err := d.start(ctx, host, d.program.uploadScript())
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	if answer == answerSend {
 		go func() { // ends with the connection at the latest
-			_, _ = io.Copy(c, p.content()) // the answer says why it failed
+			_, _ = io.Copy(c, d.program.content()) // the answer says why it failed
 			c.stdin.Close()
 		}()
 		if answer, err = c.await(ctx, uploadTime, "the upload of this program took more than "+text.Duration(uploadTime)+": is the network slow, or the disk there?"); err != nil {
@@ -130,7 +113,7 @@ func (d *Dialer) upload(ctx context.Context, host Host, p program) error {
 	}
 	switch answer {
 	case answerStored:
-		d.Log.InfoContext(ctx, "program uploaded", "worker_host", host.String(), "bytes", p.size, "duration", time.Since(began).Round(time.Millisecond))
+		d.Log.InfoContext(ctx, "program uploaded", "worker_host", host.String(), "bytes", d.program.size, "duration", time.Since(began).Round(time.Millisecond))
 		fallthrough
 	case answerThere:
 		return nil
@@ -145,12 +128,12 @@ func (d *Dialer) start(ctx context.Context, host Host, script string) (*Conn, st
 	if err != nil {
 		return nil, "", err
 	}
-	c, err := open(host, command, m, d.Log.With("worker_host", host.String()))
+	c, err := open(host, m, command, d.Log.With("worker_host", host.String()))
 	if err != nil {
 		return nil, "", fmt.Errorf("start ssh to worker host %s: %w", host, err)
 	}
 	limit := cmp.Or(d.StartTime, startTime)
-	answer, err := c.await(ctx, limit, "nothing could be started there within "+text.Duration(limit)+": the login profile is slow or waits for input, or the host is busy: `"+host.command()+" true` must end at once")
+	answer, err := c.await(ctx, limit, "nothing has run there within "+text.Duration(limit)+": sshd hangs, or a login profile is slow or waits for input: try `"+host.command()+" true`")
 	if err != nil {
 		c.Close()
 		return nil, "", err

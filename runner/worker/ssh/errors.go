@@ -41,33 +41,35 @@ var causes = []struct {
 	kind   error
 	remedy string
 }{
-	{"REMOTE HOST IDENTIFICATION HAS CHANGED", ErrRefused, "its key is another one than in known_hosts: if it was installed anew, remove the old key with ssh-keygen -R and run `{ssh}` once; if not, somebody may pretend to be it"},
-	{"host key is known for", ErrRefused, "its key is not in known_hosts: run `{ssh}` once and compare the fingerprint with the host's, or get the key with ssh-keyscan"},
-	{"Host key verification failed", ErrRefused, "its key cannot be verified: run `{ssh}` once and follow what it says"},
+	{"has changed and you have requested strict checking", ErrRefused, "it has another key than in known_hosts: was it installed anew? Then remove the old key by ssh-keygen -R and run `{ssh}` once"},
+	{"host key is known for", ErrRefused, "its key is not in known_hosts: run `{ssh}` once and compare the fingerprint"},
+	{"Host key verification failed", ErrRefused, "its key cannot be verified: run `{ssh}` once and do what it says"},
 	{"Too many authentication failures", ErrRefused, "the agent offers too many keys: set IdentityFile and IdentitiesOnly for it in ~/.ssh/config"},
-	{"Permission denied (", ErrRefused, "it takes no key of ours, and nobody is asked for a password or passphrase here: `{ssh} true` must work without a question; load the key into the agent of SSH_AUTH_SOCK or name it in ~/.ssh/config"},
+	{"Permission denied (", ErrRefused, "it takes no key without a question: load the key into the agent or set IdentityFile in ~/.ssh/config, until `{ssh}` asks nothing"},
 	{"Bad configuration option", ErrRefused, "ssh does not take its settings: correct ~/.ssh/config"},
-	{"Bad owner or permissions", ErrRefused, "ssh does not take its settings: chmod 600 ~/.ssh/config"},
-	{"Unable to negotiate", ErrRefused, "it has no cipher or key in common with this ssh: update the older of the two"},
+	{"Bad owner or permissions", ErrRefused, "ssh does not take its settings: make them writable for their user alone, as by chmod 600 ~/.ssh/config"},
+	{"Unable to negotiate", ErrRefused, "it and ssh here have no cipher or kind of key in common: update the older one"},
 	{"Could not resolve hostname", ErrUnreachable, "its name is unknown: compare it with ~/.ssh/config and the DNS"},
-	{"timed out during banner exchange", ErrUnreachable, "it takes connections and does not answer as sshd does: compare the port, and look at the load of the host"},
-	{"banner line contains invalid characters", ErrUnreachable, "something else than sshd answers there: compare the port"},
-	{"Connection refused", ErrUnreachable, "nobody listens there: start sshd, or correct the port"},
+	{"during banner exchange", ErrUnreachable, "it does not answer as sshd does: compare the port, and look at the load of the host"},
+	{"banner line contains invalid characters", ErrUnreachable, "something else than sshd answers: compare the port"},
+	{"kex_exchange_identification", ErrUnreachable, "it closed the connection before the login: look into the log of its sshd for MaxStartups or a ban"},
+	{"Connection refused", ErrUnreachable, "nobody listens: start sshd there, or correct the port"},
 	{"No route to host", ErrUnreachable, "there is no way to it: is it on, and is the network or VPN up?"},
 	{"Network is unreachable", ErrUnreachable, "there is no way to it: is the network or VPN up?"},
 	{"not responding", ErrUnreachable, "the connection was lost: it has not answered for 30 s"},
 	{"timed out", ErrUnreachable, "it does not answer: is it on, and does a firewall let the port through?"},
-	{"kex_exchange_identification", ErrUnreachable, "it closed the connection before the login: see its log of sshd, where MaxStartups or a ban is named"},
 }
 
-// explain returns the error for the messages of an ssh that failed, with its last line.
-func (h Host) explain(stderr, otherwise string) error {
+// explain returns the error for the messages of an ssh that failed, with the one that says it.
+func (h Host) explain(stderr string) error {
 	for _, c := range causes {
-		if strings.Contains(stderr, c.says) {
-			return h.fail(c.kind, strings.ReplaceAll(c.remedy, "{ssh}", h.command())+quoted("ssh", stderr))
+		for line := range strings.Lines(stderr) {
+			if strings.Contains(line, c.says) {
+				return h.fail(c.kind, strings.ReplaceAll(c.remedy, "{ssh}", h.command())+quoted("ssh says", line))
+			}
 		}
 	}
-	return h.fail(ErrUnreachable, otherwise+quoted("ssh", stderr))
+	return h.fail(ErrUnreachable, "the connection was lost, or the program there was killed"+quoted("ssh says", stderr))
 }
 
 // refuse returns the error for an answer with which nothing can be started.

@@ -105,4 +105,13 @@ func (h Host) arguments() []string {
 }
 
 // command returns the command with which a person connects to the host.
-func (h Host) command() string { return "ssh " + strings.Join(h.arguments(), " ") }
+func (h Host) command() string {
+	command := "ssh "
+	if h.Port != 0 {
+		command += fmt.Sprintf("-p %d ", h.Port)
+	}
+	if h.User != "" {
+		command += h.User + "@"
+	}
+	return command + h.Name
+}
