@@ -19,10 +19,9 @@ import (
 )
 
 const (
-	maxNoise   = 1 << 20         // bytes that a host may print before it answers
-	endTime    = 5 * time.Second // for ssh to end by itself
-	leakTime   = time.Second     // for what ssh started to close its stderr, once ssh has ended
-	lostStatus = 255             // exit status of ssh for its own failures, and for a command that was killed
+	maxNoise   = 1 << 20     // bytes that a host may print before it answers
+	leakTime   = time.Second // for what ssh started to close its stderr, once ssh has ended
+	lostStatus = 255         // exit status of ssh for its own failures, and for a command that was killed
 )
 
 // Conn is a connection to this program on a host. Read reads its output and Write writes its input. Each
@@ -35,6 +34,8 @@ type Conn struct {
 	stdout  *os.File
 	in      *bufio.Reader // of stdout
 	stderr  *tail
+	endTime time.Duration // for ssh to end by itself
+	started bool          // the program there has been started
 
 	reading sync.Mutex    // held by Read
 	closing chan struct{} // closed by Close
@@ -46,7 +47,7 @@ type Conn struct {
 }
 
 // open starts ssh.
-func open(host Host, m mark, command *exec.Cmd, log *slog.Logger) (*Conn, error) {
+func open(host Host, m mark, command *exec.Cmd, endTime time.Duration, log *slog.Logger) (*Conn, error) {
 	childIn, stdin, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func open(host Host, m mark, command *exec.Cmd, log *slog.Logger) (*Conn, error)
 	defer childOut.Close()
 	c := &Conn{
 		host: host, mark: m, command: command, stdin: stdin, stdout: stdout, in: bufio.NewReader(stdout), stderr: &tail{log: log},
-		closing: make(chan struct{}), ended: make(chan struct{}),
+		endTime: endTime, closing: make(chan struct{}), ended: make(chan struct{}),
 	}
 	command.Stdin, command.Stdout, command.Stderr = childIn, childOut, c.stderr
 	command.SysProcAttr, command.WaitDelay = childAttributes(), leakTime
@@ -160,7 +161,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 	select { // stdout ends a moment before ssh does
 	case <-c.closing:
-	case <-time.After(endTime):
+	case <-time.After(c.endTime):
 	case <-c.ended:
 		if err := c.Err(); err != nil && !c.isClosing() {
 			return n, err
@@ -185,7 +186,7 @@ func (c *Conn) endRead() { _ = c.stdout.SetReadDeadline(time.Unix(1, 0)) } // pi
 func (c *Conn) Write(p []byte) (int, error) { return c.stdin.Write(p) }
 
 // Close ends the connection: the program there reads the end of its input, and a waiting Read returns. Close
-// waits for ssh, and kills it and all that it started after 5 seconds.
+// waits for ssh, and kills it and all that it started after [Dialer.EndTime].
 func (c *Conn) Close() error {
 	c.close.Do(func() {
 		close(c.closing)
@@ -198,8 +199,8 @@ func (c *Conn) Close() error {
 		draining.Go(func() { io.Copy(io.Discard, c.stdout) })
 		select {
 		case <-c.ended:
-		case <-time.After(endTime):
-			c.kill(c.host.fail(ErrUnreachable, "the program there did not end within "+text.Duration(endTime)))
+		case <-time.After(c.endTime):
+			c.kill(c.host.fail(ErrUnreachable, "the program there did not end within "+text.Duration(c.endTime)))
 			<-c.ended
 		}
 		c.stdout.Close()
@@ -226,8 +227,12 @@ func (c *Conn) Err() error {
 		return nil
 	case status == 126 || status == 127:
 		return c.host.fail(ErrRefused, "this program cannot be started there: what it needs, such as a loader or a permission, is missing"+quoted("it said", said))
-	case status == lostStatus:
+	case status == lostStatus && !c.started:
 		return c.host.explain(said)
+	case status == lostStatus && said == "":
+		return c.host.fail(ErrUnreachable, "it answers no more, or the program there was killed")
+	case status == lostStatus:
+		return c.host.fail(ErrUnreachable, "the connection was lost"+quoted("it said", said))
 	case status < 0:
 		return c.host.fail(ErrUnreachable, "the connection was lost: ssh on this machine ended by "+c.command.ProcessState.String())
 	}

@@ -31,6 +31,8 @@ type Dialer struct {
 	ConnectTime time.Duration
 	// StartTime bounds the time until the login shell there has run the script; 0 for 60 seconds.
 	StartTime time.Duration
+	// EndTime bounds the end of a connection that is closed; 0 for 5 seconds.
+	EndTime time.Duration
 
 	read    sync.Once // fills the next two
 	program program
@@ -55,6 +57,7 @@ var options = []string{
 const (
 	connectTime = 15 * time.Second
 	startTime   = time.Minute
+	endTime     = 5 * time.Second
 	uploadTime  = 10 * time.Minute // a connection that is lost ends an upload earlier
 )
 
@@ -81,6 +84,7 @@ func (d *Dialer) Dial(ctx context.Context, host Host, args ...string) (*Conn, er
 		}
 	}
 	if answer == answerReady {
+		c.started = true
 		return c, nil
 	}
 	c.Close()
@@ -128,7 +132,7 @@ func (d *Dialer) start(ctx context.Context, host Host, script string) (*Conn, st
 	if err != nil {
 		return nil, "", err
 	}
-	c, err := open(host, m, command, d.Log.With("worker_host", host.String()))
+	c, err := open(host, m, command, cmp.Or(d.EndTime, endTime), d.Log.With("worker_host", host.String()))
 	if err != nil {
 		return nil, "", fmt.Errorf("start ssh to worker host %s: %w", host, err)
 	}
@@ -149,7 +153,7 @@ func (d *Dialer) command(host Host, command string) (*exec.Cmd, error) {
 	}
 	args := []string{"-T"}
 	seconds := int(math.Ceil(cmp.Or(d.ConnectTime, connectTime).Seconds()))
-	for _, option := range append(options, "ConnectTimeout="+strconv.Itoa(seconds)) {
+	for _, option := range slices.Concat(options, []string{"ConnectTimeout=" + strconv.Itoa(seconds)}) {
 		args = append(args, "-o", option)
 	}
 	ssh := exec.Command(path, append(append(args, host.arguments()...), command)...)

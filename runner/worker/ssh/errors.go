@@ -56,11 +56,10 @@ var causes = []struct {
 	{"Connection refused", ErrUnreachable, "nobody listens: start sshd there, or correct the port"},
 	{"No route to host", ErrUnreachable, "there is no way to it: is it on, and is the network or VPN up?"},
 	{"Network is unreachable", ErrUnreachable, "there is no way to it: is the network or VPN up?"},
-	{"not responding", ErrUnreachable, "the connection was lost: it has not answered for 30 s"},
 	{"timed out", ErrUnreachable, "it does not answer: is it on, and does a firewall let the port through?"},
 }
 
-// explain returns the error for the messages of an ssh that failed, with the one that says it.
+// explain returns the error for the messages of an ssh that started nothing, with the one that says why.
 func (h Host) explain(stderr string) error {
 	for _, c := range causes {
 		for line := range strings.Lines(stderr) {
@@ -69,7 +68,7 @@ func (h Host) explain(stderr string) error {
 			}
 		}
 	}
-	return h.fail(ErrUnreachable, "the connection was lost, or the program there was killed"+quoted("ssh says", stderr))
+	return h.fail(ErrUnreachable, "the connection was lost before anything ran there"+quoted("ssh says", stderr))
 }
 
 // refuse returns the error for an answer with which nothing can be started.
