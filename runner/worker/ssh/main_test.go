@@ -1,36 +1,38 @@
 package ssh
 
 import (
-	"bufio"
+	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
 )
 
-// TestMain is also the program on a host.
+// onHost is the program that the tests start on hosts; it is larger than the smallest disk and limit of a test.
+var onHost = `#!/bin/sh
+case "$1 $2" in
+"host ") exec cat ;;
+"host env") exec env ;;
+"host fail") echo "panic: no" >&2; echo "Permission denied (publickey)" >&2; exit 3 ;;
+"host stay") echo here; exec sleep 1000 ;; # does not read its input
+esac
+` + strings.Repeat("#\n", 100_000)
+
+// TestMain is also a program that dials and is killed, with the paths of ssh and of onHost, and a host.
 func TestMain(m *testing.M) {
-	if len(os.Args) < 2 || os.Args[1] != "host" {
+	if len(os.Args) != 5 || os.Args[1] != "dial" {
 		os.Exit(m.Run())
 	}
-	switch strings.Join(os.Args[2:], " ") {
-	case "": // answers in capitals
-		lines := bufio.NewReader(os.Stdin)
-		for {
-			line, err := lines.ReadString('\n')
-			fmt.Print(strings.ToUpper(line))
-			if err != nil {
-				os.Exit(0)
-			}
-		}
-	case "env":
-		fmt.Println(strings.Join(os.Environ(), "\n"))
-	case "fail":
-		fmt.Fprintln(os.Stderr, "panic: no")
-		os.Exit(3)
-	case "stay": // does not read its input
-		fmt.Println("here")
-		select {}
+	host, err := Parse(os.Args[4])
+	if err != nil {
+		panic(err)
 	}
-	os.Exit(0)
+	d := &Dialer{Program: os.Args[2], Binary: os.Args[3], Env: os.Environ(), Log: slog.New(slog.DiscardHandler)}
+	c, err := d.Dial(context.Background(), host, "host", "stay")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(c.command.Process.Pid)
+	select {}
 }

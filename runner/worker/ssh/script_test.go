@@ -13,14 +13,20 @@ import (
 	"time"
 )
 
-// newProgram returns a program that is a script with this content.
-func newProgram(t *testing.T, content string) program {
+// script returns the path of a script with this content.
+func script(t testing.TB, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	p, err := openProgram(path)
+	return path
+}
+
+// newProgram returns a program that is a script with this content.
+func newProgram(t *testing.T, content string) program {
+	t.Helper()
+	p, err := openProgram(script(t, content))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +66,11 @@ func TestAnyLoginShellRunsTheScripts(t *testing.T) {
 		home := filepath.Join(t.TempDir(), "a home")
 		start := p.startScript([]string{"host", "a=b"})
 		for _, want := range []string{"missing\n", "send\n;stored\n", "ready\nhost a=b\n", "there\n"} {
-			script := start
+			text := start
 			if strings.HasPrefix(want, "send") || strings.HasPrefix(want, "there") {
-				script = p.uploadScript()
+				text = p.uploadScript()
 			}
-			if got := local(t, login, home, script, p.content()); got != want {
+			if got := local(t, login, home, text, p.content()); got != want {
 				t.Errorf("%s: %q, want %q", login, got, want)
 			}
 		}
@@ -216,8 +222,8 @@ func TestAProgramIsComparedWithWhateverTheHostHas(t *testing.T) {
 			}
 		}
 		for content, want := range map[string]bool{"#!/bin/sh\n": true, "#!/bin/sh": false} {
-			script := "PATH=" + bin + "; " + p.uploadScript()
-			if got := local(t, "sh", home, script, strings.NewReader(content)); strings.Contains(got, answerStored) != want {
+			text := "PATH=" + bin + "; " + p.uploadScript()
+			if got := local(t, "sh", home, text, strings.NewReader(content)); strings.Contains(got, answerStored) != want {
 				t.Errorf("%s: %q: %s", name, content, got)
 			}
 			os.RemoveAll(home)
