@@ -84,7 +84,10 @@ func (n *Network) saveKnown(t testing.TB) {
 	for address, key := range n.known {
 		b.WriteString(address + " " + key)
 	}
-	writeFile(t, n.file("known_hosts"), b.String(), 0o600)
+	writeFile(t, n.file("known_hosts.new"), b.String(), 0o600)
+	if err := os.Rename(n.file("known_hosts.new"), n.file("known_hosts")); err != nil { // an ssh may be reading it
+		t.Fatal(err)
+	}
 }
 
 func isRoot() bool { return os.Geteuid() == 0 }

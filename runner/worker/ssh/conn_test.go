@@ -146,7 +146,7 @@ func BenchmarkDial(b *testing.B) {
 	}
 	bare := func() error { return exec.Command(n.Client, append(to.arguments(), "true")...).Run() }
 	connect := func() error {
-		c, err := d.Dial(b.Context(), to, "-test.run=^$")
+		c, err := d.Dial(b.Context(), to, "-test.run=none")
 		if err != nil {
 			return err
 		}
