@@ -55,7 +55,7 @@ func New(t testing.TB) *Network {
 	newKey(t, n.file("identity"))
 	writeFile(t, n.file("authorized"), readFile(t, n.file("identity.pub")), 0o600)
 	n.saveKnown(t)
-	writeFile(t, n.file("config"), fmt.Sprintf("IdentityFile %s\nIdentitiesOnly yes\nIdentityAgent none\nUserKnownHostsFile %s\nGlobalKnownHostsFile /dev/null\n",
+	writeFile(t, n.file("config"), fmt.Sprintf("IdentityFile %s\nIdentitiesOnly yes\nUserKnownHostsFile %s\nGlobalKnownHostsFile /dev/null\n",
 		n.file("identity"), n.file("known_hosts")), 0o600)
 	writeFile(t, n.Client, "#!/bin/sh\nexec "+shell.Quote(ssh)+" -F "+shell.Quote(n.file("config"))+` "$@"`+"\n", 0o700)
 	return n

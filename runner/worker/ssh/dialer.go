@@ -137,7 +137,7 @@ func (d *Dialer) start(ctx context.Context, host Host, script string) (*Conn, st
 		return nil, "", fmt.Errorf("start ssh to worker host %s: %w", host, err)
 	}
 	limit := cmp.Or(d.StartTime, startTime)
-	answer, err := c.await(ctx, limit, "nothing has run there within "+text.Duration(limit)+": sshd hangs, or a login profile is slow or waits for input: try `"+host.command()+" true`")
+	answer, err := c.await(ctx, limit, "nothing has run there within "+text.Duration(limit)+": sshd or the agent hangs, or a login profile is slow or waits for input: try `"+host.command()+" true`")
 	if err != nil {
 		c.Close()
 		return nil, "", err

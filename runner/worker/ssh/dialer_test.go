@@ -41,7 +41,7 @@ func dial(t *testing.T, d *Dialer, h *sshtest.Host, args ...string) *Conn {
 	t.Helper()
 	c, err := d.Dial(t.Context(), parse(t, h.Name), append([]string{"host"}, args...)...)
 	if err != nil {
-		t.Fatalf("%v; sshd: %s", err, h.Log(t))
+		t.Fatalf("%v; sshd: %s", err, h.Log())
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
@@ -124,10 +124,12 @@ func TestNoSettingOfSSHSendsMore(t *testing.T) {
 	n := sshtest.New(t)
 	h := n.Start(t, sshtest.Options{Profile: `echo "args=$SSH_ORIGINAL_COMMAND" >>$HOME/args`})
 	touched := filepath.Join(t.TempDir(), "touched")
+	agent := listen(t, "unix", filepath.Join(t.TempDir(), "agent"), func(c net.Conn) { c.Close() })
+	taken := listen(t, "tcp", "127.0.0.1:0", func(net.Conn) {})
 	n.Configure(t, "SendEnv *\nForwardAgent yes\nForwardX11 yes\nRequestTTY force\nRemoteCommand false\nPermitLocalCommand yes\nLocalCommand touch "+touched+
-		"\nControlMaster auto\nControlPersist yes\nControlPath "+touched+"\nLocalForward 127.0.0.1:1 127.0.0.1:1\nExitOnForwardFailure yes\n")
+		"\nControlMaster auto\nControlPersist yes\nControlPath "+touched+"\nLocalForward "+taken+" 127.0.0.1:1\nExitOnForwardFailure yes\n")
 	d := newDialer(t, n)
-	d.Env = append(d.Env, "SYMPHONY_SECRET=s3cret", "OPENAI_API_KEY=s3cret", "LANG=C.UTF-8", "SSH_AUTH_SOCK=/no/such", "DISPLAY=:9", "SSH_ASKPASS=/no/such")
+	d.Env = append(d.Env, "SYMPHONY_SECRET=s3cret", "OPENAI_API_KEY=s3cret", "LANG=C.UTF-8", "SSH_AUTH_SOCK="+agent, "DISPLAY=:9", "SSH_ASKPASS=/no/such")
 	c := dial(t, d, h, "env")
 	env, err := io.ReadAll(c)
 	if err != nil {
@@ -137,6 +139,9 @@ func TestNoSettingOfSSHSendsMore(t *testing.T) {
 		name, _, _ := strings.Cut(line, "=")
 		if !slices.Contains(append(passed, "MAIL", "SHLVL", "PWD", "OLDPWD", "_", "SSH_CLIENT", "SSH_CONNECTION", "SSH_ORIGINAL_COMMAND", "XDG_CACHE_HOME", "SYMPHONY_SSHTEST", "LD_LIBRARY_PATH"), name) {
 			t.Errorf("the program there has %s", line)
+		}
+		if name == "SSH_AUTH_SOCK" && line != name+"="+agent+"\n" { // SendEnv sends ours
+			t.Errorf("the agent is forwarded as %s", line)
 		}
 	}
 	args, err := os.ReadFile(filepath.Join(h.Home, "args"))
@@ -148,10 +153,32 @@ func TestNoSettingOfSSHSendsMore(t *testing.T) {
 	}
 }
 
+func TestAnAliasLeadsOverAnotherHost(t *testing.T) {
+	t.Parallel()
+	n := sshtest.New(t)
+	gate, inner := n.Start(t, sshtest.Options{}), n.Start(t, sshtest.Options{})
+	for alias, to := range map[string]Host{"gate": parse(t, gate.Name), "inner\nProxyJump gate": parse(t, inner.Name)} {
+		n.Configure(t, fmt.Sprintf("Host %s\nHostName %s\nPort %d\nUser %s\n", alias, to.Name, to.Port, to.User))
+	}
+	c, err := newDialer(t, n).Dial(t.Context(), Host{Name: "inner"}, "host")
+	if err != nil {
+		t.Fatalf("%v; sshd: %s%s", err, gate.Log(), inner.Log())
+	}
+	defer c.Close()
+	io.WriteString(c, "a\n")
+	if got, err := bufio.NewReader(c).ReadString('\n'); got != "a\n" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	gate.Kill()
+	if _, err := io.ReadAll(c); !errors.Is(err, ErrUnreachable) {
+		t.Error(err)
+	}
+}
+
 // listen returns the address of a listener that treats each connection.
-func listen(t *testing.T, treat func(net.Conn)) string {
+func listen(t *testing.T, network, address string, treat func(net.Conn)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen(network, address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +203,7 @@ func listen(t *testing.T, treat func(net.Conn)) string {
 // saying returns a listener that says something to each connection.
 func saying(text string) func(*testing.T, *sshtest.Network) string {
 	return func(t *testing.T, _ *sshtest.Network) string {
-		return listen(t, func(c net.Conn) { io.WriteString(c, text) })
+		return listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { io.WriteString(c, text) })
 	}
 }
 
@@ -207,10 +234,12 @@ func TestEachFailureNamesItsRemedy(t *testing.T) {
 			defer l.Close()
 			return l.Addr().String()
 		}, ErrUnreachable, "start sshd there, or correct the port; ssh says: .*Connection refused", patient},
-		"no answer":         {saying(""), ErrUnreachable, "compare the port", func(d *Dialer) { d.ConnectTime = time.Second }},
-		"another server":    {saying("\x00\x01\x02\r\n"), ErrUnreachable, "compare the port", patient},
-		"a hanging sshd":    {saying("SSH-2.0-x\r\n"), ErrUnreachable, "nothing has run there within 1s: sshd hangs", func(d *Dialer) { d.StartTime = time.Second }},
-		"a closing sshd":    {func(t *testing.T, _ *sshtest.Network) string { return listen(t, func(c net.Conn) { c.Close() }) }, ErrUnreachable, "MaxStartups", patient},
+		"no answer":      {saying(""), ErrUnreachable, "compare the port", func(d *Dialer) { d.ConnectTime = time.Second }},
+		"another server": {saying("\x00\x01\x02\r\n"), ErrUnreachable, "compare the port", patient},
+		"a hanging sshd": {saying("SSH-2.0-x\r\n"), ErrUnreachable, "nothing has run there within 1s: sshd or the agent hangs", func(d *Dialer) { d.StartTime = time.Second }},
+		"a closing sshd": {func(t *testing.T, _ *sshtest.Network) string {
+			return listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { c.Close() })
+		}, ErrUnreachable, "MaxStartups", patient},
 		"an unknown key":    {with(sshtest.Options{Unknown: true}), ErrRefused, `run .ssh -p \d+ \w+@127.0.0.1. once and compare the fingerprint; ssh says: No ED25519 host key is known`, patient},
 		"a key not taken":   {with(sshtest.Options{Closed: true}), ErrRefused, "load the key into the agent .*; ssh says: .*Permission denied", patient},
 		"a slow profile":    {with(sshtest.Options{Profile: "echo waiting for a lock; sleep 100"}), ErrUnreachable, "a login profile is slow .* it said: waiting for a lock", func(d *Dialer) { d.StartTime = 3 * time.Second }},
@@ -220,6 +249,8 @@ func TestEachFailureNamesItsRemedy(t *testing.T) {
 		"another processor": {with(sshtest.Options{Profile: "mkdir bin; echo '#!/bin/sh\necho Linux riscv64' >bin/uname; chmod 700 bin/uname; PATH=$PWD/bin:$PATH"}), ErrRefused, "it runs Linux riscv64, and this program is for " + system(), patient},
 		"a full disk":       {with(sshtest.Options{Mounts: "mount -t tmpfs -o size=64k tmpfs $HOME/.cache"}), ErrRefused, "make room there, .*No space left", patient},
 		"a limit of files":  {with(sshtest.Options{Profile: "ulimit -f 100"}), ErrRefused, "make room there", patient},
+		"a full folder":     {with(sshtest.Options{Mounts: "mount -t tmpfs -o nr_inodes=2 tmpfs $HOME/.cache"}), ErrRefused, "make room there, .*No space left", patient},
+		"a home that goes":  {with(sshtest.Options{Mounts: "mount -t tmpfs tmpfs $HOME/.cache"}), ErrRefused, "is gone again", patient},
 		"a read-only home":  {with(sshtest.Options{Mounts: readOnly}), ErrRefused, "make the folder writable, .*Read-only", patient},
 		"no execution":      {with(sshtest.Options{Mounts: noExec}), ErrRefused, "mount its file system without noexec", patient},
 		"a changed key": {func(t *testing.T, n *sshtest.Network) string {
@@ -262,7 +293,7 @@ func TestAStopEndsADial(t *testing.T) {
 	n := sshtest.New(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
-	host := listen(t, func(net.Conn) { cancel(stop) })
+	host := listen(t, "tcp", "127.0.0.1:0", func(net.Conn) { cancel(stop) })
 	if _, err := newDialer(t, n).Dial(ctx, parse(t, host)); err != stop {
 		t.Error(err)
 	}

@@ -79,6 +79,8 @@ func (h Host) refuse(answer string) error {
 	switch word {
 	case answerSystem:
 		return h.fail(ErrRefused, fmt.Sprintf("it runs %s, and this program is for %s: hosts need the system and the processor of this machine", rest, system()))
+	case answerMissing:
+		return h.fail(ErrRefused, "this program was stored there and is gone again: give the user a home folder that stays, or name "+elsewhere)
 	case answerNoExec:
 		return h.fail(ErrRefused, "no program can be run from "+rest+": mount its file system without noexec, or name "+elsewhere)
 	case answerFailed:
@@ -87,7 +89,7 @@ func (h Host) refuse(answer string) error {
 		switch {
 		case step == stepCompare:
 			return h.fail(ErrUnreachable, "another program has arrived there than was sent: try again, and look at the disk there; "+said)
-		case step == stepWrite:
+		case step == stepWrite || strings.Contains(said, "No space left"):
 			remedy = "make room there, or name " + elsewhere
 		}
 		return h.fail(ErrRefused, "this program cannot be stored there: "+remedy+"; "+said)

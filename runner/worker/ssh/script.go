@@ -46,7 +46,7 @@ var systems = map[string]string{
 // system returns the output of `uname -sm` on hosts like this one.
 func system() string { return systems[runtime.GOOS+"/"+runtime.GOARCH] }
 
-// Words with which a script answers.
+// Words with which a script answers, and steps of an upload that can fail.
 const (
 	answerReady   = "ready"
 	answerMissing = "missing"
@@ -56,14 +56,9 @@ const (
 	answerThere   = "there"
 	answerStored  = "stored"
 	answerFailed  = "failed"
-)
 
-// Steps of an upload that can fail.
-const (
-	stepCreate  = "create"
 	stepWrite   = "write"
 	stepCompare = "compare"
-	stepRename  = "rename"
 )
 
 // mark begins the lines with which a script answers.
@@ -71,14 +66,14 @@ type mark string
 
 func newMark() mark { return mark("symphony-" + rand.Text()) }
 
-// command returns the command for the login shell of the host. The script has no character that any
-// login shell sees behind a quote: no quote, no backslash, no exclamation mark, no line break.
+// command returns the command for the login shell of the host. Any shell passes on the script as it is, which has
+// no quote, no backslash, no exclamation mark and no line break.
 func (m mark) command(script string) string {
 	half := len(m) / 2
-	return fmt.Sprintf("exec sh -c 'm=%s; m=${m}%s; %s'", m[:half], m[half:], script)
+	return fmt.Sprintf(`exec sh -c 'm=%s; m=${m}%s; say() { echo; echo "$m" "$@"; }; %s'`, m[:half], m[half:], script)
 }
 
-// place sets d to the folder of the program on the host, and p to its path.
+// place returns the lines that set d to the folder of the program on the host, and p to its path.
 func (p program) place() string {
 	return fmt.Sprintf("d=${XDG_CACHE_HOME:-$HOME/.cache}/symphony/bin; p=$d/symphony-%s; ", p.sum[:32])
 }
@@ -90,27 +85,25 @@ func (p program) startScript(args []string) string {
 			panic("ssh: the argument " + shell.Quote(arg) + " is no plain word")
 		}
 	}
-	return fmt.Sprintf(`s=$(uname -sm); [ "$s" = "%s" ] || { echo; echo "$m %s $s"; exit 0; }; `, system(), answerSystem) + p.place() +
+	return fmt.Sprintf(`s=$(uname -sm); [ "$s" = "%s" ] || { say system "$s"; exit; }; `, system()) + p.place() +
 		`touch -c "$p" 2>/dev/null; ` + // uploads delete what has not been started for long
-		fmt.Sprintf(`[ -f "$p" ] || { echo; echo "$m %s"; exit 0; }; `, answerMissing) +
-		fmt.Sprintf(`[ -x "$p" ] || { echo; echo "$m %s $d"; exit 0; }; `, answerNoExec) +
-		fmt.Sprintf(`echo; echo "$m %s"; exec "$p" %s`, answerReady, strings.Join(args, " "))
+		`[ -f "$p" ] || { say missing; exit; }; ` +
+		`[ -x "$p" ] || { say noexec "$d"; exit; }; ` +
+		`say ready; exec "$p" ` + strings.Join(args, " ")
 }
 
 // uploadScript returns the script that stores the program, which it reads from its input.
 func (p program) uploadScript() string {
-	failed := func(step string) string {
-		return fmt.Sprintf(`|| { echo; echo "$m %s %s $d:" $e; exit 0; }; `, answerFailed, step)
-	}
 	return `umask 077; LC_ALL=C; export LC_ALL; ` + p.place() +
-		fmt.Sprintf(`[ -f "$p" ] && { echo; echo "$m %s"; exit 0; }; `, answerThere) +
-		`e=$(mkdir -p "$d" 2>&1) ` + failed(stepCreate) +
-		`t=$d/upload.$m; c() { rm -f "$t"; }; trap c EXIT; trap "exit 1" HUP INT TERM PIPE; ` +
-		fmt.Sprintf(`echo; echo "$m %s"; `, answerSend) +
-		`e=$( { cat >"$t"; } 2>&1) ` + failed(stepWrite) +
+		`[ -f "$p" ] && { say there; exit; }; ` +
+		`failed() { say failed $1 "$d:" $e; exit; }; ` +
+		`e=$(mkdir -p "$d" 2>&1) || failed create; ` +
+		`t=$d/upload.$m; clean() { rm -f "$t"; }; trap clean EXIT; trap "exit 1" HUP INT TERM PIPE; ` +
+		`say send; ` +
+		`e=$( { cat >"$t"; } 2>&1) || failed write; ` +
 		`e=$(sha256sum <"$t" 2>/dev/null || shasum -a 256 <"$t" 2>/dev/null || echo size $(wc -c <"$t")); ` +
-		fmt.Sprintf(`case $e in %s*|"size %d") ;; *) false ;; esac `, p.sum, p.size) + failed(stepCompare) +
-		`e=$( { chmod 700 "$t" && mv -f "$t" "$p"; } 2>&1) ` + failed(stepRename) +
+		fmt.Sprintf(`case $e in %s*|"size %d") ;; *) failed compare ;; esac; `, p.sum, p.size) +
+		`e=$( { chmod 700 "$t" && mv -f "$t" "$p"; } 2>&1) || failed rename; ` +
 		`find "$d" -type f "(" -name "symphony-*" -mtime +30 -o -name "upload.*" -mtime +0 ")" -exec rm -f {} + 2>/dev/null; ` +
-		fmt.Sprintf(`echo; echo "$m %s"`, answerStored)
+		`say stored`
 }
