@@ -255,8 +255,11 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 }
 
 // over reports whether the issue needs no further session, however this one
-// ended.
+// ended. After the loss of a host the claim is kept until no agent works on the issue any more.
 func over(c Claim, o Outcome, p Policy) (Next, bool) {
+	if o.Class == HostLost {
+		return Next{}, false
+	}
 	if o.Gone {
 		return Next{Why: Why{NotVisible, "the tracker no longer shows the issue"}}, true
 	}
