@@ -116,6 +116,9 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 		}
 	}
 	attrs := []any{"state", issue.State, "attempt", claim.Attempt, "session", claim.Sessions}
+	if claim.Host != "" {
+		attrs = append(attrs, "worker_host", claim.Host)
+	}
 	if c := w.choice; c.Label != "" {
 		attrs = append(attrs, "label", c.Label, "model", c.Model, "effort", c.Effort, "service_tier", c.ServiceTier)
 	}
@@ -130,7 +133,7 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim, given *givenItems) attempt.Job {
 	issue := d.Issue
 	job := attempt.Job{
-		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread, Sessions: claim.Sessions, Spent: claim.Spent(),
+		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread, Sessions: claim.Sessions, Spent: claim.Spent(), Host: claim.Host,
 		Prompt: l.wf.Prompt, PromptLine: l.wf.PromptLine, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex.For(issue.Labels), Policy: l.policy(),
 		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,

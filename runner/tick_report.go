@@ -111,6 +111,8 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 		what, level = "stopped", slog.LevelInfo
 	case o.Class == schedule.NeedsInput:
 		what = "asks a person"
+	case o.Class == schedule.HostLost:
+		attrs = append(attrs, "worker_host", claim.Host)
 	case o.Class == schedule.Systemic:
 		l.problem(progress.Agent, o.Why)
 		level = slog.LevelError

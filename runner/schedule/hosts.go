@@ -75,10 +75,10 @@ func (s *State) hostWorks(c Claim) {
 	}
 }
 
-// isOfHost reports whether a session ended because of its host: the connection to it is gone, or
-// no session can start there. Others may work.
-func (o Outcome) isOfHost(host string) bool {
-	return o.Class == HostLost || o.Class == Systemic && host != "" && (o.Cause == CauseMachine || o.Cause == CauseStart)
+// isOfHost reports whether no session can work on the host of a claim, for a reason that other
+// hosts need not share: it lacks something, or its disk is full.
+func (o Outcome) isOfHost(c Claim) bool {
+	return o.Class == Systemic && c.Host != "" && (o.Cause == CauseMachine || o.Cause == CauseStart)
 }
 
 // hostLoad counts the sessions on a host.

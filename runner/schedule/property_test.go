@@ -163,7 +163,8 @@ func TestALostHostChargesNothing(t *testing.T) {
 			if was.Owner != me || was.Host == "" {
 				continue
 			}
-			next := f.state.Exit(id, class, f.policy, f.now)
+			o, _ := f.state.Reclassify(id, class)
+			next := f.state.Exit(id, o, f.policy, f.now)
 			is, kept := f.state.Claims[id]
 			if !kept || next.Phase != is.Phase {
 				t.Fatalf("%s was released: %+v", id, next)

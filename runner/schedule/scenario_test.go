@@ -43,7 +43,7 @@ import (
 //	plan                            plan and apply; prints the decisions
 //	explain                         prints the verdict on each issue, applies nothing
 //	heartbeat ABC-1 [alive] [turn=begins] [tokens=500] [of=model:500,…] [turns=1] [thread=t]
-//	exit ABC-1 CLASS ["why"] [tokens=500] [turns=0] [thread=t] [idle] [unread] [retry=1h] [delivered] [refused="why"] [question="why?"] [cause=machine]
+//	exit ABC-1 CLASS ["why"] [tokens=500] [turns=0] [thread=t] [idle] [unread] [retry=1h] [delivered] [refused="why"] [question="why?"]
 //	tracker ABC-2 state=Done …      somebody edits an issue; "gone" and "back" hide and show it
 //	tracker down | list-down | up   reads fail: all, only the list, none
 //	policy batch=1 …                somebody edits WORKFLOW.md

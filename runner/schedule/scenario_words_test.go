@@ -291,8 +291,6 @@ func (s *story) exit(name string, words []string) {
 			o.Delivered = true
 		case "refused":
 			o.Refused = value
-		case "cause":
-			o.Cause = schedule.Cause(value)
 		case "question":
 			o.Question = value
 		case "unread":

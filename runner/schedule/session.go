@@ -136,9 +136,6 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 		c.Thread = o.Thread
 	}
 	o.RetryAt = p.notBefore(o.RetryAt, now)
-	if o.isOfHost(c.Host) {
-		o.Class = HostLost
-	}
 	c.Content = "" // the session may have edited the issue
 	if o.Issue != nil {
 		c.observe(*o.Issue)
