@@ -70,14 +70,14 @@ func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 		case schedule.Release:
 			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 			if d.Clean {
-				l.cleaner.remove(workspace.Issue{ID: string(d.ID), Identifier: d.Issue.Identifier})
+				l.cleaner.remove(workspace.Issue{ID: string(d.ID), Identifier: d.Issue.Identifier}, d.Hosts)
 			}
 		case schedule.Free:
 			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 		case schedule.Finish:
 			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", l.nameOf(d.ID), "reason", d.Why.String())
 			if d.Clean {
-				l.cleaner.remove(workspace.Issue{ID: string(d.ID), Identifier: l.nameOf(d.ID)})
+				l.cleaner.remove(workspace.Issue{ID: string(d.ID), Identifier: l.nameOf(d.ID)}, d.Hosts)
 			}
 			l.conversations.finish(ctx, d)
 		case schedule.Park:
@@ -143,6 +143,9 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim, given *givenIte
 	job.Feedback, job.Reply = l.conversations.itemsFor(d, given), l.conversations.replyTo(d.ID, given)
 	if l.conn.Feedback != nil {
 		job.PullPictures = l.conn.Feedback.Pictures
+	}
+	if l.conn.Hosts != nil {
+		job.Test = testOf(l.conn.Hosts, claim.Host)
 	}
 	if claim.Feedback {
 		job.Policy = job.Policy.Answering()
@@ -234,7 +237,7 @@ func (m exited) applyTo(l *loop) {
 		l.issues.drop(m.id) // no plan needs to look at it again
 	}
 	if next.Clean {
-		l.cleaner.remove(workspace.Issue{ID: string(m.id), Identifier: claim.Identifier, Attempt: claim.Attempt})
+		l.cleaner.remove(workspace.Issue{ID: string(m.id), Identifier: claim.Identifier, Attempt: claim.Attempt}, claim.Hosts())
 	}
 	l.replan = true
 	l.progress()

@@ -49,6 +49,14 @@ func (s *State) DownHosts(p Policy, now time.Time) []DownHost {
 	return down
 }
 
+// Hosts returns the worker hosts that may have a workspace of the issue.
+func (c Claim) Hosts() []string {
+	if c.Host == "" {
+		return c.Left
+	}
+	return append(slices.Clone(c.Left), c.Host)
+}
+
 // hostFailed notes that the host of a claim has failed. Of the sessions that end together when a
 // host fails, the first counts: the others were not started to try it again.
 func (s *State) hostFailed(c Claim, why string, p Policy, now time.Time) {

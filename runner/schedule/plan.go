@@ -60,6 +60,7 @@ type Decision struct {
 	Feedback Feedback // feedback that it answers; zero for none
 	Answers  bool     // Dispatch, Free, Park: the claim is for feedback
 	Host     string   // Dispatch: worker host of the session; empty for this machine
+	Hosts    []string // Release, Finish: worker hosts that may have a workspace of the issue
 	Move     bool     // Finish: the issue is to be moved to the state of merged work
 
 	// Owner, Fleet, Lease and Share are set for a Dispatch to a shard; see [Fleet.Spread].

@@ -196,7 +196,7 @@ func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 		return
 	}
 	pl.freed[c.ID] = true
-	d := Decision{Action: Release, ID: c.ID, Issue: issue, Why: why, Clean: why.Reason == Terminal}
+	d := Decision{Action: Release, ID: c.ID, Issue: issue, Why: why, Clean: why.Reason == Terminal, Hosts: c.Hosts()}
 	pl.decide(d, issue, c.Phase)
 	if _, delivered := pl.state.Deliveries[c.ID]; delivered && len(pl.snap.Feedback) > 0 {
 		talk := pl.talk(c.ID)
