@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -102,6 +103,9 @@ func (l *loop) view(now time.Time) progress.Progress {
 	}
 	for _, t := range l.problems {
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: t.source, Text: t.text})
+	}
+	for _, h := range l.state.DownHosts(policy, now) {
+		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Hosts, Text: fmt.Sprintf("%s is left alone until %s: %s", h.Name, h.Until.UTC().Format(time.RFC3339), h.Why)})
 	}
 	for _, w := range slices.SortedFunc(maps.Values(l.running.owned), l.compareWorkers) {
 		p.Sessions = append(p.Sessions, progress.Session{

@@ -106,7 +106,7 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	job := l.jobFor(d, claim, &w.given)
 	job.Log, job.Own, job.Steering, w.choice = log, &w.own, &w.steering, job.Codex.Choice
 	first := l.logs.sessionOf(issue, w.started)
-	first.Attempt, first.Number = claim.Attempt, claim.Sessions
+	first.Attempt, first.Number, first.Host = claim.Attempt, claim.Sessions, claim.Host
 	logs := l.logs.options(first, log)
 	if logs.Folder != "" {
 		w.eventLog = filepath.Join(logs.Folder, logs.Name)

@@ -70,6 +70,8 @@ func (v *view) Problems() []problem {
 			all = append(all, problem{"Workspaces", t.Text, "Their folder is made again", v.raw.NextPoll})
 		case progress.State:
 			all = append(all, problem{"State", t.Text, "It is saved again", v.raw.NextPoll})
+		case progress.Hosts:
+			all = append(all, problem{"Worker host", t.Text, "Its issues start on other hosts; then one session tries it.", time.Time{}})
 		case progress.Budget:
 			all = append(all, problem{"Budget", t.Text, "Raise it in WORKFLOW.md to go on at once.", time.Time{}})
 		case progress.Agent:
