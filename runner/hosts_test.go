@@ -16,6 +16,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -164,6 +165,12 @@ func TestASessionGoesOnAtAnotherHostWhenItsOwnIsLost(t *testing.T) {
 		f := newFixture(t, issue("A-1", "Todo"))
 		r, h := f.onHosts("build1", "build2")
 		var ran []string
+		trouble := map[string]bool{}
+		r.Progress = func(p progress.Progress) {
+			for _, t := range p.Trouble {
+				trouble[string(t.Source)+": "+t.Text] = true
+			}
+		}
 		began := time.Now()
 		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			ran = append(ran, fmt.Sprintf("%s after %v: thread %q, attempt %d", job.Host, time.Since(began).Round(time.Second), job.Thread, job.Attempt))
@@ -188,6 +195,10 @@ func TestASessionGoesOnAtAnotherHostWhenItsOwnIsLost(t *testing.T) {
 		}
 		if row := tick.Rows[0]; row.Class != schedule.Done || row.Sessions != 2 || tick.Pause.Why != "" || len(tick.Claims) > 0 {
 			t.Errorf("%+v", row)
+		}
+		until := began.Add(11 * time.Second).UTC().Format(time.RFC3339)
+		if want := "hosts: left alone after a failure: build1 until " + until + " (ssh: the connection was lost)"; !trouble[want] {
+			t.Errorf("a display is told of %v, not of %q", trouble, want)
 		}
 		for _, want := range []string{"msg=dispatched", "worker_host=build2", "outcome=host"} {
 			if !strings.Contains(f.log.String(), want) {

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -104,8 +103,8 @@ func (l *loop) view(now time.Time) progress.Progress {
 	for _, t := range l.problems {
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: t.source, Text: t.text})
 	}
-	for _, h := range l.state.DownHosts(policy, now) {
-		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Hosts, Text: fmt.Sprintf("%s is left alone until %s: %s", h.Name, h.Until.UTC().Format(time.RFC3339), h.Why)})
+	if down := schedule.NameDownHosts(l.state.DownHosts(policy, now)); down != "" {
+		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Hosts, Text: "left alone after a failure: " + down})
 	}
 	for _, w := range slices.SortedFunc(maps.Values(l.running.owned), l.compareWorkers) {
 		p.Sessions = append(p.Sessions, progress.Session{

@@ -122,14 +122,7 @@ func (pl *planner) noHost() Why {
 		return Why{}
 	}
 	down := pl.state.DownHosts(pl.p, pl.now)
-	var names []string
-	for _, h := range down[:min(len(down), maxNamedHosts)] {
-		names = append(names, fmt.Sprintf("%s until %s (%s)", h.Name, h.Until.UTC().Format(time.RFC3339), h.Why))
-	}
-	if more := len(down) - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	left := strings.Join(names, ", ")
+	left := NameDownHosts(down)
 	switch {
 	case len(down) == len(pl.p.Hosts):
 		return Why{HostsDown, "no worker host works, and they are left alone: " + left}
@@ -141,6 +134,19 @@ func (pl *planner) noHost() Why {
 		slots += pl.slotsOf(host)
 	}
 	return Why{NoHostSlots, fmt.Sprintf("all %s of worker hosts are taken", text.Count(slots, "slot")) + left}
+}
+
+// NameDownHosts returns hosts for people, each with its time and its reason, in one line. It names
+// the first ones; empty for no host.
+func NameDownHosts(down []DownHost) string {
+	var names []string
+	for _, h := range down[:min(len(down), maxNamedHosts)] {
+		names = append(names, fmt.Sprintf("%s until %s (%s)", h.Name, h.Until.UTC().Format(time.RFC3339), h.Why))
+	}
+	if more := len(down) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
 }
 
 // maxNamedHosts bounds the hosts in a reason.

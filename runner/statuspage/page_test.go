@@ -67,8 +67,12 @@ func TestAPageSaysWhatKeepsWorkFromStarting(t *testing.T) {
 			p.Trouble = trouble1(progress.Budget, "budget.max_tokens_per_day is spent")
 		}, []string{"bad", "Nothing new starts: a budget is spent", "<b>Budget</b>", "budget.max_tokens_per_day is spent", "Raise it"}, "until this is fixed"},
 		"a worker host": {func(p *progress.Progress) {
-			p.Trouble = trouble1(progress.Hosts, "build2 is left alone until 2026-01-02T12:01:00Z: ssh: connection refused")
-		}, []string{"bad", "<b>Worker host</b>", "build2 is left alone until", "connection refused", "Its issues start on other hosts"}, ""},
+			p.Trouble = trouble1(progress.Hosts, "left alone after a failure: build2 until 2026-01-02T12:01:00Z (ssh: connection refused)")
+		}, []string{"bad", "A worker host does not work", "<b>Worker hosts</b>", "build2 until", "connection refused", "Their issues start on other hosts"}, "until this is fixed"},
+		"no worker host": {func(p *progress.Progress) {
+			p.Trouble = trouble1(progress.Hosts, "left alone after a failure: build2 until 2026-01-02T12:01:00Z (x)")
+			p.NoRoom.Reason = schedule.HostsDown
+		}, []string{"bad", "Nothing new starts until this is fixed"}, ""},
 		"no poll yet":   {func(p *progress.Progress) { p.NextPoll = time.Time{} }, []string{"calm", "Starting"}, "data-as=\"in\" datetime=\"0001"},
 		"nothing to do": {func(p *progress.Progress) { p.Sessions, p.Waiting, p.Parked, p.Queue = nil, nil, nil, progress.Queue{} }, []string{"calm", "Nothing to do", "Nothing runs.", "Nothing waits.", "Nothing is parked."}, ""},
 	} {
