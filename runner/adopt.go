@@ -94,8 +94,12 @@ func (l *loop) adopt(ctx context.Context) {
 	}
 }
 
-// endProcesses ends the processes that a dead run may have left for a claim.
+// endProcesses ends the processes that a dead run may have left for a claim. A worker host does
+// so by itself.
 func (o *owners) endProcesses(ctx context.Context, c schedule.Claim) {
+	if o.conn.Workspaces == nil {
+		return
+	}
 	if err := o.conn.Workspaces.Reclaim(ctx, workspace.Issue{ID: string(c.ID), Identifier: c.Identifier}); err != nil {
 		o.log.Warn("the dead run's processes are still there", "issue_id", c.ID, "issue_identifier", c.Identifier, "error", err)
 		o.warn(c.Identifier + ": " + err.Error())

@@ -72,6 +72,9 @@ type pauseTest struct {
 // loop goes on: to start Codex takes a second, and a machine in need longer.
 func (p *pauseTest) begin(ctx context.Context, wf workflow.Workflow, now time.Time) {
 	test := p.causes.of(wf)
+	if p.conn.Hosts != nil {
+		test = testOfAny(p.conn.Hosts, wf.Settings.Worker.Hosts)
+	}
 	cause, began, ok := p.state.Pause.ToTest(now)
 	if !ok || test == nil || p.cancel != nil || now.Before(p.next) {
 		return

@@ -2,13 +2,13 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
 
-	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
@@ -23,33 +23,117 @@ type cleaner struct {
 	sessionDir    string // SessionDir of [Runner]
 	once          bool
 
-	cleaned  bool                                   // startup cleanup has begun, or is not ours
+	begun    bool                                   // startup cleanup has begun, or is not ours
+	looking  context.CancelCauseFunc                // ends the search for workspaces in progress; nil for none
+	found    []placeFound                           // its result that is not used yet; nil for none
 	removing map[tracker.ID]context.CancelCauseFunc // the removals in progress
 }
 
-// cleanUp removes the workspaces of issues that became terminal between runs,
-// once in a run (SPEC §8.6). The plan cleans up claimed issues. cleanUp reads the
-// issues that have a workspace by id, instead of every closed issue; a single tick reads
-// some of them. An issue whose pull request is open keeps its workspace, whatever its state
-// is, and is not read. cleanUp reads them separately from the claims, so that its failures do not
-// affect the run.
-func (c *cleaner) cleanUp(ctx context.Context, unavailable func() map[tracker.ID]bool) {
-	if c.cleaned || c.issues.unread != nil {
+// places returns the machines with workspaces, and their names as hosts. The name of this machine
+// is empty.
+func (c *cleaner) places() (places, []string) {
+	if c.conn.Hosts != nil {
+		return c.conn.Hosts, c.wf.Settings.Worker.Hosts
+	}
+	return here{c.conn.Workspaces, c.sessionDir}, []string{""}
+}
+
+// lookTime bounds the search for workspaces on one host.
+const lookTime = time.Minute
+
+// begin begins the startup cleanup, once in a run (SPEC §8.6): it looks for workspaces on all
+// machines beside the loop, since a host may take long to answer, and removes the session folders
+// of issues that have neither a claim nor a delivery. Nothing resumes their threads. Where the
+// workspaces are lost with the machine, as on a runner of GitHub, no workspace leads to these
+// folders, and a cache keeps them.
+func (c *cleaner) begin() {
+	if c.begun || c.issues.unread != nil {
 		return // done, or the tracker cannot be read: try at the next poll
 	}
-	c.cleaned = true
-	c.forgetUnused()
-	known, unknown, err := c.conn.Workspaces.Issues()
-	if err != nil {
-		c.warnError("startup cleanup", err)
-		return
+	c.begun = true
+	var used []string
+	for id := range c.state.Claims {
+		used = append(used, workspace.Key(c.nameOf(id)))
 	}
-	left := make(map[tracker.ID]workspace.Issue, len(known))
-	for _, issue := range known {
-		id := tracker.ID(issue.ID)
-		pull := c.conversations.pull(id)
-		if _, claimed := c.state.Claims[id]; !claimed && (pull == nil || pull.State != schedule.PullOpen) {
-			left[id] = issue
+	for _, d := range c.state.Deliveries {
+		used = append(used, workspace.Key(d.Identifier))
+	}
+	slices.Sort(used)
+	places, names := c.places()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c.looking = cancel
+	c.wg.Go(func() {
+		found := make([]placeFound, len(names))
+		EachHost(names, func(i int, name string) {
+			ctx, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("it took longer than %v", lookTime))
+			defer cancel()
+			found[i].name = name
+			found[i].unforgotten = places.ForgetUnused(ctx, name, used, time.Now().Add(-unusedFor))
+			found[i].known, found[i].unknown, found[i].err = places.Issues(ctx, name)
+		})
+		c.send(lookedForWorkspaces{found})
+	})
+}
+
+// placeFound is the result of a search for workspaces on one machine.
+type placeFound struct {
+	name        string            // name of the host; empty for this machine
+	known       []workspace.Issue // issues that have a workspace
+	unknown     []string          // keys of the workspaces whose issue is not known
+	err         error             // reason why they could not be listed
+	unforgotten error             // reason why old files of sessions were not removed
+}
+
+// about returns the words that begin a message about the machine.
+func (p placeFound) about(what string) string {
+	if p.name == "" {
+		return what
+	}
+	return what + " on " + p.name
+}
+
+// lookedForWorkspaces is the message that the search for workspaces has ended.
+type lookedForWorkspaces struct{ found []placeFound }
+
+func (m lookedForWorkspaces) applyTo(l *loop) {
+	l.cleaner.looking(nil)
+	l.cleaner.looking, l.cleaner.found = nil, m.found
+	for _, p := range m.found {
+		if p.unforgotten != nil {
+			l.log.Warn("old files of sessions were not removed", "worker_host", p.name, "error", p.unforgotten)
+		}
+		if p.err != nil {
+			l.warnError(p.about("startup cleanup"), p.err)
+		}
+	}
+	l.replan = true
+}
+
+// unusedFor is the time after which the session folders of an issue are removed that the
+// state does not know. A session that belongs to another state changes its own in this time.
+const unusedFor = 24 * time.Hour
+
+// cleanUp removes the found workspaces of issues that became terminal between runs. The plan
+// cleans up claimed issues. cleanUp reads the issues that have a workspace by id, instead of every
+// closed issue; a single tick reads some of them. An issue whose pull request is open keeps its
+// workspace, whatever its state is, and is not read. cleanUp reads them separately from the
+// claims, so that its failures do not affect the run.
+func (c *cleaner) cleanUp(ctx context.Context, unavailable func() map[tracker.ID]bool) {
+	if c.issues.unread != nil {
+		return // try when the tracker can be read
+	}
+	left := map[tracker.ID]leftWorkspace{}
+	unknown := map[string][]string{} // names of hosts by the keys of workspaces
+	for _, p := range c.found {
+		for _, issue := range p.known {
+			id := tracker.ID(issue.ID)
+			pull := c.conversations.pull(id)
+			if _, claimed := c.state.Claims[id]; !claimed && (pull == nil || pull.State != schedule.PullOpen) {
+				left[id] = leftWorkspace{issue, append(left[id].hosts, p.name)}
+			}
+		}
+		for _, key := range p.unknown {
+			unknown[key] = append(unknown[key], p.name)
 		}
 	}
 	if c.once {
@@ -59,14 +143,20 @@ func (c *cleaner) cleanUp(ctx context.Context, unavailable func() map[tracker.ID
 	case err == nil:
 		c.clean(left, unavailable())
 	case c.issues.waits(time.Now()):
-		c.cleaned = false // the tracker asks to wait: try at the next poll
-		return
+		return // the tracker asks to wait: try again after that
 	default:
 		c.warnError("startup cleanup", err)
 	}
+	c.found = nil
 	if len(unknown) > 0 {
 		c.cleanUnknown(ctx, unknown, unavailable)
 	}
+}
+
+// leftWorkspace describes the workspaces of an issue without a claim.
+type leftWorkspace struct {
+	issue workspace.Issue
+	hosts []string // machines that have one; the name of this machine is empty
 }
 
 // cleanedInATick is the number of workspaces without a claim whose issues a single tick
@@ -76,7 +166,7 @@ const cleanedInATick = 20
 
 // keepSome removes issues at random until at most n are left, so that the ticks after one
 // another look at all of them.
-func keepSome(issues map[tracker.ID]workspace.Issue, n int) {
+func keepSome(issues map[tracker.ID]leftWorkspace, n int) {
 	ids := slices.Collect(maps.Keys(issues))
 	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 	for _, id := range ids[min(n, len(ids)):] {
@@ -84,59 +174,45 @@ func keepSome(issues map[tracker.ID]workspace.Issue, n int) {
 	}
 }
 
-// unusedFor is the time after which the session folders of an issue are removed that the
-// state does not know. A session that belongs to another state changes its own in this time.
-const unusedFor = 24 * time.Hour
-
-// forgetUnused removes the session folders of issues that have neither a claim nor a
-// delivery: nothing resumes their threads. Where the workspaces are lost with the machine,
-// as on a runner of GitHub, no workspace leads to these folders, and a cache keeps them.
-func (c *cleaner) forgetUnused() {
-	used := make(map[string]bool, len(c.state.Claims)+len(c.state.Deliveries))
-	for id := range c.state.Claims {
-		used[workspace.Key(c.nameOf(id))] = true
-	}
-	for _, d := range c.state.Deliveries {
-		used[workspace.Key(d.Identifier)] = true
-	}
-	if err := attempt.ForgetUnused(c.sessionDir, func(key string) bool { return used[key] }, time.Now().Add(-unusedFor)); err != nil {
-		c.log.Warn("old files of sessions were not removed", "error", err)
-	}
-}
-
 // clean removes the workspaces of the issues that are known to be terminal.
-func (c *cleaner) clean(left map[tracker.ID]workspace.Issue, unavailable map[tracker.ID]bool) {
-	for id, issue := range left {
+func (c *cleaner) clean(left map[tracker.ID]leftWorkspace, unavailable map[tracker.ID]bool) {
+	for id, w := range left {
 		known := c.issues.issues[id]
 		if known != nil && !unavailable[id] && c.policy().IneligibleToContinue(*known).Reason == schedule.Terminal {
-			c.remove(issue)
+			c.remove(w.issue, w.hosts)
 		}
 	}
 }
 
 // cleanUnknown removes the workspaces of terminal issues of which only the key is
 // known. It looks for the issues by state.
-func (c *cleaner) cleanUnknown(ctx context.Context, keys []string, unavailable func() map[tracker.ID]bool) {
+func (c *cleaner) cleanUnknown(ctx context.Context, hosts map[string][]string, unavailable func() map[tracker.ID]bool) {
 	issues, err := c.issues.listByState(ctx, c.policy().TerminalStates)
 	if err != nil {
 		c.warnError("startup cleanup", err)
 	}
 	not := unavailable()
 	for _, issue := range issues {
-		if !not[issue.ID] && slices.Contains(keys, workspace.Key(issue.Identifier)) {
-			c.remove(workspace.Issue{ID: string(issue.ID), Identifier: issue.Identifier})
+		if on := hosts[workspace.Key(issue.Identifier)]; !not[issue.ID] && len(on) > 0 {
+			c.remove(workspace.Issue{ID: string(issue.ID), Identifier: issue.Identifier}, on)
 		}
 	}
 }
 
-// remove starts to delete the workspace of a terminal issue in the background,
-// since its before_remove hook may take a while. The issue is not started until
-// it has ended.
-func (c *cleaner) remove(issue workspace.Issue) {
+// remove starts to delete the workspaces of a terminal issue in the background, on the worker
+// hosts that may have one or on this machine, since its before_remove hook may take a while. The
+// issue is not started until it has ended.
+func (c *cleaner) remove(issue workspace.Issue, hosts []string) {
+	places, names := c.places()
+	if c.conn.Hosts != nil { // the state may name others, and is written by strangers
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(hosts, name) })
+	}
+	if len(names) == 0 {
+		return
+	}
 	id := tracker.ID(issue.ID)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c.removing[id] = cancel
-	workspaces := c.conn.Workspaces
 	logged := tracker.Issue{ID: id, Identifier: issue.Identifier}
 	if known := c.issues.issues[id]; known != nil {
 		logged = *known
@@ -144,13 +220,22 @@ func (c *cleaner) remove(issue workspace.Issue) {
 	session := c.logs.sessionOf(logged, time.Now())
 	c.wg.Go(func() {
 		defer cancel(nil)
-		hook, err := workspaces.Remove(ctx, issue)
-		if err == nil {
-			err = attempt.Forget(c.sessionDir, issue.Identifier)
+		var hook, err error
+		for _, name := range names {
+			failed, kept := places.Remove(ctx, name, issue)
+			hook, err = errors.Join(hook, ofHost(name, failed)), errors.Join(err, ofHost(name, kept))
 		}
 		c.logs.writeRemoval(session, hook, err)
 		c.send(removed{id, issue.Identifier, hook, err})
 	})
+}
+
+// ofHost returns an error with the name of the host where it happened; nil for nil.
+func ofHost(name string, err error) error {
+	if err == nil || name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }
 
 // removed is the message that the removal of a workspace has ended. Package workspace

@@ -18,6 +18,15 @@ func (f *inForce) delivers() bool {
 	return f.wf.Settings.Repository != nil && f.wf.Settings.Delivery.Kind != workflow.KindNone
 }
 
+// root returns the folder of the workspaces. On worker hosts it is as WORKFLOW.md has it; empty for
+// their default.
+func (f *inForce) root() string {
+	if f.conn.Workspaces == nil {
+		return f.wf.Settings.Worker.Root
+	}
+	return f.conn.Workspaces.Path()
+}
+
 // branchOf returns the branch of an issue, also for a plan, which opens no repository. It is
 // zero for a prefix that makes no branch, which package workflow refuses.
 func (f *inForce) branchOf(identifier string) git.Branch {

@@ -112,7 +112,7 @@ func newLoop(r *Runner) *loop {
 	l.fleet = fleetPart{core: &l.core, setup: &l.setup, plan: r.Fleet, shards: r.Shards}
 	l.files = files{core: &l.core, sessions: l.running, logs: r.Logs, repeats: !r.Once}
 	l.cleaner = cleaner{
-		core: &l.core, issues: &l.issues, conversations: &l.conversations, logs: l.logs, sessionDir: r.SessionDir, once: r.Once, cleaned: r.Shards > 0, removing: map[tracker.ID]context.CancelCauseFunc{},
+		core: &l.core, issues: &l.issues, conversations: &l.conversations, logs: l.logs, sessionDir: r.SessionDir, once: r.Once, begun: r.Shards > 0, removing: map[tracker.ID]context.CancelCauseFunc{},
 	}
 	l.pauseTest = pauseTest{core: &l.core, causes: newCauseTests(r.Test)}
 	l.tick.Started = time.Now()
@@ -325,6 +325,9 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 	for _, cancel := range l.cleaner.removing {
 		cancel(schedule.StopError(reason))
 	}
+	if l.cleaner.looking != nil {
+		l.cleaner.looking(schedule.StopError(reason))
+	}
 	if l.files.cancel != nil {
 		l.files.cancel(schedule.StopError(reason))
 	}
@@ -348,7 +351,7 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 
 // waitsForMessages reports whether something is in progress whose end will be a message.
 func (l *loop) waitsForMessages() bool {
-	return l.running.count() > 0 || len(l.cleaner.removing) > 0 || len(l.conversations.posting) > 0 || l.notifier.sending || l.files.cancel != nil || l.pauseTest.cancel != nil
+	return l.running.count() > 0 || len(l.cleaner.removing) > 0 || l.cleaner.looking != nil || len(l.conversations.posting) > 0 || l.notifier.sending || l.files.cancel != nil || l.pauseTest.cancel != nil
 }
 
 // awaitMessages applies messages until nothing is in progress, for stopTime at most. A killed

@@ -381,7 +381,7 @@ func TestWorkspacesOfIssuesThatAreDoneAreRemovedAtStart(t *testing.T) {
 		if diff := cmp.Diff([]string{"A-2"}, f.keys()); diff != "" {
 			t.Errorf("workspaces (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]string{"ids A-1 A-2", "list"}, f.board.reads); diff != "" {
+		if diff := cmp.Diff([]string{"list", "ids A-1 A-2"}, f.board.reads); diff != "" {
 			t.Errorf("reads (-want +got):\n%s", diff)
 		}
 	})

@@ -95,13 +95,16 @@ func (l *loop) view(now time.Time) progress.Progress {
 	p := progress.Progress{
 		At: now, Started: l.tick.Started, Workflow: l.wf.Path, Tracker: l.wf.Settings.Tracker.Kind,
 		Slots: policy.MaxConcurrent, NextPoll: l.nextPoll, Deadline: l.deadline.stopAt, Pause: l.state.Pause,
-		Root: l.conn.Workspaces.Path(), Logs: l.logs.readable(), Comments: l.comments(),
+		Root: l.root(), Logs: l.logs.readable(), Comments: l.comments(),
 		Asked: map[tracker.ID]string{}, Deliveries: maps.Clone(l.state.Deliveries), Checks: l.state.Checks(),
 		Spent: l.spent(), Today: l.state.SpentToday(now), Prices: policy.Budget.Prices, Limits: l.state.RateLimits, Completed: l.state.Completed,
 		NoRoom: schedule.NoRoom(l.state, schedule.Snapshot{Hold: l.hold(now)}, policy, now),
 	}
 	for _, t := range l.problems {
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: t.source, Text: t.text})
+	}
+	if down := schedule.NameDownHosts(l.state.DownHosts(policy, now)); down != "" {
+		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Hosts, Text: "left alone after a failure: " + down})
 	}
 	for _, w := range slices.SortedFunc(maps.Values(l.running.owned), l.compareWorkers) {
 		p.Sessions = append(p.Sessions, progress.Session{

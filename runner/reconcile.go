@@ -28,6 +28,11 @@ func (l *loop) reconcile(ctx context.Context) error {
 		l.poll(reads, now)
 		cancel()
 	}
+	if l.cleaner.found != nil {
+		reads, cancel := l.deadline.bound(ctx, time.Now())
+		l.cleaner.cleanUp(reads, l.unavailable)
+		cancel()
+	}
 	for try := range maxConflicts {
 		decisions := l.plan(ctx)
 		err := l.commit(ctx, decisions)

@@ -39,7 +39,8 @@ type Workflows interface {
 // workspaces and its repository.
 type Connection struct {
 	Tracker    tracker.Adapter
-	Workspaces *workspace.Root
+	Workspaces *workspace.Root   // nil with Hosts
+	Hosts      Hosts             // worker hosts of the workflow; nil if sessions run on this machine
 	Repository *Repository       // nil leaves files and work to the hooks
 	Feedback   *feedback.Channel // reaches the people of issues and pull requests; nil if nobody can be reached
 	Warnings   []string          // suspicious settings, one sentence each; the tracker has its own

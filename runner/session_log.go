@@ -28,7 +28,7 @@ func (l *loop) startSession(w *worker, claim schedule.Claim, job attempt.Job) {
 	if l.OnSession == nil {
 		return
 	}
-	s := SessionStart{Claim: claim, Workspace: filepath.Join(l.conn.Workspaces.Path(), workspace.Key(claim.Identifier)), File: w.eventLog, Live: w.live}
+	s := SessionStart{Claim: claim, Workspace: filepath.Join(l.root(), workspace.Key(claim.Identifier)), File: w.eventLog, Live: w.live}
 	if job.Repository != nil {
 		s.Branch = job.Repository.Checkout.Branch.String()
 	}

@@ -70,14 +70,14 @@ func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 		case schedule.Release:
 			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 			if d.Clean {
-				l.cleaner.remove(workspace.Issue{ID: string(d.ID), Identifier: d.Issue.Identifier})
+				l.cleaner.remove(workspace.Issue{ID: string(d.ID), Identifier: d.Issue.Identifier}, d.Hosts)
 			}
 		case schedule.Free:
 			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 		case schedule.Finish:
 			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", l.nameOf(d.ID), "reason", d.Why.String())
 			if d.Clean {
-				l.cleaner.remove(workspace.Issue{ID: string(d.ID), Identifier: l.nameOf(d.ID)})
+				l.cleaner.remove(workspace.Issue{ID: string(d.ID), Identifier: l.nameOf(d.ID)}, d.Hosts)
 			}
 			l.conversations.finish(ctx, d)
 		case schedule.Park:
@@ -106,7 +106,7 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	job := l.jobFor(d, claim, &w.given)
 	job.Log, job.Own, job.Steering, w.choice = log, &w.own, &w.steering, job.Codex.Choice
 	first := l.logs.sessionOf(issue, w.started)
-	first.Attempt, first.Number = claim.Attempt, claim.Sessions
+	first.Attempt, first.Number, first.Host = claim.Attempt, claim.Sessions, claim.Host
 	logs := l.logs.options(first, log)
 	if logs.Folder != "" {
 		w.eventLog = filepath.Join(logs.Folder, logs.Name)
@@ -116,6 +116,9 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 		}
 	}
 	attrs := []any{"state", issue.State, "attempt", claim.Attempt, "session", claim.Sessions}
+	if claim.Host != "" {
+		attrs = append(attrs, "worker_host", claim.Host)
+	}
 	if c := w.choice; c.Label != "" {
 		attrs = append(attrs, "label", c.Label, "model", c.Model, "effort", c.Effort, "service_tier", c.ServiceTier)
 	}
@@ -130,7 +133,7 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim, given *givenItems) attempt.Job {
 	issue := d.Issue
 	job := attempt.Job{
-		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread, Sessions: claim.Sessions, Spent: claim.Spent(),
+		Issue: issue, Attempt: claim.Attempt, Thread: claim.Thread, Sessions: claim.Sessions, Spent: claim.Spent(), Host: claim.Host,
 		Prompt: l.wf.Prompt, PromptLine: l.wf.PromptLine, MaxTurns: l.wf.Settings.MaxTurns, Codex: l.wf.Settings.Codex.For(issue.Labels), Policy: l.policy(),
 		Tracker: l.conn.Tracker, Workspaces: l.conn.Workspaces, Version: l.Version,
 		Preflight: l.preflight, Redact: l.Redact, Account: l.Account, SessionDir: l.SessionDir, Denied: l.Denied,
@@ -140,6 +143,9 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim, given *givenIte
 	job.Feedback, job.Reply = l.conversations.itemsFor(d, given), l.conversations.replyTo(d.ID, given)
 	if l.conn.Feedback != nil {
 		job.PullPictures = l.conn.Feedback.Pictures
+	}
+	if l.conn.Hosts != nil {
+		job.Test = testOf(l.conn.Hosts, claim.Host)
 	}
 	if claim.Feedback {
 		job.Policy = job.Policy.Answering()
@@ -231,7 +237,7 @@ func (m exited) applyTo(l *loop) {
 		l.issues.drop(m.id) // no plan needs to look at it again
 	}
 	if next.Clean {
-		l.cleaner.remove(workspace.Issue{ID: string(m.id), Identifier: claim.Identifier, Attempt: claim.Attempt})
+		l.cleaner.remove(workspace.Issue{ID: string(m.id), Identifier: claim.Identifier, Attempt: claim.Attempt}, claim.Hosts())
 	}
 	l.replan = true
 	l.progress()

@@ -96,7 +96,7 @@ func (s *settings) apply(ctx context.Context, wf workflow.Workflow) error {
 	if err := prompt.Check(wf.Prompt, wf.PromptLine); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(wf.Path), err)
 	}
-	if s.conn.Workspaces == nil || !reflect.DeepEqual(wf.Settings, s.wf.Settings) {
+	if s.conn.Tracker.Reader == nil || !reflect.DeepEqual(wf.Settings, s.wf.Settings) {
 		if err := s.connect(ctx, wf); err != nil {
 			return err
 		}

@@ -45,6 +45,7 @@ func (l *loop) finish(now time.Time) {
 	for id, r := range l.conversations.read {
 		t.Ignored[id] = r.ignored
 	}
+	t.Hosts = l.state.DownHosts(l.policy(), now)
 	t.Pause, t.Spent, t.Today, t.Reserved = l.state.Pause, l.spent(), l.state.SpentToday(now), l.state.Reserved()
 	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), isDone)
 	for i, row := range t.Rows {
@@ -76,7 +77,7 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 	row := l.tick.Row(m.id)
 	row.Identifier, row.Title, row.URL, row.State = claim.Identifier, claim.Title, claim.URL, claim.State
 	row.Attempt, row.Class, row.Status, row.Why, row.Next = claim.Attempt, o.Class, o.Status, o.Why, next
-	row.Choice = report.Choice(m.choice)
+	row.Choice, row.Host = report.Choice(m.choice), claim.Host
 	row.Delivered, row.Refused = o.Delivered, o.Refused
 	row.Log.File, row.Ended = m.eventLog, now
 	row.Sessions++
@@ -111,6 +112,8 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 		what, level = "stopped", slog.LevelInfo
 	case o.Class == schedule.NeedsInput:
 		what = "asks a person"
+	case o.Class == schedule.HostLost:
+		attrs = append(attrs, "worker_host", claim.Host)
 	case o.Class == schedule.Systemic:
 		l.problem(progress.Agent, o.Why)
 		level = slog.LevelError

@@ -57,8 +57,8 @@ func (o opener) tracker(wf workflow.Workflow, log *slog.Logger, startsNothing bo
 	return s.Tracker.Config.Open(options, http.DefaultClient, log)
 }
 
-// connect opens the tracker, the workspaces and the repository that a workflow names. A
-// dry run has only the tracker: it must not make a folder.
+// connect opens the tracker, the workspaces or the worker hosts, and the repository that a
+// workflow names. A dry run has only the tracker: it must not make a folder.
 func (o opener) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logger, dryRun bool) (runner.Connection, error) {
 	adapter, err := o.tracker(wf, log, dryRun)
 	if err != nil {
@@ -67,17 +67,25 @@ func (o opener) connect(ctx context.Context, wf workflow.Workflow, log *slog.Log
 	env, folders := o.childEnv(wf), workspaceConfig(wf)
 	warnings := slices.Concat(missingInHooks(env, wf.Settings), env.Missing("codex.env", wf.Settings.Codex.Env), env.Missing("setup.env", wf.Settings.Setup.Env))
 	var workspaces *workspace.Root
+	var hosts runner.Hosts
+	onHosts := len(wf.Settings.Worker.Hosts) > 0
+	if onHosts {
+		hosts = o.openHosts(wf)
+	}
 	var repository *runner.Repository
 	var publisher *publish.Publisher
 	if dryRun {
-		if err = workspace.Check(folders, env); mayNotWrite(err) {
+		if !onHosts {
+			err = workspace.Check(folders, env)
+		}
+		if mayNotWrite(err) {
 			warnings, err = append(warnings, err.Error()), nil
 		}
 		if err == nil && wf.Settings.Repository != nil {
 			publisher, err = o.publisher(wf, log)
 		}
 	} else if err = makeDataFolder(wf.Path); err == nil {
-		if repository, err = o.repository(ctx, wf, log); err == nil {
+		if repository, err = o.repository(ctx, wf, log); err == nil && !onHosts {
 			workspaces, err = workspace.Open(folders, env, log)
 		}
 	}
@@ -90,7 +98,7 @@ func (o opener) connect(ctx context.Context, wf workflow.Workflow, log *slog.Log
 	if repository != nil {
 		publisher = repository.Publisher
 	}
-	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Repository: repository, Feedback: o.channel(wf, adapter, publisher), Warnings: warnings}, nil
+	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Hosts: hosts, Repository: repository, Feedback: o.channel(wf, adapter, publisher), Warnings: warnings}, nil
 }
 
 // missingInHooks returns a warning for each variable of hooks.env that hooks will not see.

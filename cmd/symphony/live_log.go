@@ -23,7 +23,7 @@ func showSessions(a *app, places logPlaces, r *runner.Runner, console *console, 
 		r.OnSession = func(s runner.SessionStart) func(runner.SessionLog) {
 			onEnd := log.Begin(runlog.Session{
 				Identifier: s.Claim.Identifier, Title: s.Claim.Title, Number: s.Claim.Sessions, Attempt: s.Claim.Attempt + 1,
-				Branch: s.Branch, Workspace: s.Workspace, Live: s.Live, Rest: places.rest(s),
+				Branch: s.Branch, Workspace: s.Workspace, Host: s.Claim.Host, Live: s.Live, Rest: places.rest(s),
 			})
 			return func(ended runner.SessionLog) { onEnd(sessionResult(ended), sessionDetails(places, ended)) }
 		}

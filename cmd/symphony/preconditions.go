@@ -24,6 +24,10 @@ func (x *tickRun) checkPreconditions() error {
 	if err := prompt.Check(x.wf.Prompt, x.wf.PromptLine); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(x.wf.Path), err)
 	}
+	if isFleet := x.bind != nil || x.store != nil; isFleet && len(x.wf.Settings.Worker.Hosts) > 0 {
+		return fmt.Errorf("%w: %s names worker.ssh_hosts, and the sessions of a fleet run on its own machines: remove the key, or run a tick that is not a fleet's",
+			errUsage, filepath.Base(x.wf.Path))
+	}
 	policy, allows := x.wf.Settings.Policy, "agent.max_issues_per_tick of "+filepath.Base(x.wf.Path)+" allows"
 	if x.bind != nil {
 		policy = x.bind(policy)
@@ -123,7 +127,7 @@ func checkLogin(p process, wf workflow.Workflow) error {
 	if config.TokenURL != "" || config.Command != "" {
 		return checkIdentity(p, wf)
 	}
-	if wf.Settings.Codex.Endpoint.Address != "" || filepath.Base(shell.Program(command)) != "codex" || p.modelKey() != "" || ownProvider().MatchString(command) {
+	if wf.Settings.Codex.Endpoint.Address != "" || len(wf.Settings.Worker.Hosts) > 0 || filepath.Base(shell.Program(command)) != "codex" || p.modelKey() != "" || ownProvider().MatchString(command) {
 		return nil
 	}
 	home := p.codexHome()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -31,6 +32,8 @@ type process struct {
 	interrupts *interrupts
 	lookup     hosts.Lookup // nil asks the resolver of this machine
 	tokens     *modelTokens // nil makes no tokens
+
+	openHosts func(workflow.Workflow) runner.Hosts // reaches the worker hosts of a workflow
 }
 
 // tempDir returns the folder for temporary files.

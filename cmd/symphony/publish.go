@@ -114,8 +114,8 @@ func annotate(to *action.Runtime, r report.Report) {
 // asks whether the repository is private only if there will be sessions.
 func needs(g gitHub, event action.Event, wf workflow.Workflow, starts, sessions bool) [][2]string {
 	program := shell.Program(wf.Settings.Codex.Command)
-	if wf.Settings.Codex.Endpoint.Address != "" {
-		program = "" // it runs already
+	if wf.Settings.Codex.Endpoint.Address != "" || len(wf.Settings.Worker.Hosts) > 0 {
+		program = "" // it runs already, or elsewhere
 	}
 	private := ""
 	if sessions {

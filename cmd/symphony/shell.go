@@ -88,6 +88,9 @@ func (s *shellCommand) Run(ctx context.Context, name string, args, command []str
 	if err != nil {
 		return err
 	}
+	if len(wf.Settings.Worker.Hosts) > 0 {
+		return fmt.Errorf("%w: shell: the workspaces are on the hosts of worker.ssh_hosts: log in there", errUsage)
+	}
 	s.opener().addWorkflowSecrets(wf)
 	if err := workspace.HideFromChildren(); err != nil {
 		s.warn(fmt.Sprintf("what runs in the room can read this process and its secrets: %v", err))

@@ -14,7 +14,7 @@ import (
 )
 
 // conformance are the rows of the specification's section 17 that tests have to
-// show, and where they are shown: a test as folder.Name, a check of the tracker
+// show, with those of its extension for worker hosts (§6.4, §8.3 and Appendix A), and where they are shown: a test as folder.Name, a check of the tracker
 // conformance suite as internal/trackertest.Name (TestTheAdapterConforms of each
 // adapter runs it), a script or a scenario as its path.
 var conformance = []struct {
@@ -22,6 +22,37 @@ var conformance = []struct {
 	row     string
 	shownBy []string
 }{
+	{"6.4", "worker.ssh_hosts is an optional list of hosts as ssh takes them; without it work runs on this machine", []string{
+		"runner/workflow.TestWorkerHostsTakeThePlaceOfThisMachine", "runner/workflow.TestWorkerHostsThatCannotBeUsedAreRefused",
+		"cmd/symphony.TestATickOnWorkerHostsNeedsNothingHere", "cmd/symphony.TestAFleetHasNoWorkerHosts",
+	}},
+	{"6.4", "worker.max_concurrent_agents_per_host is an optional positive integer", []string{
+		"runner/workflow.TestWorkerHostsTakeThePlaceOfThisMachine", "runner/workflow.TestAValueThatIsNoIntegerInRangeIsAProblem",
+	}},
+	{"8.3", "each host runs at most worker.max_concurrent_agents_per_host agents at once; a host at that cap is skipped", []string{
+		"testdata/plan/worker-hosts.txtar", "runner/schedule.TestADispatchIsToTheRightHost", "runner/schedule.TestPlanStartsWhatTheSpecificationSays",
+	}},
+	{"A", "the host of the last attempt goes first, then the one with the fewest sessions; when all are taken an issue waits, and nothing runs on this machine", []string{
+		"testdata/plan/worker-hosts.txtar", "runner/schedule.TestADispatchIsToTheRightHost",
+	}},
+	{"A", "a host that fails is told apart from an issue that fails: it is left alone for a time, and its issues start elsewhere without a charge", []string{
+		"testdata/plan/worker-host-lost.txtar", "runner/schedule.TestALostHostChargesNothing", "runner.TestASessionGoesOnAtAnotherHostWhenItsOwnIsLost",
+	}},
+	{"A", "two agents never work on one issue, also when a host is cut off", []string{
+		"runner/schedule.TestClaimsSurviveAnySequenceOfEvents", "testdata/plan/worker-host-lost.txtar",
+	}},
+	{"A", "workspace.root is a folder on the host", []string{
+		"runner/workflow.TestWorkerHostsTakeThePlaceOfThisMachine", "cmd/symphony.TestTheRoomOfAnIssueOnAWorkerHostIsThere",
+	}},
+	{"A", "workspaces are cleaned up on the hosts that have them", []string{
+		"runner.TestWorkspacesOfFinishedIssuesAreRemovedFromAllHostsAtStart", "runner.TestASessionGoesOnAtAnotherHostWhenItsOwnIsLost",
+		"runner.TestOnlyHostsOfTheWorkflowAreAskedToRemoveAWorkspace",
+	}},
+	{"A", "people see which host a session has, and what is wrong with a host", []string{
+		"runner/report.TestTheReportNamesWorkerHosts", "runner/statuspage.TestThePagesNameTheWorkerHostOfASession",
+		"runner/terminal.TestAFrameNamesTheWorkerHostOfASession", "cmd/symphony.TestValidateTriesEachWorkerHost",
+	}},
+
 	{"17.1", "an explicit workflow path wins; without one it is WORKFLOW.md of the working directory", []string{
 		"testdata/script/paths.txt",
 	}},

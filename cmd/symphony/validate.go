@@ -90,7 +90,10 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	if v.gitHub().hasApp() {
 		check("app", []string{"tracker", "repository"}, v.checkAppToken)
 	}
-	check("workspace", []string{"workspace"}, v.checkWorkspace)
+	onHosts := len(wf.Settings.Worker.Hosts) > 0
+	if !onHosts {
+		check("workspace", []string{"workspace"}, v.checkWorkspace)
+	}
 	if wf.Settings.Repository != nil {
 		check("repository", []string{"repository", "delivery"}, v.checkRepository)
 	}
@@ -100,9 +103,14 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	if in.Readable() && v.namesIdentity(wf) {
 		check("identity", []string{"identity", "codex.command"}, v.checkIdentity)
 	}
-	if in.Readable() {
+	switch {
+	case onHosts && in.Sound("worker", "workspace", "codex"):
+		v.checkHosts(ctx, found, wf, limit)
+	case onHosts:
+		found.Skip("host", "fix the problems of worker, workspace, codex first")
+	case in.Readable():
 		check("codex", []string{"codex.command"}, v.checkCodex)
-	} else {
+	default:
 		check("codex", nil, v.checkDefaultCodex)
 	}
 	if ctx.Err() != nil {
@@ -311,6 +319,32 @@ func (v *validateCommand) checkIdentity(ctx context.Context, found *validation.R
 		what = fmt.Sprintf("%s, audience %s", config.TokenURL, cmp.Or(config.Audience, "of GitHub"))
 	}
 	return fmt.Sprintf("%s, a token is renewed after %v", what, token.Interval().Round(time.Second)), nil
+}
+
+// checkHosts tries each worker host, a few at once, in place of the workspaces and the Codex of this
+// machine. Each host is a check.
+func (v *validateCommand) checkHosts(ctx context.Context, found *validation.Report, wf workflow.Workflow, limit time.Duration) {
+	for _, weakness := range wf.Settings.Codex.PostureWarnings(wf.Settings.Port != nil) {
+		found.Warn("host", weakness)
+	}
+	type result struct {
+		version string
+		err     error
+	}
+	names, hosts := wf.Settings.Worker.Hosts, v.openHosts(wf)
+	results := make([]result, len(names))
+	runner.EachHost(names, func(i int, host string) {
+		ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %v: look at the login profile and the load of the host", limit))
+		defer cancel()
+		version, err := hosts.Test(ctx, host)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", host, err)
+		}
+		results[i] = result{version, err}
+	})
+	for i, r := range results {
+		found.Run("host", func() (string, error) { return names[i] + ", codex " + r.version, r.err })
+	}
 }
 
 // checkCodex starts Codex, and warns of settings that weaken its sandbox.

@@ -35,6 +35,7 @@ type Job struct {
 	Policy      schedule.Policy // decides whether a session continues with the issue
 	Tracker     tracker.Adapter
 	Workspaces  *workspace.Root
+	Host        string // worker host on which the session runs; empty for this machine
 	Account     Account
 	SessionDir  string        // folder for the files of sessions that belong to no workspace; empty for none
 	Denied      room.Denied   // paths that the agent may not read, besides the files of this program

@@ -32,6 +32,7 @@ var stays = map[string]string{
 	"Tick.Today": "the collector counts the days of all", "Tick.Budget": "the collector has its own", "Tick.Reserved": "the collector knows all shards", "Tick.NextDue": "the collector knows all claims",
 	"Tick.Assigned": "no shard is a plan", "Tick.Collects": "no shard collects", "Tick.Recollected": "no shard collects", "Tick.Late": "no shard collects", "Tick.Acted": "the collector counts what it settles", "Tick.Claims": "they are in the state", "Tick.Delivers": "the collector has its own",
 	"Tick.Deliveries": "they are in the state", "Tick.Checks": "they are in the state", "Tick.Asked": "it is in the state", "Tick.Ignored": "Warnings has each as well",
+	"Tick.Hosts": "a fleet has no worker hosts", "Row.Host": "a fleet has no worker hosts",
 	"Row.Next.Clean":  "the shard has removed the workspace",
 	"Row.Shard":       "the collector knows whose result it is",
 	"Row.Run":         "the collector knows whose result it is",

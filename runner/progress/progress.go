@@ -77,8 +77,10 @@ func (p *Progress) Turn() string {
 	switch p.NoRoom.Reason {
 	case "":
 		return "for its turn"
-	case schedule.NoSlots:
+	case schedule.NoSlots, schedule.NoHostSlots:
 		return "for a slot"
+	case schedule.HostsDown:
+		return "for a host"
 	case schedule.BatchSpent, schedule.TickBudget:
 		return "next tick"
 	case schedule.DayBudget:
@@ -124,7 +126,9 @@ func (p *Progress) QueueWords() string {
 // roomWords names the thing that the issues in the queue wait for.
 func (p *Progress) roomWords() string {
 	switch p.NoRoom.Reason {
-	case "", schedule.NoSlots: // no reason for all issues: the slots of their states are taken
+	case schedule.HostsDown:
+		return "for a worker host that works"
+	case "", schedule.NoSlots, schedule.NoHostSlots: // no reason for all issues: the slots of their states are taken
 		return "for a slot"
 	case schedule.BatchSpent, schedule.TickBudget:
 		return "for the next tick"
@@ -158,6 +162,7 @@ const (
 	Shards     Source = "shards"     // each shard of a fleet has its own
 	Agent      Source = "agent"      // lasts until the pause that it began is over
 	State      Source = "state"      // lasts until a service could save it
+	Hosts      Source = "hosts"      // worker hosts that are left alone after a failure
 	Budget     Source = "budget"     // lasts until the budget of all issues is raised, or until the next tick or day
 )
 

@@ -32,6 +32,7 @@ func (v view) issues(d *document) {
 		{head: "Branch", page: true, width: titleWidth},
 		{head: "Checks", page: true},
 		{head: "Shard", kind: numberColumn, drop: 5},
+		{head: "Host", min: 8, max: 24, drop: 5},
 		{head: "Turns", kind: numberColumn, drop: 2},
 		{head: "Tokens", kind: numberColumn, drop: 3},
 		{head: "Cost", kind: numberColumn, drop: 3},
@@ -48,7 +49,7 @@ func (v view) issues(d *document) {
 		place := v.place(r)
 		row := tableRow{cells: []phrase{
 			{rowLink(r)}, cell(r.Title), cell(v.issueOutcome(r)), whereDelivered(place, r.PullRequest),
-			cell(branchBeside(place)), cell(v.checks(r)), shardOf(r),
+			cell(branchBeside(place)), cell(v.checks(r)), shardOf(r), cell(r.Host),
 			known(number(r.Turns), r.knowsTurns()), known(number(r.Usage.Total()), r.knowsTokens()), known(price(r.Usage, v.Budget.Prices), r.knowsTokens()), known(duration(r.Took), !r.Lost), cell(v.next(r)),
 		}}
 		if place.URL != "" {

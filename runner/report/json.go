@@ -16,7 +16,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return encode(reportJSON{
 		Outcome: t.outcome(), Work: t.Work(), StartedAt: Time{t.Started}, StartedBy: t.StartedBy, EndedAt: Time{t.Ended}, Seconds: Seconds(t.Ended.Sub(t.Started)),
 		Workflow: t.Workflow, Tracker: t.Tracker, DryRun: t.DryRun, Counts: t.Counts(), Assigned: t.Assigned,
-		Issues: List(t.Rows, t.rowOf), Earlier: t.Earlier.Issues, Verdicts: List(t.Verdicts, verdictOf), Pause: PauseOf(t.Pause),
+		Issues: List(t.Rows, t.rowOf), Earlier: t.Earlier.Issues, Verdicts: List(t.Verdicts, verdictOf), Pause: PauseOf(t.Pause), Hosts: hostsDown(t.Hosts),
 		Spent: SpentOf(t.Spent, t.Budget.Prices), Today: DayOf(t.Today, t.Budget.Prices), Budgets: t.Budget, Reserved: t.Reserved, NextDueAt: Time{t.NextDue},
 		Delivers: t.Delivers, Deliveries: DeliveriesOf(t.Deliveries, t.Checks),
 		Notices: append([]string{}, t.Notices...), Warnings: append([]string{}, t.Warnings...), Errors: append([]string{}, t.Errors...),
@@ -57,6 +57,7 @@ type reportJSON struct {
 	Earlier    int               `json:"earlier_issues,omitempty"`
 	Verdicts   []verdictJSON     `json:"verdicts"`
 	Pause      *Pause            `json:"pause"`
+	Hosts      []HostDown        `json:"hosts_down,omitempty"`
 	Spent      Spent             `json:"spent"`
 	Today      Day               `json:"today"`
 	Budgets    schedule.Budget   `json:"budgets"`
@@ -76,6 +77,7 @@ type rowJSON struct {
 	Sessions int                    `json:"sessions"`
 	Class    schedule.Class         `json:"class"`
 	Status   schedule.AttemptStatus `json:"attempt_status"`
+	Host     string                 `json:"worker_host,omitempty"`
 	Why      string                 `json:"error"`
 	Warnings []string               `json:"warnings"`
 	Choice   *Choice                `json:"codex"`   // null if WORKFLOW.md says nothing of the model
@@ -117,7 +119,7 @@ func (t Tick) rowOf(row Row) rowJSON {
 	r := rowJSON{
 		Issue:   Issue{row.names(), row.Title, row.State},
 		Outcome: strings.ReplaceAll(t.issueOutcome(row), " ", "_"),
-		Attempt: row.Attempt, Sessions: row.Sessions, Class: row.Class, Status: row.Status, Why: row.Why,
+		Attempt: row.Attempt, Sessions: row.Sessions, Class: row.Class, Status: row.Status, Host: row.Host, Why: row.Why,
 		Warnings: append([]string{}, row.Warnings...),
 		Next:     nextJSON{cmp.Or(row.Next.Phase, "released"), row.Next.Why.String(), Time{row.Next.Due}},
 		Choice:   row.Choice.orNil(),
@@ -155,7 +157,7 @@ func verdictOf(v schedule.Verdict) verdictJSON {
 func (v StateView) MarshalJSON() ([]byte, error) {
 	return encode(stateJSON{
 		Claims:     List(v.claims, func(c schedule.Claim) Claim { return ClaimOf(c, v.prices) }),
-		Deliveries: v.deliveries, Pause: PauseOf(v.state.Pause),
+		Deliveries: v.deliveries, Pause: PauseOf(v.state.Pause), Hosts: hostsDown(v.downHosts()),
 		Days:     List(v.state.Days, func(d schedule.Day) Day { return DayOf(d, v.prices) }),
 		Reserved: v.state.Reserved(), Ticks: List(v.state.History, pastTickOf), RateLimits: v.state.RateLimits,
 	})
@@ -165,6 +167,7 @@ type stateJSON struct {
 	Claims     []Claim           `json:"claims"`
 	Deliveries []Delivery        `json:"deliveries"`
 	Pause      *Pause            `json:"pause"`
+	Hosts      []HostDown        `json:"hosts_down,omitempty"`
 	Days       []Day             `json:"days"`
 	Reserved   schedule.Reserved `json:"reserved"`
 	Ticks      []pastTickJSON    `json:"ticks"`

@@ -37,6 +37,8 @@ var skipTexts = map[schedule.Reason]skipText{
 	schedule.InProgress:      {words: "worked on by another run"},
 	schedule.NoSlots:         {words: "every slot is taken", all: true},
 	schedule.NoStateSlots:    {words: "no slot for their state", details: true},
+	schedule.NoHostSlots:     {words: "every slot of the worker hosts is taken", all: true},
+	schedule.HostsDown:       {words: "no worker host works", all: true},
 	schedule.OpenLimit:       {words: "held back until pull requests are merged or closed", details: true},
 	schedule.BatchSpent:      {words: "left for the next tick: this one has started enough", all: true},
 	schedule.TickBudget:      {words: "the budget of the tick is spent", all: true},

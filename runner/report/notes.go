@@ -82,6 +82,9 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 	for _, notice := range v.Tick.Notices {
 		note(&notices, "", notice)
 	}
+	for _, h := range v.Hosts {
+		note(&warnings, "Worker host "+h.Name+" is left alone until "+text.Instant(h.Until, v.Ended), schedule.InWords(h.Why))
+	}
 	for _, warning := range v.Warnings {
 		note(&warnings, "", warning)
 	}

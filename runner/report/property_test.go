@@ -200,7 +200,7 @@ func anyRow() *rapid.Generator[report.Row] {
 			ID: anyID().Draw(t, "id"), Identifier: maybe(t, "identifier"), Title: texttest.Fragments().Draw(t, "title"), State: maybe(t, "state"),
 			URL: anyURL().Draw(t, "url"),
 			Class: rapid.SampledFrom([]schedule.Class{
-				schedule.Done, schedule.Stopped, schedule.IssueFailed, schedule.Transient, schedule.ThreadLost, schedule.Systemic, schedule.NeedsInput, "",
+				schedule.Done, schedule.Stopped, schedule.IssueFailed, schedule.Transient, schedule.ThreadLost, schedule.Systemic, schedule.NeedsInput, schedule.HostLost, "",
 			}).Draw(t, "class"),
 			Why: texttest.Fragments().Draw(t, "why"), Turns: rapid.Int().Draw(t, "turns"), Usage: anyUsage().Draw(t, "usage"),
 			Took: time.Duration(rapid.Int64().Draw(t, "took")), Warnings: rapid.SliceOfN(texttest.Fragments(), 0, 2).Draw(t, "warnings"),

@@ -57,7 +57,7 @@ func TestTheReadmeNamesEveryFieldOfTheJSON(t *testing.T) {
 		}
 	}
 	for part, document := range map[string]document{
-		"report": report.Of(everything()), "state": report.State(states()["full"], end),
+		"report": report.Of(onHosts(everything())), "state": report.State(stateOnHosts(states()["full"]), end),
 		"verdicts": report.Verdict(verdicts()[3], schedule.AnyComments, "", "").Besides([]string{"1 comment by mallory"}).WorkedOnIn("https://github.com/acme/shop/actions/runs/1"),
 	} {
 		content, err := json.Marshal(document)
@@ -74,7 +74,7 @@ func TestTheReadmeNamesEveryFieldOfTheJSON(t *testing.T) {
 		t.Errorf("only %d fields: %v", len(names), names)
 	}
 	for _, class := range []schedule.Class{
-		schedule.Done, schedule.Stopped, schedule.IssueFailed, schedule.Transient, schedule.ThreadLost, schedule.Systemic, schedule.NeedsInput,
+		schedule.Done, schedule.Stopped, schedule.IssueFailed, schedule.Transient, schedule.ThreadLost, schedule.Systemic, schedule.NeedsInput, schedule.HostLost,
 	} {
 		names["issues "+string(class)] = true
 	}

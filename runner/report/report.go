@@ -47,6 +47,7 @@ func (v view) document() document {
 	if !v.page {
 		v.attention(&d)
 	}
+	addHosts(&d, v.Hosts)
 	v.warnings(&d)
 	v.notices(&d)
 	v.notStarted(&d)

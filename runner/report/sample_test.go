@@ -557,6 +557,8 @@ func verdicts() []schedule.Verdict {
 		{Reason: schedule.NotVisible, Detail: "the tracker no longer shows the issue"},
 		{Reason: schedule.NoSlots, Detail: "no available orchestrator slots"},
 		{Reason: schedule.NoStateSlots, Detail: `all 2 slots of state "Todo" are taken`},
+		{Reason: schedule.NoHostSlots, Detail: "all 4 slots of worker hosts are taken"},
+		{Reason: schedule.HostsDown, Detail: "no worker host works, and they are left alone: build1 until 2025-11-21T12:25:00Z (ssh: connection refused)"},
 		{Reason: schedule.OpenLimit, Detail: "3 of 3 pull requests wait for review (delivery.max_open)"},
 		{Reason: schedule.BatchSpent, Detail: "this tick has started its 3 sessions"},
 		{Reason: schedule.TickBudget, Detail: "budget.max_tokens_per_tick is spent"},

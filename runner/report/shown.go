@@ -155,6 +155,7 @@ type Claim struct {
 	Attempt    int            `json:"attempt"`
 	DueAt      Time           `json:"due_at"`
 	Thread     string         `json:"thread"`
+	Host       string         `json:"worker_host,omitempty"` // worker host of the session, or of the last one; empty for this machine
 	Sessions   int            `json:"sessions"`
 	Failures   int            `json:"failures"`
 	Idle       int            `json:"idle_sessions"`
@@ -169,7 +170,7 @@ type Claim struct {
 func ClaimOf(c schedule.Claim, prices schedule.Prices) Claim {
 	return Claim{
 		Issue: Issue{IssueNames{c.ID, c.Identifier, c.URL}, c.Title, c.State},
-		Phase: c.Phase, Since: Time{c.Since}, Why: c.Why, Attempt: c.Attempt, DueAt: Time{c.Due}, Thread: c.Thread,
+		Phase: c.Phase, Since: Time{c.Since}, Why: c.Why, Attempt: c.Attempt, DueAt: Time{c.Due}, Thread: c.Thread, Host: c.Host,
 		Sessions: c.Sessions, Failures: c.Failures, Idle: c.Idle, Tokens: c.Tokens, Models: modelsOf(c.Tariffs), Cost: costOf(c.Spent(), prices), LeaseUntil: Time{c.Lease}, Owner: c.Owner,
 	}
 }

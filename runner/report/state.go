@@ -132,6 +132,7 @@ func (v StateView) document(l Links, page bool) document {
 			d.add(endPause(v.heardIn(), v.program, v.place))
 		}
 	}
+	addHosts(&d, v.downHosts())
 	v.parked(&d, page)
 	v.running(&d, l)
 	v.waiting(&d, l)
@@ -250,10 +251,11 @@ func (v StateView) running(d *document, l Links) {
 		{head: "Since", kind: instantColumn, drop: 5},
 		{head: "Attempt", kind: numberColumn, drop: 1},
 		{head: "Run", drop: 4},
+		{head: "Host", min: 8, max: 24, drop: 4},
 		{head: "Why", min: 14, width: whyWidth, prose: true},
 	}}
 	for _, c := range claims {
-		t.add(phrase{claimLink(c)}, cell(c.Title), cell(c.State), cell(string(c.Phase)), instantCell(c.Since), number(c.Attempt), l.owner(c.Owner), cell(c.Why))
+		t.add(phrase{claimLink(c)}, cell(c.Title), cell(c.State), cell(string(c.Phase)), instantCell(c.Since), number(c.Attempt), l.owner(c.Owner), cell(c.Host), cell(c.Why))
 	}
 	d.add(section{heading: "Running", body: document{t}})
 }

@@ -43,14 +43,15 @@ type Tick struct {
 	Spent    schedule.Spent     // spending of this tick; of all ticks for a service
 	Today    schedule.Day       // over all runs; without a date when the state was not read
 	Budget   schedule.Budget
-	Reserved schedule.Reserved // reserves of the budgets for shards without a result
-	NextDue  time.Time         // when the next waiting issue may continue; zero when none waits
-	Acted    int               // decisions that were performed, without observations, and claims taken over; the latter alone in a dry run
-	Parked   []tracker.ID      // issues that were parked in this tick, in that order; see Earlier
-	Stopped  string            // why the tick ended early, a [schedule.Reason]; empty when it did not
-	Notices  []string          // what people should know that is not a failure
-	Warnings []string          // failures that did not stop the tick
-	Errors   []string          // what a person must fix
+	Reserved schedule.Reserved   // reserves of the budgets for shards without a result
+	NextDue  time.Time           // when the next waiting issue may continue; zero when none waits
+	Hosts    []schedule.DownHost // worker hosts that are left alone at the end
+	Acted    int                 // decisions that were performed, without observations, and claims taken over; the latter alone in a dry run
+	Parked   []tracker.ID        // issues that were parked in this tick, in that order; see Earlier
+	Stopped  string              // why the tick ended early, a [schedule.Reason]; empty when it did not
+	Notices  []string            // what people should know that is not a failure
+	Warnings []string            // failures that did not stop the tick
+	Errors   []string            // what a person must fix
 
 	// Claims holds the claims that are left at the end: due times, tokens and
 	// sessions, which a verdict does not hold.
@@ -102,6 +103,7 @@ type Row struct {
 	Status     schedule.AttemptStatus `json:"status,omitempty" bound:"word"`
 	Why        string                 `json:"why,omitempty" bound:"shown=4000"`              // why it ended so, when it did not end well
 	Warnings   []string               `json:"warnings,omitempty" bound:"list=20 shown=2000"` // failures that do not change how its sessions ended, such as one of after_run
+	Host       string                 `json:"-"`                                             // worker host of the last session; empty for this machine
 	Turns      int                    `json:"turns,omitempty"`
 	Usage      schedule.Usage         `json:"usage,omitzero"`
 	Choice     Choice                 `json:"choice,omitzero"` // of the last session

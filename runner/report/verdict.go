@@ -46,7 +46,7 @@ func Stand(plan []schedule.Verdict, id tracker.ID, slots int, active []string) S
 
 // competes holds the reasons for which an issue that may be started waits for its turn.
 var competes = map[schedule.Reason]bool{
-	schedule.NoSlots: true, schedule.NoStateSlots: true, schedule.BatchSpent: true, schedule.TickBudget: true, schedule.DayBudget: true, schedule.Unpriced: true,
+	schedule.NoSlots: true, schedule.NoStateSlots: true, schedule.NoHostSlots: true, schedule.HostsDown: true, schedule.BatchSpent: true, schedule.TickBudget: true, schedule.DayBudget: true, schedule.Unpriced: true,
 	schedule.Paused: true, schedule.OnHold: true, schedule.OutOfTime: true, schedule.CommandOnly: true,
 	schedule.NextPlan: true, schedule.Interrupted: true,
 }
@@ -201,6 +201,8 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.InProgress:      "Nothing to do. If the run that works on it has died, a later tick takes it over.",
 	schedule.NoSlots:         "It starts when a session ends; agent.max_concurrent_agents is the number of slots.",
 	schedule.NoStateSlots:    "It starts when a session ends; agent.max_concurrent_agents_by_state is the number of slots.",
+	schedule.NoHostSlots:     "It starts when a session ends; worker.max_concurrent_agents_per_host is the number of slots of each host.",
+	schedule.HostsDown:       "It starts when a host works again: symphony validate tries each of them.",
 	schedule.OpenLimit:       "It starts when one of them is merged or closed; delivery.max_open and delivery.max_open_by_label are the limits.",
 	schedule.BatchSpent:      "It has its turn in the next tick; agent.max_issues_per_tick is the size of the batch.",
 	schedule.TickBudget:      "It has its turn in the next tick; budget.max_tokens_per_tick and budget.max_usd_per_tick are the limits.",

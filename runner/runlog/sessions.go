@@ -50,6 +50,7 @@ type Session struct {
 	Number, Attempt   int              // numbers from 1
 	Branch            string           // branch of the work; empty for none
 	Workspace         string           // path of its folder
+	Host              string           // worker host; empty for this machine
 	Live              *transcript.Live // lines of its event log; nil for nothing
 	Rest              string           // place of the whole log, for people
 }
@@ -121,6 +122,9 @@ func (s *session) beginning() string {
 	place := "branch " + s.start.Branch
 	if s.start.Branch == "" {
 		place = "workspace " + s.start.Workspace
+	}
+	if s.start.Host != "" {
+		place += " on " + s.start.Host
 	}
 	if !s.Texts {
 		place += ", shown without outputs"

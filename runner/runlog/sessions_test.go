@@ -124,11 +124,11 @@ func TestASessionWithoutAnEventLogIsShownByItsBeginningAndItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out shownLog
 		s := newLiveTest(t, &out)
-		s.start.Branch, s.start.Workspace, s.start.Live = "", "/workspaces/A-1", nil
+		s.start.Branch, s.start.Workspace, s.start.Host, s.start.Live = "", "/workspaces/A-1", "build1", nil
 		s.end = s.live.Begin(s.start)
 		s.pass(time.Minute)
 		s.close()
-		if got := out.take(); strings.Count(got, "\n") != 3 || !strings.Contains(got, "begins: Say hello (attempt 2, workspace /workspaces/A-1)\n") || !strings.Contains(got, "| session ended: completed") {
+		if got := out.take(); strings.Count(got, "\n") != 3 || !strings.Contains(got, "begins: Say hello (attempt 2, workspace /workspaces/A-1 on build1)\n") || !strings.Contains(got, "| session ended: completed") {
 			t.Errorf("%s", got)
 		}
 	})

@@ -130,6 +130,9 @@ func (s *State) abandon(c Claim, why string, p Policy, now time.Time) Claim {
 	if next.Phase == Waiting {
 		c.Due = now
 	}
+	if c.Host != "" {
+		c.LostUntil = now.Add(HostNotice) // it lost the connection when the owner died, or is about to notice
+	}
 	s.Claims[c.ID] = c
 	return c
 }
@@ -191,7 +194,7 @@ func (s *State) Release(id tracker.ID) bool {
 	}
 	delete(s.Claims, id)
 	talk := s.Conversations[id]
-	talk.release(Claim{}, Changed, false)
+	talk.release(Claim{Host: c.Host, Left: c.Left}, Changed, false)
 	s.setConversation(id, talk)
 	return true
 }

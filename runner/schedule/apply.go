@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
@@ -21,6 +22,7 @@ func (s *State) Apply(d Decision, now time.Time) {
 		}
 		c.observe(d.Issue)
 		c.setPhase(Running, "", now)
+		c.moveTo(d.Host)
 		if c.Sessions++; c.Sessions == 1 && c.Course.Ready.IsZero() {
 			c.Course.begin(s.Queued, d.ID, now)
 		}
@@ -118,6 +120,25 @@ func (s *State) free(c *Claim, talk *Conversation, d Decision, now time.Time) {
 	}
 	c.setFree(talk, d, now)
 }
+
+// moveTo sets the host of the next session. The agent's threads stay on their hosts, so on
+// another one the session begins a new thread.
+func (c *Claim) moveTo(host string) {
+	c.LostUntil = time.Time{}
+	if c.Host == host {
+		return
+	}
+	var left []string
+	for _, name := range append(slices.Clone(c.Left), c.Host) {
+		if name != "" && name != host {
+			left = append(left, name)
+		}
+	}
+	c.Host, c.Left, c.Thread = host, left[max(len(left)-maxLeft, 0):], ""
+}
+
+// maxLeft bounds [Claim].Left.
+const maxLeft = 200
 
 // sendBack begins the claim of an issue that somebody moved back to an active state. It
 // is looked at as a new one, unless there is feedback to go on with.

@@ -36,12 +36,14 @@ type Conversation struct {
 	PendingCommand Order  `json:"ordered,omitzero"`                    // command from outside of comments that is not obeyed yet; zero for none
 	Answer         string `json:"answer,omitempty" bound:"lines=4000"` // answer from outside of comments, for the next session; empty for none
 
-	// Thread, Sessions, Tokens, Tariffs and Course begin the next claim of the issue.
-	Thread   string  `json:"thread,omitempty" bound:"whole=256"`
-	Sessions int     `json:"sessions,omitempty"`
-	Tokens   int64   `json:"tokens,omitempty"`
-	Tariffs  Tariffs `json:"tariffs,omitempty" bound:"list=32"`
-	Course   Course  `json:"course,omitzero"`
+	// The following fields begin the next claim of the issue.
+	Thread   string   `json:"thread,omitempty" bound:"whole=256"`
+	Host     string   `json:"host,omitempty" bound:"whole=256"`
+	Left     []string `json:"left,omitempty" bound:"list=200 whole=256"`
+	Sessions int      `json:"sessions,omitempty"`
+	Tokens   int64    `json:"tokens,omitempty"`
+	Tariffs  Tariffs  `json:"tariffs,omitempty" bound:"list=32"`
+	Course   Course   `json:"course,omitzero"`
 
 	Labels []string `json:"labels,omitempty" bound:"list=100 whole=256"` // labels of the issue when its last session began
 }
@@ -244,7 +246,7 @@ func (s *State) Finished(id tracker.ID, pull PullState, at time.Time) {
 
 // nextClaim returns a claim that begins where the last one on the issue ended.
 func (c Conversation) nextClaim(id tracker.ID) Claim {
-	return Claim{ID: id, Attempt: attemptOn(c.Thread), Thread: c.Thread, Sessions: c.Sessions, Tokens: c.Tokens, Tariffs: c.Tariffs, Course: c.Course}
+	return Claim{ID: id, Attempt: attemptOn(c.Thread), Thread: c.Thread, Host: c.Host, Left: c.Left, Sessions: c.Sessions, Tokens: c.Tokens, Tariffs: c.Tariffs, Course: c.Course}
 }
 
 // attemptOn returns the attempt of a session that begins with no failures behind it.
@@ -261,6 +263,9 @@ func (c *Conversation) release(claim Claim, why Reason, clean bool) {
 	c.Thread, c.Sessions, c.Tokens, c.Tariffs, c.Course, c.Closed = claim.Thread, claim.Sessions, claim.Tokens, claim.Tariffs, claim.Course, false
 	if clean || why == Changed {
 		c.Thread = "" // its files are gone, or the issue is looked at as a new one
+	}
+	if c.Host, c.Left = claim.Host, claim.Left; clean {
+		c.Host, c.Left = "", nil // its workspaces are gone
 	}
 	if why == Changed || why == Reopened {
 		c.Tokens, c.Tariffs, c.Rounds, c.CheckRounds = 0, nil, 0, 0

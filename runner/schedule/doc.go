@@ -50,6 +50,21 @@
 // A [Delivery] is the place where the work on an issue was published. It outlives the claim, and
 // is written by [State.Deliver] before and after each push.
 //
+// # Worker hosts
+//
+// With [Policy].Hosts no session runs on this machine. A plan gives each Dispatch its host: the host
+// of the last session on the issue, where its workspace and thread are, else the one with the
+// fewest sessions that has a free slot. On another host than before the session begins a new
+// thread ([State.Apply]), and the claim remembers where workspaces are left.
+//
+// A host that fails is no fault of the issue. The session ends as [HostLost], which charges
+// nothing; so do the failures of a machine on which no session can start. The host is left
+// alone for a time that grows with each failure ([State].Hosts). After it one session at a time
+// tries the host, until one has a sign of life.
+//
+// The agent on a host that is cut off works on until the host notices that. So nothing at all is
+// decided about the issue before [Claim].LostUntil: no two agents ever work on it.
+//
 // # A fleet
 //
 // A [Fleet] is a tick in three parts: plan, then work in each shard, then collect. Shards

@@ -49,12 +49,16 @@ func addFault(faults *[]Fault, f Fault) (systemic string, charged []Fault) {
 // Reclassify returns the outcome of a session in the light of the other faults of the tick. It
 // is called once for each end of a session, before Exit. If the failure is systemic, it also
 // returns the faults before it, whose charges [State.Excuse] must take back for the reason of
-// the outcome.
+// the outcome. A failure that every session on a worker host shares is the host's.
 func (s *State) Reclassify(id tracker.ID, o Outcome) (Outcome, []Fault) {
 	if o.Turns > 0 {
 		s.Tick.HadTurn = true
 	}
 	c, claimed := s.Claims[id]
+	if o.isOfHost(c) {
+		o.Class, o.Cause = HostLost, ""
+		return o, nil
+	}
 	if o.Cause == CauseDelivery && claimed && s.isRefusedAgain(o) {
 		o.Class, o.Why = Systemic, refusedAlike+o.Why
 		return o, nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -219,6 +220,10 @@ func genPolicy(t *rapid.T) schedule.Policy {
 		p.MaxOpen = rapid.IntRange(0, 6).Draw(t, "max open")
 		p.MaxOpenByLabel = rapid.MapOf(rapid.SampledFrom([]string{"agent", "risky"}), rapid.IntRange(1, 4)).Draw(t, "max open by label")
 	}
+	if rapid.Bool().Draw(t, "worker hosts") {
+		p.Hosts = rapid.Permutation(workerHosts).Draw(t, "hosts")[:rapid.IntRange(1, len(workerHosts)).Draw(t, "number of hosts")]
+		p.PerHost = rapid.IntRange(0, 3).Draw(t, "max per host")
+	}
 	if !often(t, "states apart") {
 		p.TerminalStates = append(p.TerminalStates, "Rework") // both: terminal counts
 	}
@@ -227,6 +232,9 @@ func genPolicy(t *rapid.T) schedule.Policy {
 	}
 	return p
 }
+
+// workerHosts are all worker hosts of the tests.
+var workerHosts = []string{"build1", "me@build2", "build3:2222"}
 
 func genIssue(t *rapid.T, n int) tracker.Issue {
 	issue := todo(n)
@@ -281,6 +289,12 @@ func genClaim(t *rapid.T, f fixture, issue tracker.Issue) {
 			}
 			c.Live = schedule.Usage{Input: rapid.Int64Range(0, c.Tokens).Draw(t, "live")}
 		}
+		if rapid.Bool().Draw(t, "on a worker host") {
+			c.Host = rapid.SampledFrom(append([]string{"gone"}, workerHosts...)).Draw(t, "host")
+			if !holdsSlot(*c) && !often(t, "its host was not cut off") {
+				c.LostUntil = f.now.Add(time.Duration(rapid.IntRange(-30, 30).Draw(t, "cut off")) * time.Second)
+			}
+		}
 		if phase == schedule.Waiting {
 			c.Due = f.now.Add(time.Duration(rapid.IntRange(-3, 3).Draw(t, "due")) * time.Minute)
 		}
@@ -324,6 +338,10 @@ func genFixture(t *rapid.T) fixture {
 	}
 	f.state.Reserves = map[schedule.Owner]schedule.Reserve{west: {Fleet: "west"}, east: {Fleet: "east"}}
 	genTalks(t, &f)
+	f.state.Hosts = rapid.MapOf(rapid.SampledFrom(workerHosts), rapid.Custom(func(t *rapid.T) schedule.HostState {
+		until := noon.Add(time.Duration(rapid.IntRange(-300, 300).Draw(t, "left alone")) * time.Second)
+		return schedule.HostState{Until: until, Failures: rapid.IntRange(1, 4).Draw(t, "failures"), Why: "refused"}
+	})).Draw(t, "failed hosts")
 	genLimits(t, f.state)
 	if !often(t, "no hold") {
 		f.snap.Hold = schedule.Why{Reason: schedule.OnHold, Detail: "WORKFLOW.md cannot be read"}
@@ -416,6 +434,8 @@ func checkShape(t rapid.TB, c schedule.Claim) {
 		{(c.Phase == schedule.Stopping) != (c.StopReason != ""), "a cause belongs to a stop"},
 		{(c.Phase == schedule.Waiting) == c.Due.IsZero(), "a time belongs to a wait"},
 		{(c.Phase == schedule.Running) != (c.Why == ""), "every claim except a running one says why"},
+		{slot && !c.LostUntil.IsZero(), "a host that may still work belongs to a session that has ended"},
+		{slices.Contains(c.Left, "") || slices.Contains(c.Left, c.Host), "workspaces are left on other hosts"},
 		{c.Live.Total() > c.Tokens, "a session's tokens are the issue's"},
 		{sumOf(c.Tariffs) > c.Tokens, "tokens by tariff are tokens of the issue"},
 	} {

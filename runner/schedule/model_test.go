@@ -70,6 +70,9 @@ func modelCandidates(f fixture, retry bool) []candidate {
 			said, read := f.snap.Feedback[id]
 			read = read && !said.Mark.At.Before(f.state.Conversations[id].ReadUpTo.At)
 			unread := c.Feedback && !read && f.snap.Feedback != nil
+			if c.LostUntil.After(f.now) {
+				continue // its agent may still work
+			}
 			if known := f.snap.Claimed[id]; c.Phase == schedule.Waiting && !c.Due.After(f.now) && known != nil && !unread {
 				all = append(all, candidate{*known, c.Feedback, false})
 			}
@@ -168,6 +171,9 @@ func modelEligible(f fixture, issue candidate, started []tracker.Issue) bool {
 	if f.state.Pause.Why != "" && running > 0 {
 		return false // one session, of all, checks whether the failure is over
 	}
+	if !modelHasHost(f, len(started)) {
+		return false
+	}
 	if startsForbidden(f) || counted >= slots || f.state.Tick.Sessions+len(started) >= f.policy.PerTick() {
 		return false
 	}
@@ -188,6 +194,38 @@ func modelEligible(f fixture, issue candidate, started []tracker.Issue) bool {
 		}
 	}
 	return true
+}
+
+// modelHasHost reports whether a worker host has a slot for one more session, besides the
+// sessions that were started. Sessions fill any host, so only their number counts here.
+func modelHasHost(f fixture, started int) bool {
+	if len(f.policy.Hosts) == 0 {
+		return true
+	}
+	slots := 0
+	for _, host := range f.policy.Hosts {
+		busy, tries := 0, 0
+		for _, c := range f.state.Claims {
+			if holdsSlot(c) && c.Host == host {
+				busy++
+				if !c.Since.Before(f.state.Hosts[host].Until) {
+					tries++
+				}
+			}
+		}
+		free := len(f.snap.Candidates) + len(f.state.Claims) + len(f.state.Deliveries) // without a limit
+		if f.policy.PerHost > 0 {
+			free = max(f.policy.PerHost-busy, 0)
+		}
+		switch h, failed := f.state.Hosts[host]; {
+		case f.now.Before(h.Until):
+			free = 0
+		case failed:
+			free = min(free, max(1-tries, 0)) // one session at a time tries it
+		}
+		slots += free
+	}
+	return started < slots
 }
 
 // modelLimited reports whether an issue would be one more than a limit of open pull requests

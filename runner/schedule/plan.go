@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
@@ -58,6 +59,8 @@ type Decision struct {
 
 	Feedback Feedback // feedback that it answers; zero for none
 	Answers  bool     // Dispatch, Free, Park: the claim is for feedback
+	Host     string   // Dispatch: worker host of the session; empty for this machine
+	Hosts    []string // Release, Finish: worker hosts that may have a workspace of the issue
 	Move     bool     // Finish: the issue is to be moved to the state of merged work
 
 	// Owner, Fleet, Lease and Share are set for a Dispatch to a shard; see [Fleet.Spread].
@@ -155,6 +158,7 @@ type planner struct {
 	running    int                 // running sessions
 	underLimit int                 // running sessions that count against MaxConcurrent
 	perState   map[string]int      // slots taken by state
+	perHost    map[string]hostLoad // sessions by worker host
 	left       int                 // sessions that may still start in this tick
 	freed      map[tracker.ID]bool // claims released by this plan
 	taken      map[tracker.ID]bool // issues dispatched by this plan, or that wait for a slot in it
@@ -177,7 +181,7 @@ func newPlanner(s *State, snap Snapshot, p Policy, now time.Time, resumed bool) 
 	pl := &planner{
 		state: s, snap: snap, p: p, rules: p.rules(), now: now,
 		limit: p.MaxConcurrent, left: p.PerTick() - s.Tick.Sessions,
-		perState: map[string]int{}, freed: map[tracker.ID]bool{}, taken: map[tracker.ID]bool{}, obeyed: map[tracker.ID]bool{},
+		perState: map[string]int{}, perHost: map[string]hostLoad{}, freed: map[tracker.ID]bool{}, taken: map[tracker.ID]bool{}, obeyed: map[tracker.ID]bool{},
 	}
 	pl.feedbackRules = pl.rules.forFeedback(p.HandedOver)
 	pl.hold = pl.holdReason(resumed)
@@ -270,7 +274,7 @@ func (pl *planner) noRoom() Why {
 	case pl.left <= 0:
 		return Why{BatchSpent, fmt.Sprintf("this tick has started its %d sessions", pl.p.PerTick())}
 	}
-	return Why{}
+	return pl.noHost()
 }
 
 // occupy adds a session to those that run. counts tells whether it counts against the limit.
@@ -294,13 +298,15 @@ func (pl *planner) counts(c Claim) bool {
 }
 
 func (pl *planner) dispatch(issue tracker.Issue, phase Phase) {
+	host := pl.hostFor(pl.lastHost(issue))
 	pl.occupy(issue.State, true)
+	pl.addToHost(host, pl.now)
 	pl.left--
 	pl.taken[issue.ID] = true
 	if phase == "" && !pl.hasOpenPull(issue.ID) {
 		pl.countTowardsOpen(issue.Labels, false)
 	}
-	d := Decision{Action: Dispatch, ID: issue.ID, Issue: issue, Answers: pl.answers(&issue)}
+	d := Decision{Action: Dispatch, ID: issue.ID, Issue: issue, Answers: pl.answers(&issue), Host: host}
 	if d.Feedback, _ = pl.feedback(issue.ID); d.Feedback.Round != "" {
 		d.Why = Why{Unanswered, orElse(d.Feedback.Summary, "something was said")}
 	}
@@ -326,6 +332,7 @@ func NoRoom(s *State, snap Snapshot, p Policy, now time.Time) Why {
 	for _, c := range s.Claims {
 		if c.holdsSlot() {
 			pl.occupy(c.State, pl.counts(c))
+			pl.addToHost(c.Host, c.Since)
 		}
 	}
 	return pl.noRoom()
@@ -341,6 +348,7 @@ func (s *State) Wake(p Policy, now time.Time) (at time.Time, ok bool) {
 		}
 	}
 	for _, c := range s.Claims {
+		sooner(c.LostUntil)
 		switch {
 		case c.Phase == Waiting:
 			sooner(c.Due)
@@ -352,6 +360,9 @@ func (s *State) Wake(p Policy, now time.Time) (at time.Time, ok bool) {
 	}
 	for _, until := range s.Failed {
 		sooner(until)
+	}
+	for _, host := range p.Hosts {
+		sooner(s.Hosts[host].Until)
 	}
 	if s.Pause.Why != "" {
 		sooner(s.Pause.Until)
@@ -372,6 +383,9 @@ func (s *State) NextRetry(p Policy, now time.Time) (at time.Time, ok bool) {
 	}
 	if ok && s.Pause.Why != "" {
 		at = later(at, s.Pause.Until)
+	}
+	if down := s.DownHosts(p, at); ok && len(down) > 0 && len(down) == len(p.Hosts) {
+		at = slices.MinFunc(down, func(a, b DownHost) int { return a.Until.Compare(b.Until) }).Until
 	}
 	if ok && s.SpentBudget(p.Budget, now).ofDay() {
 		at = later(at, nextDay(now))

@@ -120,7 +120,7 @@ func (f Feedback) IsPending() bool {
 // or closed and the issue is over. An issue that a person moved back to an active state
 // after its hand-over is only separated from that pull request.
 func (pl *planner) finish(c Claim, known *tracker.Issue, f Feedback) {
-	d := Decision{Action: Finish, ID: c.ID, Feedback: f, Clean: true, Why: mergedOrClosed(f)}
+	d := Decision{Action: Finish, ID: c.ID, Feedback: f, Clean: true, Why: mergedOrClosed(f), Hosts: c.Hosts()}
 	issue := c.remembered()
 	if known != nil {
 		issue = *known

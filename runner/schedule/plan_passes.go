@@ -17,6 +17,7 @@ func (pl *planner) reconcile(c Claim) {
 		issue = *known
 	}
 	pl.occupy(issue.State, pl.counts(c))
+	pl.addToHost(c.Host, c.Since)
 	if c.Phase == Stopping || c.Owner != pl.state.Self {
 		pl.note(issue, c.Phase, "", Why{InProgress, orElse(c.Why, "a session works on it"+c.whereUntil())})
 		return
@@ -100,6 +101,12 @@ func (c Claim) silentSince() time.Time { return later(c.TurnSince, c.Heard) }
 // without a phase; see unclaimed.
 func (pl *planner) settle(c Claim) {
 	f, _ := pl.feedback(c.ID)
+	if c.LostUntil.After(pl.now) {
+		pl.taken[c.ID] = true
+		why := fmt.Sprintf("waits until %s, when no agent works on %s any more: %s", c.LostUntil.UTC().Format(time.RFC3339), c.Host, c.Why)
+		pl.note(c.remembered(), c.Phase, "", withUnanswered(Why{NotDue, why}, f))
+		return
+	}
 	if c.Phase == "" && !f.IsPending() {
 		pl.observe(c, nil)
 		return
@@ -189,7 +196,7 @@ func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 		return
 	}
 	pl.freed[c.ID] = true
-	d := Decision{Action: Release, ID: c.ID, Issue: issue, Why: why, Clean: why.Reason == Terminal}
+	d := Decision{Action: Release, ID: c.ID, Issue: issue, Why: why, Clean: why.Reason == Terminal, Hosts: c.Hosts()}
 	pl.decide(d, issue, c.Phase)
 	if _, delivered := pl.state.Deliveries[c.ID]; delivered && len(pl.snap.Feedback) > 0 {
 		talk := pl.talk(c.ID)

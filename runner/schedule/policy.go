@@ -22,6 +22,11 @@ type Policy struct {
 	MaxPerState   map[string]int // sessions at once per state; keys normalized
 	MaxPerTick    int            // sessions started in one tick; 0: as many as MaxConcurrent, see PerTick
 
+	// Hosts are the worker hosts on which sessions run; empty if they run on this machine.
+	// PerHost is the maximum of sessions at once on each; 0: no limit.
+	Hosts   []string
+	PerHost int
+
 	MaxBackoff time.Duration // longest wait between two failures
 	Stall      time.Duration // silence in a turn after which a session is stopped; 0 or less: never
 

@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"math/big"
 	"reflect"
@@ -83,6 +84,116 @@ func TestADispatchNeverExceedsALimit(t *testing.T) {
 	})
 }
 
+// TestADispatchIsToTheRightHost restates SPEC §8.3 for worker hosts, and the choice among them.
+func TestADispatchIsToTheRightHost(t *testing.T) {
+	check(t, func(t *rapid.T, f fixture) {
+		now := f.settled()
+		load := map[string]int{} // sessions by host
+		for _, c := range now.state.Claims {
+			if holdsSlot(c) {
+				load[c.Host]++
+			}
+		}
+		for _, d := range f.plan() {
+			if d.Action != schedule.Dispatch {
+				continue
+			}
+			if len(f.policy.Hosts) == 0 {
+				if d.Host != "" {
+					t.Fatalf("%s starts on %q, and there are no hosts", d.ID, d.Host)
+				}
+				continue
+			}
+			h, failed := f.state.Hosts[d.Host]
+			full := func(host string) bool { return f.policy.PerHost > 0 && load[host] >= f.policy.PerHost }
+			switch {
+			case !slices.Contains(f.policy.Hosts, d.Host):
+				t.Fatalf("%s starts on %q, which is not in the policy", d.ID, d.Host)
+			case f.now.Before(h.Until):
+				t.Fatalf("%s starts on %s, which is down until %v", d.ID, d.Host, h.Until)
+			case full(d.Host):
+				t.Fatalf("%s starts on %s, which has %d sessions", d.ID, d.Host, load[d.Host])
+			}
+			last := f.state.Conversations[d.ID].Host
+			if c, claimed := f.state.Claims[d.ID]; claimed {
+				last = c.Host
+			}
+			_, lastFailed := f.state.Hosts[last]
+			works := func(host string) bool {
+				_, failed := f.state.Hosts[host]
+				return slices.Contains(f.policy.Hosts, host) && !failed && !full(host)
+			}
+			switch {
+			case works(last) && d.Host != last:
+				t.Fatalf("%s starts on %s, and was on %s, which is free", d.ID, d.Host, last)
+			case d.Host != last:
+				at := slices.Index(f.policy.Hosts, d.Host)
+				for i, other := range f.policy.Hosts {
+					if less := load[other] < load[d.Host] || load[other] == load[d.Host] && i < at; works(other) && less {
+						t.Fatalf("%s starts on %s with %d sessions, not on %s with %d", d.ID, d.Host, load[d.Host], other, load[other])
+					}
+				}
+			case lastFailed && slices.ContainsFunc(f.policy.Hosts, works):
+				t.Fatalf("%s starts again on %s, which has failed", d.ID, last)
+			}
+			if failed && slices.ContainsFunc(slices.Collect(maps.Values(now.state.Claims)), func(c schedule.Claim) bool {
+				return holdsSlot(c) && c.Host == d.Host && !c.Since.Before(h.Until)
+			}) {
+				t.Fatalf("%s is the second session that tries %s", d.ID, d.Host)
+			}
+			load[d.Host]++
+			now.state.Apply(d, f.now)
+			if c := now.state.Claims[d.ID]; c.Host != d.Host || c.Host != last && c.Thread != "" || slices.Contains(c.Left, c.Host) {
+				t.Fatalf("%s was on %q: %+v", d.ID, last, c)
+			}
+		}
+	})
+}
+
+func TestALostHostChargesNothing(t *testing.T) {
+	check(t, func(t *rapid.T, f fixture) {
+		before := f.state.Clone()
+		class := rapid.SampledFrom([]schedule.Outcome{
+			{Class: schedule.HostLost},
+			{Class: schedule.Systemic, Cause: schedule.CauseMachine},
+			{Class: schedule.Systemic, Cause: schedule.CauseStart},
+		}).Draw(t, "outcome")
+		class.Why, class.Turns = "the connection was lost", rapid.IntRange(0, 2).Draw(t, "turns")
+		for id, was := range before.Claims {
+			if was.Owner != me || was.Host == "" {
+				continue
+			}
+			o, _ := f.state.Reclassify(id, class)
+			next := f.state.Exit(id, o, f.policy, f.now)
+			is, kept := f.state.Claims[id]
+			if !kept || next.Phase != is.Phase {
+				t.Fatalf("%s was released: %+v", id, next)
+			}
+			if is.Phase != schedule.Waiting || is.Due.Sub(f.now) < 30*time.Second || !is.Due.Equal(is.LostUntil) {
+				t.Fatalf("%s became %+v", id, is)
+			}
+			if is.Attempt != was.Attempt || is.Failures != was.Failures || is.Idle != was.Idle || is.Sessions != was.Sessions ||
+				is.Tokens != was.Tokens || is.Thread != was.Thread || is.Unsettled != was.Unsettled || is.Course.Failed != was.Course.Failed || is.Fault != "" {
+				t.Fatalf("%s was charged:\n%s", id, cmp.Diff(was, is))
+			}
+			h, failed := f.state.Hosts[was.Host]
+			if listed := slices.Contains(f.policy.Hosts, was.Host); failed != listed {
+				t.Fatalf("%s is listed: %v, and has failed: %v", was.Host, listed, failed)
+			} else if listed && h.Failures > before.Hosts[was.Host].Failures+1 {
+				t.Fatalf("one failure of %s counts as %d", was.Host, h.Failures-before.Hosts[was.Host].Failures)
+			}
+		}
+		if f.state.Pause != before.Pause {
+			t.Fatalf("everything is paused: %+v", f.state.Pause)
+		}
+		for _, d := range f.plan() {
+			if c := before.Claims[d.ID]; d.Action == schedule.Dispatch && c.Owner == me && c.Host != "" {
+				t.Fatalf("%s starts again at once", d.ID)
+			}
+		}
+	})
+}
+
 func TestOnlyAnEligibleFreeIssueIsDispatched(t *testing.T) {
 	check(t, func(t *rapid.T, f fixture) {
 		free := map[tracker.ID]bool{} // released, or let go on
@@ -104,6 +215,9 @@ func TestOnlyAnEligibleFreeIssueIsDispatched(t *testing.T) {
 				}
 				started[d.ID] = true
 				c, claimed := f.state.Claims[d.ID]
+				if c.LostUntil.After(f.now) {
+					t.Fatalf("started %s, on which an agent may still work", d.ID)
+				}
 				if claimed && !free[d.ID] && (c.Phase != schedule.Waiting || c.Due.After(f.now)) {
 					t.Fatalf("started %s, whose claim is %s and due %v", d.ID, c.Phase, c.Due)
 				}
@@ -143,7 +257,7 @@ func TestNewIssuesStartInOrder(t *testing.T) {
 		f.state.Claims = map[tracker.ID]schedule.Claim{}
 		f.snap.Claimed = map[tracker.ID]*tracker.Issue{}
 		f.snap.Feedback = nil
-		f.policy.MaxPerState, f.policy.MaxOpen, f.policy.MaxOpenByLabel = nil, 0, nil // every eligible issue fits where another one does
+		f.policy.MaxPerState, f.policy.MaxOpen, f.policy.MaxOpenByLabel, f.policy.Hosts = nil, 0, nil, nil // every eligible issue fits where another one does
 
 		want := schedule.SortedIssues(f.snap.Candidates)
 		want = slices.CompactFunc(want, func(a, b tracker.Issue) bool { return a.ID == b.ID })

@@ -27,6 +27,8 @@ const (
 	IsParked        Reason = "parked"           // it waits for a person
 	NoSlots         Reason = "no_slots"         // every slot is taken
 	NoStateSlots    Reason = "no_state_slots"   // every slot of its state is taken
+	NoHostSlots     Reason = "no_host_slots"    // every slot of the worker hosts is taken
+	HostsDown       Reason = "hosts_down"       // every worker host has failed and is left alone for a time
 	OpenLimit       Reason = "open_limit"       // as many pull requests wait for people as delivery.max_open allows
 	BatchSpent      Reason = "batch_spent"      // this tick has started its maximum of sessions
 	TickBudget      Reason = "tick_budget"      // † a budget of the tick is spent
@@ -80,7 +82,7 @@ func (r Reason) releases() bool {
 // a slot, a pull request that is merged or closed, a budget, time, or the end of a general hold.
 func (r Reason) lacksRoom() bool {
 	switch r {
-	case NoSlots, NoStateSlots, OpenLimit, BatchSpent, TickBudget, DayBudget, Unpriced, Paused, OnHold, OutOfTime, CommandOnly, NextPlan, Interrupted:
+	case NoSlots, NoStateSlots, NoHostSlots, HostsDown, OpenLimit, BatchSpent, TickBudget, DayBudget, Unpriced, Paused, OnHold, OutOfTime, CommandOnly, NextPlan, Interrupted:
 		return true
 	}
 	return false

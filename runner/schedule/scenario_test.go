@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,8 @@ import (
 //	               active, terminal, labels, backoff, stall, attempts, idle,
 //	               issue-tokens, tick-tokens, day-tokens, issue-usd, tick-usd, day-usd,
 //	               price (of a model's output, model:usd), delivers, hands-over (to which
-//	               state), rounds, check-rounds, open, open-by-label (label:limit)
+//	               state), rounds, check-rounds, open, open-by-label (label:limit), hosts,
+//	               per-host
 //	-- issues --   one issue a line: its identifier, then title, text, state, priority,
 //	               created, labels, blocked (by which issues); Todo by default
 //	-- claims --   one claim a line: its issue, phase, then owner, lease, since, due,
@@ -59,6 +61,7 @@ import (
 //	conversations down | up         comments cannot be read, or can
 //	finished ABC-1                  the runner has performed its finish
 //	queue                           a run notes which issues lack nothing but room
+//	hosts                           prints the worker hosts that have failed
 //	ends                            prints the recorded ends of the work on issues
 //	claims, deliveries, talks, wake prints the claims, the deliveries and the completed issues, the conversations, the time of the next plan
 //
@@ -216,6 +219,11 @@ func (s *story) step(words []string) {
 		for _, e := range ends {
 			s.printEnd(e)
 		}
+	case "hosts":
+		for _, host := range slices.Sorted(maps.Keys(s.state.Hosts)) {
+			h := s.state.Hosts[host]
+			s.print(host, "until="+clock(h.Until), fmt.Sprint("failures=", h.Failures), ": "+h.Why)
+		}
 	case "wake":
 		if at, ok := s.state.Wake(s.policy, s.now); ok {
 			s.print(clock(at))
@@ -248,6 +256,8 @@ func (s *story) planAndApply() {
 			s.print("observe", name, fmt.Sprintf("%q", d.Issue.State))
 		case d.Clean:
 			s.print(string(d.Action), name, because(d.Why), "[clean]")
+		case d.Host != "":
+			s.print(string(d.Action), name, "on", d.Host, because(d.Why))
 		default:
 			s.print(string(d.Action), name, because(d.Why))
 		}
@@ -346,7 +356,7 @@ func (s *story) printClaim(id tracker.ID) {
 		value any
 	}{
 		{"cause", string(c.StopReason)}, {"run", run}, {"due", due}, {"attempt", c.Attempt}, {"failures", c.Failures},
-		{"idle", c.Idle}, {"tokens", c.Tokens}, {"thread", c.Thread}, {"feedback", c.Feedback},
+		{"idle", c.Idle}, {"tokens", c.Tokens}, {"thread", c.Thread}, {"feedback", c.Feedback}, {"host", c.Host}, {"left", strings.Join(c.Left, ",")},
 	} {
 		if text := fmt.Sprint(field.value); text != "" && text != "0" && text != "false" {
 			line = append(line, field.name+"="+text)

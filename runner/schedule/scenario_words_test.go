@@ -107,6 +107,10 @@ func (s *story) setPolicy(key, value string) bool {
 	case "open-by-label":
 		label, limit, _ := strings.Cut(value, ":")
 		p.MaxOpenByLabel = map[string]int{label: s.number(limit)}
+	case "hosts":
+		p.Hosts = list(value)
+	case "per-host":
+		p.PerHost = s.number(value)
 	case "check-rounds":
 		p.MaxCheckRounds = s.number(value)
 	case "delivers":

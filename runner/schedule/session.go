@@ -39,6 +39,9 @@ func (s *State) Heartbeat(id tracker.ID, u Update, now time.Time) {
 	if u.Alive && now.After(c.Heard) {
 		c.Heard = now
 	}
+	if u.Alive {
+		s.hostWorks(c)
+	}
 	switch {
 	case u.Turn == TurnBegan && c.Phase == Running:
 		c.TurnSince = now
@@ -71,6 +74,7 @@ const (
 	ThreadLost  Class = "thread_lost" // the agent's thread cannot be used again: the next attempt begins a new one
 	Systemic    Class = "systemic"    // no session can work until it is fixed
 	NeedsInput  Class = "needs_input" // the agent waits for a person
+	HostLost    Class = "host"        // its worker host failed: nothing is charged, and it starts on another one
 )
 
 // Outcome describes how a session ended.
@@ -164,7 +168,7 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 		return next
 	}
 	s.setConversation(id, talk)
-	c.Setup, c.Fault, c.Unsettled = Setup{}, "", o.Unsettled
+	c.Setup, c.Fault, c.Unsettled = Setup{}, "", o.Unsettled || o.Class == HostLost && c.Unsettled
 	refused := o.Class == Systemic && o.Cause == CauseDelivery // the end of the pause frees it
 	if (o.Class == IssueFailed || refused) && !c.StopReason.parks() {
 		c.Fault = o.Fault
@@ -207,9 +211,16 @@ func (s *State) complete(id tracker.ID) {
 
 // after changes a claim whose session has ended, and returns its next state.
 func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
-	if o.Class == Systemic {
+	switch {
+	case o.Class == Systemic:
 		s.pause(o, p, now)
-	} else if o.Turns > 0 && o.Class != Stopped && o.Class != Transient {
+	case o.Class == HostLost:
+		s.hostFailed(*c, o.Why, p, now)
+		c.LostUntil = now.Add(HostNotice)
+	case o.Class == Done:
+		s.hostWorks(*c)
+	}
+	if o.Turns > 0 && o.Class != Systemic && o.Class != Stopped && o.Class != Transient && o.Class != HostLost {
 		s.clearPause(c.Since, o.Delivered, now)
 	}
 	if next, over := over(*c, o, p); over {
@@ -229,6 +240,8 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 		return waiting(o.Why, now)
 	case NeedsInput:
 		return parked(Why{IsParked, o.Why})
+	case HostLost:
+		return waiting(o.Why, c.LostUntil)
 	case Transient:
 		c.Attempt++
 		return waiting(o.Why, later(now.Add(Backoff(c.Attempt, p.MaxBackoff)), o.RetryAt))
@@ -239,8 +252,11 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 }
 
 // over reports whether the issue needs no further session, however this one
-// ended.
+// ended. After the loss of a host the claim is kept until no agent works on the issue any more.
 func over(c Claim, o Outcome, p Policy) (Next, bool) {
+	if o.Class == HostLost {
+		return Next{}, false
+	}
 	if o.Gone {
 		return Next{Why: Why{NotVisible, "the tracker no longer shows the issue"}}, true
 	}

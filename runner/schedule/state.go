@@ -52,6 +52,9 @@ type State struct {
 	// run was stopped or failed, on an issue that has no claim any more; not stored.
 	Failed map[tracker.ID]time.Time
 	Faults []Fault // faults of this tick; not stored
+	// Hosts holds the worker hosts that have failed and have not worked since, by name. Only
+	// hosts of the policy are added, and a failure drops all others.
+	Hosts map[string]HostState
 }
 
 // New returns an empty state that is owned by the run self.
@@ -67,6 +70,7 @@ func (s *State) Clone() *State {
 	c.Deliveries = maps.Clone(s.Deliveries)
 	c.Conversations = maps.Clone(s.Conversations) // marks are replaced, never changed
 	c.Queued = maps.Clone(s.Queued)               // lists of ends are replaced, never changed
+	c.Hosts = maps.Clone(s.Hosts)
 	c.Finishing = maps.Clone(s.Finishing)
 	c.Failed = maps.Clone(s.Failed)
 	c.History = slices.Clone(s.History)
@@ -108,6 +112,14 @@ type Claim struct {
 	// TurnSince is the start of the current turn; zero when no turn runs. A session can stall
 	// in a turn only: hooks and the start of a session have their own timeouts.
 	TurnSince time.Time `json:"turn_since,omitzero"`
+	// Host is the worker host of the session; while there is none, the one of the last session. It
+	// is empty for this machine.
+	Host string `json:"host,omitempty" bound:"whole=256"`
+	// Left holds the worker hosts of earlier sessions, on which a workspace of the issue may be left.
+	Left []string `json:"left,omitempty" bound:"list=200 whole=256"`
+	// LostUntil is the time until which the agent of the last session may still work on a host
+	// that is cut off; zero if the last session has ended for certain.
+	LostUntil time.Time `json:"lost_until,omitzero"`
 	Turns     int       `json:"turns,omitempty"` // turns of the live session
 	Live      Usage     `json:"live,omitzero"`   // tokens of the live session, already counted below
 
@@ -247,6 +259,7 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 		bound(name+" is "+string(c.Phase)+" since", &c.Since, 0, now)
 		bound(name+" was heard of", &c.Heard, 0, now)
 		bound(name+" is in a turn since", &c.TurnSince, 0, now)
+		bound(name+" may still be worked on by a lost host until", &c.LostUntil, HostNotice, now.Add(HostNotice))
 		s.Claims[id] = c
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Deliveries)) {
@@ -267,6 +280,11 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 			s.Ends = slices.Clone(s.Ends)
 			bound("an end of the work on "+e.Issue+" was recorded", &s.Ends[i].At, 0, now)
 		}
+	}
+	for _, host := range slices.Sorted(maps.Keys(s.Hosts)) {
+		h := s.Hosts[host]
+		bound(host+" is left alone until", &h.Until, longestHostBackoff, now.Add(longestHostBackoff))
+		s.Hosts[host] = h
 	}
 	for owner, r := range s.Reserves {
 		bound(owner.Name()+" was planned", &r.Since, 0, now)

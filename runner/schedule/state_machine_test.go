@@ -64,6 +64,7 @@ type machine struct {
 	merged   int                               // pull requests whose issues were finished
 	ticks    map[schedule.Owner]schedule.Spent // what each run has spent
 	born     int                               // number of runs so far
+	cutOff   map[tracker.ID]time.Time          // until when the agent of a lost host may work on an issue
 }
 
 type session struct {
@@ -79,8 +80,8 @@ func newMachine(t *rapid.T) *machine {
 	m := &machine{
 		fixture: simple(), sessions: map[tracker.ID]session{}, left: map[tracker.ID]schedule.Delivery{},
 		said: map[tracker.ID]feedback.Said{}, answered: map[tracker.ID][]schedule.Mark{},
-		settled: map[string]bool{},
-		runs:    []schedule.Owner{me}, ticks: map[schedule.Owner]schedule.Spent{},
+		settled: map[string]bool{}, cutOff: map[tracker.ID]time.Time{},
+		runs: []schedule.Owner{me}, ticks: map[schedule.Owner]schedule.Spent{},
 	}
 	m.policy = genPolicy(t)
 	m.policy.MaxConcurrent++ // otherwise nothing can be done
@@ -163,6 +164,9 @@ func (m *machine) plan(t *rapid.T, snap schedule.Snapshot) {
 		case schedule.Dispatch:
 			if runs {
 				t.Fatalf("%s is started but already runs for %v", d.ID, process.owner)
+			}
+			if m.now.Before(m.cutOff[d.ID]) {
+				t.Fatalf("%s is started while its agent may still work on %s", d.ID, c.Host)
 			}
 			given := d.Feedback
 			if given.Round != "" && slices.ContainsFunc(m.answered[d.ID], given.Mark.Equal) {
@@ -332,7 +336,7 @@ func (m *machine) exit(t *rapid.T) {
 	id, s := m.mine(t)
 	o := schedule.Outcome{
 		Class: rapid.SampledFrom([]schedule.Class{
-			schedule.Done, schedule.IssueFailed, schedule.Stopped, schedule.Transient, schedule.ThreadLost, schedule.Systemic, schedule.NeedsInput,
+			schedule.Done, schedule.IssueFailed, schedule.Stopped, schedule.Transient, schedule.ThreadLost, schedule.Systemic, schedule.NeedsInput, schedule.HostLost,
 		}).Draw(t, "class"),
 		Why: "as drawn", Usage: s.usage,
 		Turns: rapid.IntRange(0, 2).Draw(t, "turns"), Idle: rapid.Bool().Draw(t, "idle"),
@@ -364,6 +368,9 @@ func (m *machine) exit(t *rapid.T) {
 		}
 	}
 	delete(m.sessions, id)
+	if o.Class == schedule.HostLost {
+		m.cutOff[id] = m.now.Add(30 * time.Second)
+	}
 	defer m.checkAnswered(t, id, s)()
 	m.counted(t, s.usage.Input-m.state.Claims[id].Live.Input, func() {
 		next := m.state.Exit(id, o, m.policy, m.now)
@@ -414,7 +421,12 @@ func (m *machine) crash(t *rapid.T) {
 
 func (m *machine) kill(owner schedule.Owner) {
 	m.runs = slices.DeleteFunc(m.runs, func(o schedule.Owner) bool { return o == owner })
-	maps.DeleteFunc(m.sessions, func(_ tracker.ID, s session) bool { return s.owner == owner })
+	maps.DeleteFunc(m.sessions, func(id tracker.ID, s session) bool {
+		if s.owner == owner && m.state.Claims[id].Host != "" {
+			m.cutOff[id] = m.now.Add(30 * time.Second)
+		}
+		return s.owner == owner
+	})
 }
 
 // switchRun lets another run plan, a living or a new one. This one stays alive.
@@ -458,6 +470,8 @@ func (m *machine) release(t *rapid.T) {
 	c, claimed := m.state.Claims[issue.ID]
 	if done := m.state.Release(issue.ID); done != (claimed && !holdsSlot(c)) {
 		t.Fatalf("Release returned %v for %+v", done, c)
+	} else if done {
+		delete(m.cutOff, issue.ID) // the operator knows what works on it
 	}
 }
 

@@ -248,7 +248,7 @@ func (i *issue) issue() report.Issue {
 // row returns the claim of the issue, with texts that are fit to be shown.
 func (i *issue) row() report.Claim {
 	c, line := report.ClaimOf(i.claim, i.view.raw.Prices), i.view.line
-	c.Issue, c.Why, c.Thread = i.issue(), i.why(), line(c.Thread, maxName)
+	c.Issue, c.Why, c.Thread, c.Host = i.issue(), i.why(), line(c.Thread, maxName), i.Host()
 	c.Owner.Run, c.Owner.Job, c.Owner.Host = line(c.Owner.Run, maxName), line(c.Owner.Job, maxName), line(c.Owner.Host, maxName)
 	return c
 }

@@ -29,6 +29,8 @@ func (v *view) Verdict() verdict {
 		return verdict{"bad", "Paused: no session can work"}
 	case len(v.Trouble) == 1 && progress.Source(v.Trouble[0].Source) == progress.Budget:
 		return verdict{"bad", "Nothing new starts: a budget is spent"}
+	case len(v.Trouble) == 1 && progress.Source(v.Trouble[0].Source) == progress.Hosts && v.raw.NoRoom.Reason != schedule.HostsDown:
+		return verdict{"bad", "A worker host does not work"}
 	case len(v.Trouble) > 0:
 		return verdict{"bad", "Nothing new starts until this is fixed"}
 	case v.raw.NextPoll.IsZero():
@@ -70,6 +72,8 @@ func (v *view) Problems() []problem {
 			all = append(all, problem{"Workspaces", t.Text, "Their folder is made again", v.raw.NextPoll})
 		case progress.State:
 			all = append(all, problem{"State", t.Text, "It is saved again", v.raw.NextPoll})
+		case progress.Hosts:
+			all = append(all, problem{"Worker hosts", t.Text, "Their issues start on other hosts; then one session tries each.", time.Time{}})
 		case progress.Budget:
 			all = append(all, problem{"Budget", t.Text, "Raise it in WORKFLOW.md to go on at once.", time.Time{}})
 		case progress.Agent:

@@ -99,6 +99,10 @@ func (i *issue) Status() string {
 	return i.session.PhaseWords()
 }
 
+// Host returns the worker host of the session of the issue, or of the last one; empty for this
+// machine.
+func (i *issue) Host() string { return i.view.line(i.claim.Host, maxName) }
+
 // PID returns the process id of the agent, empty for none.
 func (i *issue) PID() string {
 	if pid := i.inProgress().PID; pid != 0 {

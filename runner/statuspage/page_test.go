@@ -66,6 +66,13 @@ func TestAPageSaysWhatKeepsWorkFromStarting(t *testing.T) {
 		"a budget": {func(p *progress.Progress) {
 			p.Trouble = trouble1(progress.Budget, "budget.max_tokens_per_day is spent")
 		}, []string{"bad", "Nothing new starts: a budget is spent", "<b>Budget</b>", "budget.max_tokens_per_day is spent", "Raise it"}, "until this is fixed"},
+		"a worker host": {func(p *progress.Progress) {
+			p.Trouble = trouble1(progress.Hosts, "left alone after a failure: build2 until 2026-01-02T12:01:00Z (ssh: connection refused)")
+		}, []string{"bad", "A worker host does not work", "<b>Worker hosts</b>", "build2 until", "connection refused", "Their issues start on other hosts"}, "until this is fixed"},
+		"no worker host": {func(p *progress.Progress) {
+			p.Trouble = trouble1(progress.Hosts, "left alone after a failure: build2 until 2026-01-02T12:01:00Z (x)")
+			p.NoRoom.Reason = schedule.HostsDown
+		}, []string{"bad", "Nothing new starts until this is fixed"}, ""},
 		"no poll yet":   {func(p *progress.Progress) { p.NextPoll = time.Time{} }, []string{"calm", "Starting"}, "data-as=\"in\" datetime=\"0001"},
 		"nothing to do": {func(p *progress.Progress) { p.Sessions, p.Waiting, p.Parked, p.Queue = nil, nil, nil, progress.Queue{} }, []string{"calm", "Nothing to do", "Nothing runs.", "Nothing waits.", "Nothing is parked."}, ""},
 	} {
@@ -188,6 +195,23 @@ func TestAQuestionIsShownOnceAndItsReasonIfItIsAnother(t *testing.T) {
 			if strings.Count(page, why) != want || strings.Count(page, "Which bank?") != 1 || strings.Count(page, "The agent asks:") != 1-want {
 				t.Errorf("%s, parked because of %q:\n%s", path, why, page)
 			}
+		}
+	}
+}
+
+func TestThePagesNameTheWorkerHostOfASession(t *testing.T) {
+	t.Parallel()
+	p := sample()
+	if state := ask(t, &p, http.MethodGet, "/api/v1/state").Body.String(); strings.Contains(state, "worker_host") {
+		t.Errorf("a host that there is not: %s", state)
+	}
+	p.Sessions[0].Claim.Host = "me@build1:2222"
+	for path, want := range map[string]string{
+		"/": "on <bdi>me@build1:2222</bdi>", "/issues/GH-1": "<dt>Host</dt><dd><code>me@build1:2222</code>",
+		"/api/v1/state": `"worker_host":"me@build1:2222"`, "/api/v1/GH-1": `"worker_host":"me@build1:2222"`,
+	} {
+		if page := ask(t, &p, http.MethodGet, path).Body.String(); !strings.Contains(page, want) {
+			t.Errorf("%s has no %s:\n%s", path, want, page)
 		}
 	}
 }

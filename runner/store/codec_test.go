@@ -409,6 +409,10 @@ func TestWhatCouldNotBeReadIsNotEncoded(t *testing.T) {
 				s.Deliveries[tracker.ID(fmt.Sprint(i))] = schedule.Delivery{Number: i}
 			}
 		},
+		"a host without a name": func(s *schedule.State) { s.Hosts = map[string]schedule.HostState{"": {Failures: 1}} },
+		"a session that is not over": func(s *schedule.State) {
+			s.Claims["2"] = schedule.Claim{ID: "2", Phase: schedule.Running, LostUntil: time.Unix(1, 0)}
+		},
 		"a queued issue of nobody":    func(s *schedule.State) { s.Queued = map[tracker.ID]time.Time{"": {}} },
 		"more ends than are unpacked": func(s *schedule.State) { s.Ends = make([]schedule.IssueEnd, 201) },
 		"a conversation of nobody":    func(s *schedule.State) { s.Conversations = map[tracker.ID]schedule.Conversation{"": {}} },

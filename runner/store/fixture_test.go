@@ -74,7 +74,7 @@ func sample() *schedule.State {
 		{
 			ID: "a1", Identifier: "ABC-1", Title: "Teapot <is> “short” & stout", URL: "https://tracker.example/ABC-1?x=1&y=2",
 			State: "In Progress", Content: "5a2f", Phase: schedule.Running, Since: at(0, 1), Owner: self, Lease: at(10, 0),
-			Heard: at(1, 500), TurnSince: at(0, 30), Turns: 3, Live: schedule.Usage{Input: 1200, Output: 80, Tariffs: tariffs(1200, 80)}, Attempt: 1, Thread: "th-1",
+			Heard: at(1, 500), TurnSince: at(0, 30), Turns: 3, Host: "me@build1:2222", Left: []string{"build2"}, Live: schedule.Usage{Input: 1200, Output: 80, Tariffs: tariffs(1200, 80)}, Attempt: 1, Thread: "th-1",
 			Sessions: 4, Failures: 1, Idle: 1, Tokens: 123456, Tariffs: tariffs(123000, 456),
 			Course: schedule.Course{Ready: at(0, 0), Opened: at(2, 0), Sessions: 4, Failed: 3, Rounds: 5, Usage: schedule.Usage{Input: 120000, Output: 3456, Tariffs: tariffs(119000, 3400)}, Done: true},
 		},
@@ -82,7 +82,7 @@ func sample() *schedule.State {
 			ID: "b2", Identifier: "ABC-2", Title: "Stalled", State: "Todo", Phase: schedule.Stopping, Since: at(2, 0),
 			Why: "silent for 5m0s", Owner: self, Lease: at(10, 0), StopReason: schedule.Stalled, Sessions: 1,
 		},
-		{ID: "c3", Identifier: "ABC-3", Phase: schedule.Waiting, Why: "continuation", Since: at(3, 0), Due: at(4, 0), Attempt: 1, Sessions: 1},
+		{ID: "c3", Identifier: "ABC-3", Phase: schedule.Waiting, Why: "continuation", Since: at(3, 0), Due: at(4, 0), Host: "build2", LostUntil: at(4, 0), Attempt: 1, Sessions: 1},
 		{ID: "d4", Identifier: "ABC-4", Phase: schedule.Parked, Why: "which colour?", Since: at(5, 0), Content: "77aa", Sessions: 1, Feedback: true, Setup: schedule.Setup{Agent: "4e5f", Workflow: "6a7b"}, Fault: "hook before_run: exit status 1", Unsettled: true},
 		{ID: "e5", Identifier: "ABC-5", Phase: schedule.Running, Since: at(9, 0), Owner: shard, Lease: at(59, 0), Sessions: 1},
 	} {
@@ -117,7 +117,7 @@ func sample() *schedule.State {
 			Read: []string{"IC_1@1772366400", "pull IC_3@1772366821"},
 			Pull: "91be", Checks: schedule.ChecksRed, Closed: true, Rounds: 2, CheckRounds: 1, Moved: true, Asked: "Which colour?\n\t1. red", Posted: "77c2",
 			PendingCommand: schedule.Order{Command: schedule.CommandStop, By: "kim", Answer: "red\nor blue"}, Answer: "blue",
-			Thread: "th-0", Sessions: 3, Tokens: 99000, Tariffs: tariffs(98000, 400), Labels: []string{"bug", "risky"}, Course: schedule.Course{Ready: at(1, 0), Sessions: 3},
+			Thread: "th-0", Host: "build1", Left: []string{"build2", "build3"}, Sessions: 3, Tokens: 99000, Tariffs: tariffs(98000, 400), Labels: []string{"bug", "risky"}, Course: schedule.Course{Ready: at(1, 0), Sessions: 3},
 		},
 		"b1": {ReadUpTo: schedule.Mark{At: at(50, 0)}, Thread: "th-7", Sessions: 1, Tokens: 12},
 	}
@@ -125,6 +125,7 @@ func sample() *schedule.State {
 	s.Told = []schedule.Told{{To: "ops", What: "merged 7a"}, {To: "team", What: "parked 8b", Failed: 1, Again: true}}
 	s.Worked = at(51, 0)
 	s.Queued = map[tracker.ID]time.Time{"f6": at(9, 0)}
+	s.Hosts = map[string]schedule.HostState{"build2": {Until: at(52, 0), Failures: 3, Why: "connection refused"}, "build3": {Until: at(1, 0), Failures: 1}}
 	s.Ends = []schedule.IssueEnd{
 		{Issue: "ABC-7", End: schedule.EndMerged, At: at(30, 0), Course: schedule.Course{Ready: at(1, 0), Opened: at(10, 0), Sessions: 1, Usage: schedule.Usage{Input: 900, Output: 30}}},
 		{Issue: "ABC-4", End: schedule.EndParked, Reason: "needs_input", At: at(31, 0)},
@@ -151,11 +152,12 @@ func sampleOfVersion1() *schedule.State {
 	s.Salt, s.Pause.Setup = "", schedule.Setup{}
 	s.Pause.Cause, s.Pause.Fault, s.Pause.Passed = "", "", false
 	s.Deliveries, s.Conversations, s.Reserves, s.Told, s.Worked = nil, nil, nil, nil, time.Time{}
-	s.Queued, s.Ends, s.PackedEnds = nil, nil, nil
+	s.Queued, s.Ends, s.PackedEnds, s.Hosts = nil, nil, nil, nil
 	delete(s.Claims, "e5")
 	for id, c := range s.Claims {
 		c.Live.Tariffs, c.Tariffs = nil, nil
 		c.TurnSince, c.Setup, c.Feedback, c.Fault, c.Unsettled, c.Course = time.Time{}, schedule.Setup{}, false, "", false, schedule.Course{}
+		c.Host, c.Left, c.LostUntil = "", nil, time.Time{}
 		s.Claims[id] = c
 	}
 	return s

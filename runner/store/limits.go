@@ -91,6 +91,11 @@ func (r record) validate() error {
 			return fmt.Errorf("queued issue %q is empty, comes twice or is out of order", q.ID)
 		}
 	}
+	for i, h := range r.Hosts {
+		if h.Name == "" || i > 0 && h.Name <= r.Hosts[i-1].Name {
+			return fmt.Errorf("worker host %q is empty, comes twice or is out of order", h.Name)
+		}
+	}
 	for i, o := range r.Open {
 		if i > 0 && schedule.CompareOwners(r.Open[i-1].Owner, o.Owner) >= 0 {
 			return fmt.Errorf("reserve %d: its owner comes twice or out of order", i+1)
@@ -110,6 +115,8 @@ func validateClaim(c schedule.Claim) error {
 	switch {
 	case c.ID == "":
 		return errors.New("its id is empty")
+	case session && !c.LostUntil.IsZero():
+		return fmt.Errorf("it is %s, yet its last session may not have ended", c.Phase)
 	case !session && c.Phase != schedule.Waiting && c.Phase != schedule.Parked:
 		return fmt.Errorf("unknown phase %.40q", c.Phase)
 	case !session && (c.Owner != schedule.Owner{} || c.Turns != 0 || !c.Live.IsZero() || !c.Lease.IsZero() || !c.Heard.IsZero() || !c.TurnSince.IsZero()):

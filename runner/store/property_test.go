@@ -171,6 +171,13 @@ func genState(text genText, size int) *rapid.Generator[*schedule.State] {
 			}
 			s.Reserves[owner] = r
 		}
+		for i := range rapid.IntRange(0, 3).Draw(t, "hosts") {
+			if s.Hosts == nil {
+				s.Hosts = map[string]schedule.HostState{}
+			}
+			name := text(min(size, maxName-1)).Draw(t, "host") + fmt.Sprint(i)
+			s.Hosts[name] = schedule.HostState{Until: genTime().Draw(t, "left alone"), Failures: count().Draw(t, "failures"), Why: text(min(size, maxWhy)).Draw(t, "why")}
+		}
 		if rapid.Bool().Draw(t, "limited") {
 			s.RateLimits, _ = json.Marshal(map[string]any{"text": text(size).Draw(t, "text"), "n": []int{1, 2}})
 		}
@@ -187,7 +194,7 @@ func genClaim(text genText, size int) *rapid.Generator[schedule.Claim] {
 		c := schedule.Claim{
 			ID:         tracker.ID(draw("id", maxName-1)),
 			Identifier: draw("identifier", maxName), Title: draw("title", maxTitle), URL: draw("url", maxURL),
-			State: draw("state", maxName), Content: draw("content", maxName), Why: draw("why", maxWhy), Thread: draw("thread", maxName),
+			State: draw("state", maxName), Content: draw("content", maxName), Why: draw("why", maxWhy), Thread: draw("thread", maxName), Host: draw("worker host", maxName),
 			Phase:   rapid.SampledFrom([]schedule.Phase{schedule.Running, schedule.Stopping, schedule.Waiting, schedule.Parked}).Draw(t, "phase"),
 			Since:   genTime().Draw(t, "since"),
 			Attempt: count().Draw(t, "attempt"), Sessions: count().Draw(t, "sessions"), Failures: count().Draw(t, "failures"),
@@ -210,7 +217,7 @@ func genClaim(text genText, size int) *rapid.Generator[schedule.Claim] {
 			c.Lease, c.Heard, c.TurnSince = genTime().Draw(t, "lease"), genTime().Draw(t, "heard"), genTime().Draw(t, "turn since")
 			c.Turns, c.Live = count().Draw(t, "turns"), genUsage().Draw(t, "live")
 		case schedule.Waiting:
-			c.Due = genTime().Draw(t, "due")
+			c.Due, c.LostUntil = genTime().Draw(t, "due"), genTime().Draw(t, "lost until")
 		}
 		return c
 	})
@@ -243,7 +250,7 @@ func genConversation(text genText, size int) *rapid.Generator[schedule.Conversat
 		return schedule.Conversation{
 			Read:     mark("read").IDs,
 			ReadUpTo: mark("heard"), PromptedUpTo: mark("given"), ParkedUpTo: mark("parked"), CommandsUpTo: mark("obeyed"),
-			Pull: draw("pull"), Checks: rapid.SampledFrom([]schedule.Checks{"", schedule.ChecksGreen, schedule.ChecksRed, schedule.ChecksRunning}).Draw(t, "checks"), Closed: rapid.Bool().Draw(t, "closed"), Posted: draw("posted"), Thread: draw("thread"),
+			Pull: draw("pull"), Checks: rapid.SampledFrom([]schedule.Checks{"", schedule.ChecksGreen, schedule.ChecksRed, schedule.ChecksRunning}).Draw(t, "checks"), Closed: rapid.Bool().Draw(t, "closed"), Posted: draw("posted"), Thread: draw("thread"), Host: draw("host"),
 			PendingCommand: rapid.SampledFrom([]schedule.Order{{}, {Command: schedule.CommandRetry, By: "kim"}, {Command: schedule.CommandPark}}).Draw(t, "ordered"),
 			Asked:          rapid.StringOfN(rapid.RuneFrom([]rune("aé☃𝄞\n\t`<")), 0, -1, maxAsked).Draw(t, "asked"),
 			Rounds:         count().Draw(t, "rounds"), CheckRounds: count().Draw(t, "check rounds"), Moved: rapid.Bool().Draw(t, "moved"), Sessions: count().Draw(t, "sessions"), Tokens: int64(count().Draw(t, "tokens")),

@@ -45,6 +45,8 @@ type record struct {
 	Queued        []queued        `json:"queued,omitempty" bound:"list=500"`          // sorted by id
 	Open          []reserve       `json:"open,omitempty" bound:"list=24000"`          // sorted by owner; of shards with a claim, and of lost shards
 
+	Hosts []host `json:"hosts,omitempty" bound:"list=200"` // sorted by name; worker hosts that have failed
+
 	Ends       []schedule.IssueEnd `json:"ends,omitempty" bound:"list=200"`                    // oldest first
 	PackedEnds []string            `json:"packed_ends,omitempty" bound:"list=200 whole=32768"` // the ones before them, oldest first
 }
@@ -52,6 +54,11 @@ type record struct {
 type queued struct {
 	ID    tracker.ID `json:"id" bound:"keep whole=256"`
 	Since time.Time  `json:"since,omitzero"`
+}
+
+type host struct {
+	Name string `json:"name" bound:"keep whole=256"`
+	schedule.HostState
 }
 
 type delivery struct {
@@ -112,6 +119,9 @@ func newRecord(s *schedule.State, generation int64) record {
 	for _, id := range slices.Sorted(maps.Keys(s.Queued)) {
 		r.Queued = append(r.Queued, queued{id, s.Queued[id]})
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.Hosts)) {
+		r.Hosts = append(r.Hosts, host{name, s.Hosts[name]})
+	}
 	for _, o := range slices.SortedFunc(maps.Keys(s.Reserves), schedule.CompareOwners) {
 		r.Open = append(r.Open, reserve{o, s.Reserves[o]})
 	}
@@ -148,6 +158,12 @@ func (r record) toState() *schedule.State {
 	}
 	for _, q := range r.Queued {
 		s.Queued[q.ID] = q.Since
+	}
+	if len(r.Hosts) > 0 {
+		s.Hosts = make(map[string]schedule.HostState, len(r.Hosts))
+	}
+	for _, h := range r.Hosts {
+		s.Hosts[h.Name] = h.HostState
 	}
 	if len(r.Open) > 0 {
 		s.Reserves = make(map[schedule.Owner]schedule.Reserve, len(r.Open))

@@ -23,6 +23,7 @@ const (
 	issue      = attribute.Key("symphony.issue")
 	attemptNo  = attribute.Key("symphony.attempt")
 	sessionNo  = attribute.Key("symphony.session")
+	workerHost = attribute.Key("symphony.worker_host")
 	outcome    = attribute.Key("symphony.outcome")
 	next       = attribute.Key("symphony.next")
 	turns      = attribute.Key("symphony.turns")

@@ -107,6 +107,9 @@ func (r *Recorder) Session(claim schedule.Claim, live *transcript.Live) (end fun
 		operation.String("invoke_agent"), agent.String("codex"),
 		issue.String(claim.Identifier), attemptNo.Int(claim.Attempt), sessionNo.Int(claim.Sessions),
 	))
+	if claim.Host != "" {
+		span.SetAttributes(workerHost.String(claim.Host))
+	}
 	watch := &watch{recorder: r, ctx: ctx, began: began, live: live, over: make(chan struct{})}
 	if live != nil {
 		r.watching.Go(watch.run)

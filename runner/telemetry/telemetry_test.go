@@ -5,12 +5,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	collecttraces "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -70,7 +72,7 @@ func TestTheSpansOfATickAddUpToItsReport(t *testing.T) {
 	}
 	var spent schedule.Spent
 	for _, id := range []string{"ABC-1", "ABC-2", "ABC-3"} {
-		end := r.Session(schedule.Claim{Identifier: id, Sessions: 1}, nil)
+		end := r.Session(schedule.Claim{Identifier: id, Sessions: 1, Host: "build1"}, nil)
 		o := schedule.Outcome{Class: schedule.Done, Turns: 1, Usage: schedule.Usage{Input: 100, Output: 20}}
 		spent = spent.Plus(schedule.Spent{Sessions: 1, Usage: o.Usage})
 		end(o, schedule.Next{}, nil)
@@ -85,6 +87,11 @@ func TestTheSpansOfATickAddUpToItsReport(t *testing.T) {
 		if s.GetName() == "tick" {
 			root = s
 			continue
+		}
+		if !slices.ContainsFunc(s.GetAttributes(), func(a *common.KeyValue) bool {
+			return a.GetKey() == "symphony.worker_host" && a.GetValue().GetStringValue() == "build1"
+		}) {
+			t.Errorf("the span has no worker host: %v", s.GetAttributes())
 		}
 		in, _ := number(s, "gen_ai.usage.input_tokens")
 		out, _ := number(s, "gen_ai.usage.output_tokens")

@@ -340,7 +340,8 @@ func (p *painter) sessionRows(n int) []string {
 		{Column: text.Column{Head: "STATE", Min: 14, Max: 14, Drop: 1}},
 		{Column: text.Column{Head: "TITLE", Min: 12, Drop: 3}},
 		{Column: text.Column{Head: "PHASE", Min: 18, Drop: 4}},
-		{Column: text.Column{Head: "AGE", Right: true, Drop: 5}},
+		{Column: text.Column{Head: "HOST", Min: 8, Max: 24, Drop: 5}},
+		{Column: text.Column{Head: "AGE", Right: true, Drop: 6}},
 		{Column: text.Column{Head: "TOKENS", Right: true, Drop: 2}},
 		{Column: text.Column{Head: "NOW", Min: 24, Max: 40}, shorten: report.Cause},
 	}}
@@ -349,7 +350,7 @@ func (p *painter) sessionRows(n int) []string {
 		if s.Claim.Phase == schedule.Stopping {
 			now = p.clean(titled(s.PhaseWords(), schedule.InWords(s.Claim.Why)))
 		}
-		t.add(p.clean(s.Claim.Identifier), p.clean(s.Claim.State), p.clean(s.Claim.Title), s.PhaseWords(),
+		t.add(p.clean(s.Claim.Identifier), p.clean(s.Claim.State), p.clean(s.Claim.Title), s.PhaseWords(), p.clean(s.Claim.Host),
 			age(p.Now.Sub(s.Started)), text.Number(s.Claim.Live.Total()), cmp.Or(now, s.PhaseWords()))
 	}
 	return t.lines(p)

@@ -122,7 +122,7 @@ func fleet() terminal.Frame {
 func TestAClaimThatIsDueSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[schedule.Reason]string{
-		"": "for its turn", schedule.NoSlots: "for a slot", schedule.BatchSpent: "next tick", schedule.DayBudget: "tomorrow",
+		"": "for its turn", schedule.NoSlots: "for a slot", schedule.NoHostSlots: "for a slot", schedule.HostsDown: "for a host", schedule.BatchSpent: "next tick", schedule.DayBudget: "tomorrow",
 		schedule.Paused: "after pause", schedule.OnHold: "when fixed", schedule.Interrupted: "next run", schedule.OutOfTime: "next run",
 	} {
 		f := busy()
@@ -142,6 +142,18 @@ func TestATitleTakesTheRoomThatTheLastColumnLeaves(t *testing.T) {
 		if text := plain(f.Render(columns, 60)); !strings.Contains(text, title) || !strings.Contains(text, "running `make`") {
 			t.Errorf("%d columns cut the title:\n%s", columns, text)
 		}
+	}
+}
+
+func TestAFrameNamesTheWorkerHostOfASession(t *testing.T) {
+	t.Parallel()
+	f := busy()
+	if text := plain(f.Render(160, 60)); strings.Contains(text, "HOST") {
+		t.Errorf("a column for hosts that there are not:\n%s", text)
+	}
+	f.Progress.Sessions[0].Claim.Host = "me@build1:2222"
+	if text := plain(f.Render(160, 60)); !regexp.MustCompile(`(?m)^GH-9 .* me@build1:2222 `).MatchString(text) || !strings.Contains(text, "HOST") {
+		t.Errorf("the host is not shown:\n%s", text)
 	}
 }
 

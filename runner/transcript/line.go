@@ -27,10 +27,11 @@ type Session struct {
 	Identifier string    `json:"identifier"`
 	Title      string    `json:"title,omitempty"`
 	URL        string    `json:"url,omitempty"`
-	State      string    `json:"state,omitempty"` // state of the issue
-	Attempt    int       `json:"attempt"`         // 0 is the first run
-	Number     int       `json:"number"`          // number of the session on the issue; 1 is the first, 0 is the removal of its workspace
-	Run        string    `json:"run,omitempty"`   // the workflow run; empty outside of Actions
+	State      string    `json:"state,omitempty"`       // state of the issue
+	Attempt    int       `json:"attempt"`               // 0 is the first run
+	Number     int       `json:"number"`                // number of the session on the issue; 1 is the first, 0 is the removal of its workspace
+	Run        string    `json:"run,omitempty"`         // the workflow run; empty outside of Actions
+	Host       string    `json:"worker_host,omitempty"` // worker host of the session; empty for the machine that wrote the log
 }
 
 // Hook is the result of a hook.

@@ -248,7 +248,7 @@ func (r *Reader) noticeEntries(text string, failed bool) []Entry {
 
 // onSession begins a session: a log that is continued has several.
 func (r *Reader) onSession(s Session) []Entry {
-	for _, text := range []*string{&s.IssueID, &s.Identifier, &s.Title, &s.URL, &s.State, &s.Run} {
+	for _, text := range []*string{&s.IssueID, &s.Identifier, &s.Title, &s.URL, &s.State, &s.Run, &s.Host} {
 		*text = r.line(*text)
 	}
 	*r = Reader{Redact: r.Redact, session: s, now: r.now, partial: r.partial, tooLong: r.tooLong}
@@ -265,6 +265,9 @@ func (r *Reader) onSession(s Session) []Entry {
 	}
 	if s.Run != "" {
 		about = append(about, "workflow run "+s.Run)
+	}
+	if s.Host != "" {
+		about = append(about, "on "+s.Host)
 	}
 	e.Text = strings.Join(about, ", ")
 	if s.URL != "" {
@@ -286,7 +289,7 @@ func (r *Reader) hookEntry(h Hook) Entry {
 // outcomes holds the classes of an outcome in words.
 var outcomes = map[string]string{
 	"done": "the session ended well", "stopped": "the session was stopped", "issue": "the session failed",
-	"transient": "the session failed, and another one may succeed", "thread_lost": "the session failed, and its thread is lost",
+	"transient": "the session failed, and another one may succeed", "thread_lost": "the session failed, and its thread is lost", "host": "the worker host of the session failed",
 	"systemic": "the session failed as every other one would", "needs_input": "the session waits for a person",
 	Removed: "the workspace was removed", NotRemoved: "the workspace was not removed",
 }

@@ -41,6 +41,14 @@ func TestASessionReadsWellAtAnyWidth(t *testing.T) {
 	}
 }
 
+func TestASessionNamesItsWorkerHost(t *testing.T) {
+	t.Parallel()
+	text := content(read(t, `{"t_ms":0,"session":{"issue_id":"1","identifier":"A-1","attempt":0,"number":1,"worker_host":"build1"}}`+"\n"+`{"t_ms":9,"outcome":{"class":"host","why":"ssh: lost"}}`+"\n", nil), Style{Width: 100})
+	if !strings.Contains(text, "session 1, on build1") || !strings.Contains(text, "the worker host of the session failed") {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestEveryKindOfEntryIsInTheSession(t *testing.T) {
 	t.Parallel()
 	seen := map[Kind]bool{}

@@ -96,6 +96,7 @@ func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	d.checkSetup()
 	d.checkNetworks()
 	d.checkEndpoint()
+	d.checkHosts()
 	d.checkPrices()
 	d.warnAboutFetches()
 	d.warnAboutOwnFolders()

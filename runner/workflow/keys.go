@@ -72,7 +72,7 @@ func (d *decoder) table() []entry {
 
 		withDefault("polling.interval_ms", "30000", "time between two ticks, and between two reads of the tracker within a tick", d.millis(&s.Poll, 1)),
 
-		optional("workspace.root", "<temp>/symphony_workspaces", "folder of the workspaces, a separate one for each project on a machine; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; inside Actions <temp> is $RUNNER_TEMP", form{d.workspaceRoot, textSchema()}),
+		optional("workspace.root", "<temp>/symphony_workspaces", "folder of the workspaces, a separate one for each project on a machine; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md; inside Actions <temp> is $RUNNER_TEMP; with worker.ssh_hosts a folder on each host, which expands it", form{d.workspaceRoot, textSchema()}),
 
 		optional("repository.url", "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY", "where the files of the workspaces come from: an https URL, or a path, which may begin with ~ or $NAME; a relative one begins with a dot and is taken from the folder of WORKFLOW.md; by default the repository of the Actions job, or elsewhere that of origin in the checkout, if that is on GitHub (github.com, or the server that GITHUB_SERVER_URL names)", form{d.deferred, textSchema()}),
 		optional("repository.base", "the remote's default branch", "branch on which the work begins, and which it is for", d.branch(&repo.Base)),
@@ -118,8 +118,8 @@ func (d *decoder) table() []entry {
 		optional("feedback.bots", "[]", "logins of bots whose comments and failed checks count like those of people with write access; their commands do not", d.strings(&s.Feedback.Bots)),
 		withDefault("feedback.label", "needs-human", "label of an issue that is parked, taken off when it goes on; empty for none", d.text(&s.Feedback.Label)),
 
-		optional("worker.ssh_hosts", "", "not supported: sessions run on this machine", form{d.rejectHosts, emptyListSchema()}),
-		optional("worker.max_concurrent_agents_per_host", "", "ignored: there is only one host", d.ignoredLimit()),
+		optional("worker.ssh_hosts", "[]", "hosts on which sessions run, as ssh takes them: [USER@]HOST[:PORT]; at most 200; no session runs on this machine then; see Worker hosts", d.workerHosts(&s.Worker.Hosts)),
+		optional("worker.max_concurrent_agents_per_host", "", "sessions at once on each of these hosts", d.integer(&s.Worker.PerHost, 1)),
 
 		optional("hooks.after_create", "", "script run in a new workspace; failure gives the workspace up", d.text(&hooks.AfterCreate)),
 		optional("hooks.before_run", "", "script run before each attempt; failure ends the attempt", d.text(&hooks.BeforeRun)),

@@ -70,8 +70,9 @@ func (d *decoder) decode(top *yaml.Node) {
 func (d *decoder) applyDerivedDefaults() {
 	s := &d.settings
 	s.Policy.Stall = s.Codex.StallTimeout
+	s.Policy.Hosts, s.Policy.PerHost = s.Worker.Hosts, s.Worker.PerHost
 	d.completeModels()
-	if s.Workspace.Root == "" {
+	if s.Workspace.Root == "" && !d.hasHosts() {
 		s.Workspace.Root = d.defaultRoot()
 	}
 	if v, written := d.written["sandbox.loopback"]; !written {

@@ -164,7 +164,9 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				},
 				Limits: workspace.Limits{Processes: 100, OpenFiles: 200, Memory: 300},
 			},
+			Worker: workflow.Worker{PerHost: 2},
 			Policy: schedule.Policy{
+				PerHost:        2,
 				ActiveStates:   []string{"Ready"},
 				TerminalStates: []string{"Shipped"},
 				RequiredLabels: []string{"agent"},
@@ -240,12 +242,12 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				QuietDays: 16, SecretEnv: []string{"OPS_URL", "OPS_KEY"},
 			},
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 162,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 161,
 		Warnings: []string{
 			"open /repo/every-key.md: no such file or directory: name a text file with the rules of the review",
-			"worker.max_concurrent_agents_per_host is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says",
 			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",
 			"delivery.kind is pull_request, which does not use delivery.folder; remove what is not used, or write another kind",
+			"worker.max_concurrent_agents_per_host has no effect without worker.ssh_hosts; remove it",
 		},
 	}
 	if diff := cmp.Diff(want, wf, compareBranches); diff != "" {
@@ -258,7 +260,8 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 	}
 	for _, key := range workflow.Keys(trackers()) {
 		section, name, _ := strings.Cut(key.Name, ".")
-		excludes := strings.HasPrefix(key.Name, "codex.endpoint") // see TestAnEndpointTakesThePlaceOfTheCommand
+		// See TestAnEndpointTakesThePlaceOfTheCommand and TestWorkerHostsTakeThePlaceOfThisMachine.
+		excludes := strings.HasPrefix(key.Name, "codex.endpoint") || key.Name == "worker.ssh_hosts"
 		if _, isWritten := written[section][name]; !isWritten && !excludes {
 			t.Errorf("testdata/every-key.md has no %s: write it with a value that is not its default, and that value into this test", key.Name)
 		}

@@ -93,6 +93,10 @@ func (d *decoder) workspaceRoot(v value) {
 		d.reject(v, "must be a path; put it in quotes if it is")
 		return
 	}
+	if d.hasHosts() {
+		d.rootOnHosts(v, text)
+		return
+	}
 	root, err := d.expandPath(text)
 	switch {
 	case err != nil:

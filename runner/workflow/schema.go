@@ -166,8 +166,6 @@ func nonemptyListSchema(atLeast int) object {
 	return s
 }
 
-func emptyListSchema() object { return object{"type": "array", "maxItems": 0} }
-
 // choiceSchema returns the schema of a text with a fixed set of values.
 func choiceSchema(words ...string) object {
 	choices := make([]any, len(words))

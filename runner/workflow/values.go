@@ -141,14 +141,6 @@ func (f forms) jsonMap(to *json.RawMessage) form {
 	}, object{"type": "object"}}
 }
 
-// rejectHosts rejects the SSH extension: running a session on this machine that was
-// meant for another would be worse than not running it.
-func (d *decoder) rejectHosts(v value) {
-	if hosts, ok := v.raw.([]any); !ok || len(hosts) > 0 {
-		d.reject(v, "sessions run on this machine only; remove the key")
-	}
-}
-
 // maxMillis is the longest time that a time.Duration holds.
 const maxMillis = math.MaxInt64 / int64(time.Millisecond)
 
@@ -227,12 +219,6 @@ func (d *decoder) port() form {
 	return d.number(0, math.MaxUint16, func(_ value, n int64) {
 		port := int(n)
 		d.settings.Port = &port
-	})
-}
-
-func (f forms) ignoredLimit() form {
-	return f.number(1, math.MaxInt32, func(v value, _ int64) {
-		f.warn(v, "%s is ignored: sessions run on this machine, as many as agent.max_concurrent_agents says", v.key)
 	})
 }
 

@@ -45,8 +45,9 @@ type Workflow struct {
 // Settings holds the typed values of the front matter (SPEC §4.1.3).
 type Settings struct {
 	Tracker   Tracker
-	Poll      time.Duration // time between two ticks; positive
-	Workspace workspace.Config
+	Poll      time.Duration    // time between two ticks; positive
+	Workspace workspace.Config // the Root is empty with Worker.Hosts
+	Worker    Worker
 	Policy    schedule.Policy
 	MaxTurns  int // turns of one session; positive
 	// RunsOn holds the labels of the runner that works on an issue in a fleet, by a label

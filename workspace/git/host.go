@@ -19,7 +19,7 @@ import (
 // Config holds the settings of a Host.
 type Config struct {
 	Dir        string   // absolute path of the folder that holds the stores; made with mode 0700
-	Workspaces string   // absolute path of the root of the workspaces, below which git is never started
+	Workspaces string   // absolute path of the root of the workspaces, below which git is never started; empty if they are on other machines
 	Env        []string // our own environment: PATH, proxies and certificates are taken from it
 	Log        *slog.Logger
 }
@@ -32,7 +32,7 @@ type Host struct {
 // engine starts git, and nothing else does.
 type engine struct {
 	dir        string // absolute, without symbolic links
-	workspaces string // the same, as far as it exists
+	workspaces string // the same, as far as it exists; empty for none
 	git        string // absolute path of the program
 	shell      string // absolute path of sh, which sets the limits of a command
 	version    version
@@ -103,7 +103,10 @@ func (v version) less(w version) bool {
 func Open(ctx context.Context, cfg Config) (*Host, error) {
 	h := &Host{engine: &engine{log: cfg.Log, limits: defaultLimits}}
 	var err error
-	if h.workspaces, err = resolve(cfg.Workspaces); err != nil {
+	if cfg.Workspaces != "" {
+		h.workspaces, err = resolve(cfg.Workspaces)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("workspace.root %q: %w: %w", cfg.Workspaces, ErrFolder, err)
 	}
 	path := h.safePath(lookup(cfg.Env, "PATH"))
@@ -132,7 +135,7 @@ func (h *Host) makeDir(dir string) error {
 	if err != nil {
 		return fmt.Errorf("folder of the stores %q: %w: %w", dir, ErrFolder, err)
 	}
-	if isBelow(path, h.workspaces) || isBelow(h.workspaces, path) {
+	if h.isInWorkspaces(path) || isBelow(h.workspaces, path) {
 		return fmt.Errorf("folder of the stores %s: %w: it and workspace.root %s are one inside the other, so an agent could write to it; give one of them another place", path, ErrFolder, h.workspaces)
 	}
 	for _, folder := range []string{path, filepath.Join(path, emptyHome)} {
@@ -184,7 +187,7 @@ func (e *engine) checkFolder(folder string) error {
 	if err != nil {
 		return fmt.Errorf("start git in %s: %w: %w", folder, ErrFolder, err)
 	}
-	if isBelow(path, e.workspaces) {
+	if e.isInWorkspaces(path) {
 		return fmt.Errorf("start git in %s: %w: an agent can write there, because it is below workspace.root %s", folder, ErrFolder, e.workspaces)
 	}
 	return nil
@@ -214,6 +217,11 @@ func resolve(path string) (string, error) {
 	}
 }
 
+// isInWorkspaces reports whether an agent of this machine could write to a resolved path.
+func (e *engine) isInWorkspaces(path string) bool {
+	return e.workspaces != "" && isBelow(path, e.workspaces)
+}
+
 // isBelow reports whether path is folder or below it. Both are resolved.
 func isBelow(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
@@ -223,7 +231,7 @@ func isBelow(path, folder string) bool {
 func (e *engine) safePath(path string) string {
 	var folders []string
 	for _, folder := range filepath.SplitList(path) {
-		if real, err := resolve(folder); err == nil && !isBelow(real, e.workspaces) {
+		if real, err := resolve(folder); err == nil && !e.isInWorkspaces(real) {
 			folders = append(folders, folder)
 		}
 	}

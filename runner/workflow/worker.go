@@ -1,0 +1,110 @@
+package workflow
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+)
+
+// Worker describes the hosts on which sessions run in place of this machine.
+type Worker struct {
+	Hosts   []string // as ssh takes them; empty if sessions run on this machine
+	PerHost int      // sessions at once on each of them; 0: no limit
+	// Root is workspace.root as it is written, which each host expands; empty for the default of the
+	// host. It is set with Hosts alone, and then Settings.Workspace.Root is empty.
+	Root string
+}
+
+const (
+	maxHosts    = 200
+	maxHostName = 256 // bytes; the state holds as many
+)
+
+// workerHosts decodes the hosts on which sessions run.
+func (d *decoder) workerHosts(to *[]string) form {
+	return form{func(v value) {
+		seen := map[string]bool{}
+		d.list(v, func(item value, host string) {
+			switch err := checkHost(host); {
+			case err != nil:
+				d.reject(item, "%v", err)
+			case seen[host]:
+				d.reject(item, "names its host a second time; remove one of the two")
+			default:
+				seen[host] = true
+				*to = append(*to, host)
+			}
+		})
+		if len(*to) > maxHosts {
+			d.reject(v, "must have at most %d hosts", maxHosts)
+		}
+	}, hostsSchema()}
+}
+
+func hostsSchema() object {
+	s := listSchema(nonemptySchema())
+	s["maxItems"], s["uniqueItems"] = maxHosts, true
+	return s
+}
+
+// checkHost returns an error for a text that ssh cannot take as the name of a host.
+func checkHost(text string) error {
+	switch {
+	case text == "":
+		return errors.New("must not be empty; name a host, or remove it")
+	case strings.HasPrefix(text, "-"):
+		return errors.New("begins with -, as an option of ssh does; write [USER@]HOST[:PORT]")
+	case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }):
+		return errors.New("contains white space or a character that cannot be seen; write [USER@]HOST[:PORT]")
+	case len(text) > maxHostName:
+		return errors.New("is too long; write [USER@]HOST[:PORT], or a short name from ~/.ssh/config")
+	}
+	return nil
+}
+
+// hasHosts reports whether the file names worker hosts, before they are decoded.
+func (d *decoder) hasHosts() bool {
+	list, isList := d.written["worker.ssh_hosts"].raw.([]any)
+	return isList && len(list) > 0
+}
+
+// rootOnHosts decodes workspace.root for the worker hosts, which expand it.
+func (d *decoder) rootOnHosts(v value, text string) {
+	first := strings.TrimSpace(text)
+	switch {
+	case first == "":
+		d.warn(v, "%s is %s, which is empty: the default is used instead", v.key, display(text))
+	case strings.Contains(text, "\x00"):
+		d.reject(v, "must not contain a NUL character")
+	case strings.HasPrefix(first, "~") && first != "~" && !strings.HasPrefix(first, "~/"):
+		d.reject(v, "begins with ~ and a name; only ~ and ~/ are expanded, write the folder itself")
+	case !strings.ContainsRune("/~$", rune(first[0])):
+		d.reject(v, "is relative, and the hosts of worker.ssh_hosts do not have the folder of this file; write a path that begins with /, ~/ or $NAME")
+	default:
+		d.settings.Worker.Root = text
+	}
+}
+
+// withoutHosts are the keys that cannot be used with worker.ssh_hosts, and why.
+var withoutHosts = []struct{ key, why string }{
+	{"codex.endpoint", "each session starts an app-server on its host"},
+	{"repository.lfs", "the objects of Git LFS do not go to other machines"},
+	{"repository.submodules", "submodules do not go to other machines"},
+}
+
+// checkHosts records the problems of worker.ssh_hosts that depend on other keys.
+func (d *decoder) checkHosts() {
+	w := d.settings.Worker
+	limit, limited := d.written["worker.max_concurrent_agents_per_host"]
+	if len(w.Hosts) == 0 {
+		if limited && !d.hasHosts() {
+			d.warn(limit, "%s has no effect without worker.ssh_hosts; remove it", limit.key)
+		}
+		return
+	}
+	for _, other := range withoutHosts {
+		if v, written := d.written[other.key]; written && v.raw != false {
+			d.reject(v, "cannot be used with worker.ssh_hosts: %s; remove one of the two", other.why)
+		}
+	}
+}
