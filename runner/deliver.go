@@ -36,23 +36,27 @@ type deliverer struct {
 
 // deliver publishes work, or returns an error if it must not leave.
 func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt.Delivered, error) {
+	in, isOwn := work.Work.(*git.Incoming)
+	if !isOwn {
+		return attempt.Delivered{}, errors.New("deliver the work: it is not in the store of this run")
+	}
 	if d.pushed { // the store does not have the pushed work
 		if err := d.fetch(ctx); err != nil {
 			return attempt.Delivered{}, err
 		}
 	}
 	if d.renewed {
-		if err := d.renew(ctx, work.Incoming); err != nil {
+		if err := d.renew(ctx, in); err != nil {
 			return attempt.Delivered{}, err
 		}
 	}
 	w := d.work()
-	w.Incoming, w.Title, w.Text = work.Incoming, work.Title, work.Text
+	w.Incoming, w.Title, w.Text = in, work.Title, work.Text
 	w.Receipt, w.Unproven = work.Receipt, work.Unproven
 	result, err := d.Publisher.Publish(ctx, w, time.Now())
 	answer, err := d.finish(ctx, result, err)
 	if errors.Is(err, git.ErrWorkflows) {
-		if renewed := d.renewAfter(ctx, work.Incoming); renewed != nil {
+		if renewed := d.renewAfter(ctx, in); renewed != nil {
 			err = renewed
 		}
 	}
@@ -67,7 +71,7 @@ func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt
 	case result.Secret:
 		d.send(ctx, kept{d.issue.ID, report.Kept{Secret: true}})
 	default:
-		if err := d.keep(ctx, work.Incoming); err != nil {
+		if err := d.keep(ctx, in); err != nil {
 			answer.Warnings = append(answer.Warnings, err.Error())
 		}
 	}

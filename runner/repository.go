@@ -206,7 +206,7 @@ func (f *files) forSession(issue tracker.Issue) *attempt.Repository {
 		head = f.fetched.Head
 	}
 	r := &attempt.Repository{
-		Host: f.of.Host, Store: f.store,
+		Host: f.of.Host, Source: attempt.FromStore(f.store),
 		Checkout: git.Checkout{
 			Base: f.fetched.Base, BaseHead: f.fetched.Head, Branch: branch, Head: head, Pushed: there, User: f.of.User,
 			Paths: s.Repository.Paths,

@@ -124,7 +124,7 @@ func (s *setupCommand) setupJob(ctx context.Context, wf workflow.Workflow, log *
 		Loopback: set.Loopback, UnixSockets: set.UnixSockets, Lookup: s.getenv, Redact: s.redactor.String, Prompt: wf.Prompt,
 		Warn: func(text string) { fmt.Fprintf(s.stderr, "warning: %s\n", text) },
 		Repository: &attempt.Repository{
-			Host: repository.Host, Store: store, Submodules: set.Repository.Submodules,
+			Host: repository.Host, Source: attempt.FromStore(store), Submodules: set.Repository.Submodules,
 			Checkout: git.Checkout{Base: fetched.Base, BaseHead: fetched.Head, Branch: branch, Head: fetched.Head, User: repository.User, Paths: set.Repository.Paths},
 			Setup:    &attempt.Setup{Config: set.Setup, Network: set.SetupNetwork, Preparations: repository.Preparations},
 		},

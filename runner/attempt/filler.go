@@ -118,20 +118,21 @@ func (f *filler) renewGit(ctx context.Context) (git.Checkout, error) {
 		return checkout, err
 	}
 	defer closeAll(works)
-	checkout.ReadOnly, err = f.repository.Store.ReadOnly(ctx, nil, checkout.Head, checkout.BaseHead, checkout.Pushed)
-	packs := make([]*git.Incoming, len(works))
+	checkout.ReadOnly, err = f.repository.Source.ReadOnly(ctx, nil, checkout.Head, checkout.BaseHead, checkout.Pushed)
+	packs := make([]Work, len(works))
 	for i, work := range works {
-		packs[i] = work.Incoming
-		left.lost = cmp.Or(left.lost, work.Untaken.String())
+		packs[i] = work.Work
+		about := work.About()
+		left.lost = cmp.Or(left.lost, about.Untaken.String())
 		if err == nil && !checkout.ReadOnly {
-			checkout.ReadOnly, err = f.repository.Store.ReadOnly(ctx, work.Incoming, work.Tip)
+			checkout.ReadOnly, err = f.repository.Source.ReadOnly(ctx, work.Work, about.Tip)
 		}
-		saved := savedWork{work.number, work.Tip}
+		saved := savedWork{work.number, about.Tip}
 		if left.head.number > 0 || !left.continues(work) {
-			left.aside, checkout.Aside = append(left.aside, saved), append(checkout.Aside, work.Tip)
+			left.aside, checkout.Aside = append(left.aside, saved), append(checkout.Aside, about.Tip)
 			continue
 		}
-		left.head, checkout.Head = saved, work.Tip
+		left.head, checkout.Head = saved, about.Tip
 		if checkout.Pushed.IsZero() { // the base may have moved, without the work
 			left.start = work.from.Start
 		}
@@ -157,9 +158,9 @@ func (f *filler) renewGit(ctx context.Context) (git.Checkout, error) {
 
 // replaceGit gives a place a new .git with the objects of a checkout, which are in the store
 // and in works, and the tars of the preparation: home.tar, and work.tar if tree is set.
-func (f *filler) replaceGit(ctx context.Context, at place, c git.Checkout, tree bool, works ...*git.Incoming) error {
+func (f *filler) replaceGit(ctx context.Context, at place, c git.Checkout, tree bool, works ...Work) error {
 	return f.workspaces.ReplaceGit(at.Workspace, func(into *os.Root) error {
-		err := f.repository.Store.Populate(ctx, into, c)
+		err := f.repository.Source.Populate(ctx, into, c)
 		for _, work := range works {
 			if err == nil && work != nil {
 				err = work.CopyPacks(ctx, into)
@@ -182,7 +183,7 @@ func (f *filler) findSubmodules(ctx context.Context) error {
 	if !r.Submodules {
 		return nil
 	}
-	found, skipped, err := r.Store.Submodules(ctx, r.Checkout.BaseHead, r.Checkout.Head, r.Checkout.Paths)
+	found, skipped, err := r.Source.Submodules(ctx, r.Checkout.BaseHead, r.Checkout.Head, r.Checkout.Paths)
 	if err != nil {
 		return fmt.Errorf("fetch the submodules of %s: %w", r.Checkout.Branch, err)
 	}
@@ -217,14 +218,14 @@ func (f *filler) objects(ctx context.Context) (*git.Objects, error) {
 	if r.LFS == nil {
 		return nil, nil
 	}
-	return r.Store.Objects(ctx, r.Checkout.Paths, r.Checkout.BaseHead, f.leftovers.from().Start)
+	return r.Source.Objects(ctx, r.Checkout.Paths, r.Checkout.BaseHead, f.leftovers.from().Start)
 }
 
 // fillScratch gives a scratch folder a new .git and brings its files to the commit of a
 // checkout, which is in the store or in work, which may be nil. Ignored files stay.
-func (f *filler) fillScratch(ctx context.Context, at place, c git.Checkout, work *git.Incoming) error {
+func (f *filler) fillScratch(ctx context.Context, at place, c git.Checkout, work Work) error {
 	var err error
-	if c.ReadOnly, err = f.repository.Store.ReadOnly(ctx, work, c.Head, c.BaseHead, c.Pushed); err != nil {
+	if c.ReadOnly, err = f.repository.Source.ReadOnly(ctx, work, c.Head, c.BaseHead, c.Pushed); err != nil {
 		return err
 	}
 	err = f.replaceGit(ctx, at, c, true, work)

@@ -30,14 +30,14 @@ type harvester struct {
 // sandbox, and streams it into a quarantine of the store. It writes the output of the command
 // to printed too. It fails with the errors of [git.Store.Receive] and of [codex.Session.Exec];
 // a workspace that git cannot read is a [*git.Refusal].
-func (h *harvester) harvest(ctx context.Context, from git.From, command git.Command, printed io.Writer) (*git.Incoming, error) {
+func (h *harvester) harvest(ctx context.Context, from git.From, command git.Command, printed io.Writer) (Work, error) {
 	// With these, files that are not committed make the same commit each time.
 	date := fmt.Sprintf("%d +0000", h.began.Unix())
 	command.Env = append(slices.Clone(command.Env), "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
 
-	var incoming *git.Incoming
+	var incoming Work
 	err := h.stream(ctx, command, maxHarvest, func(r io.Reader) (err error) {
-		incoming, err = h.repository.Store.Receive(ctx, io.TeeReader(r, printed), from)
+		incoming, err = h.repository.Source.Receive(ctx, io.TeeReader(r, printed), from)
 		return err
 	})
 	if err == nil {
@@ -61,7 +61,7 @@ type LFS struct {
 
 // takeObjects takes the new objects of Git LFS of the work from the workspace, as the
 // work itself was taken. The policy refuses work with missing objects.
-func (h *harvester) takeObjects(ctx context.Context, in *git.Incoming) error {
+func (h *harvester) takeObjects(ctx context.Context, in Work) error {
 	wanted, total, err := h.wantedObjects(ctx, in)
 	if err != nil || len(wanted) == 0 {
 		return err
@@ -73,7 +73,7 @@ func (h *harvester) takeObjects(ctx context.Context, in *git.Incoming) error {
 
 // wantedObjects returns the objects of Git LFS to take with the work, and how many bytes
 // they have: none of work that has more than the limit.
-func (h *harvester) wantedObjects(ctx context.Context, in *git.Incoming) (wanted []git.NewObject, total int64, err error) {
+func (h *harvester) wantedObjects(ctx context.Context, in Work) (wanted []git.NewObject, total int64, err error) {
 	lfs := h.repository.LFS
 	if lfs == nil {
 		return nil, 0, nil

@@ -118,7 +118,7 @@ func parseStart(text string) (s start, ok bool) {
 // leftWork is work of an earlier session that is not published.
 type leftWork struct {
 	start
-	*git.Incoming
+	Work
 	number int // number of the saved work
 }
 
@@ -157,7 +157,7 @@ func (l *leftovers) saved(ctx context.Context) (works []leftWork, err error) {
 		if err != nil {
 			return works, err
 		}
-		if work.Incoming == nil {
+		if work.Work == nil {
 			continue
 		}
 		known, err := l.isKnown(ctx, work, works)
@@ -249,10 +249,10 @@ func (l *leftovers) parse(ctx context.Context, r *bufio.Reader) (work leftWork, 
 	if work.start, ok = parseStart(line); !ok {
 		return work, errors.New("its first line does not say where it began")
 	}
-	if work.Incoming, err = l.repository.Store.Receive(ctx, httputil.NewChunkedReader(r), work.from); err != nil {
+	if work.Work, err = l.repository.Source.Receive(ctx, httputil.NewChunkedReader(r), work.from); err != nil {
 		return work, err
 	}
-	wanted, _, err := l.wantedObjects(ctx, work.Incoming)
+	wanted, _, err := l.wantedObjects(ctx, work.Work)
 	if err == nil {
 		err = work.TakeSaved(r, wanted)
 	}
@@ -279,15 +279,16 @@ func (l *leftovers) giveUp(ctx context.Context, err error) error {
 // isKnown reports whether later work, or the branch of the remote, contains all of this
 // work: a session that merged or pushed it was killed before it could note that.
 func (l *leftovers) isKnown(ctx context.Context, work leftWork, later []leftWork) (bool, error) {
-	tree, _, err := work.TreeAndParents(ctx, work.Tip)
+	tip := work.About().Tip
+	tree, _, err := work.TreeAndParents(ctx, tip)
 	if err != nil {
 		return false, err
 	}
 	for _, newer := range later {
-		if slices.Contains(newer.Commits, work.Tip) {
+		if slices.Contains(newer.About().Commits, tip) {
 			return true, nil
 		}
-		if same, _, err := newer.TreeAndParents(ctx, newer.Tip); err != nil || same == tree {
+		if same, _, err := newer.TreeAndParents(ctx, newer.About().Tip); err != nil || same == tree {
 			return true, err
 		}
 	}

@@ -34,7 +34,7 @@ func TestTheNextSessionContinuesWithWhatWasNotTaken(t *testing.T) {
 			f.git("seed", "commit", "-q", "-a", "-m", "by a person")
 			f.git("seed", "push", "-q", f.origin, "main:"+f.branch.String())
 			f.deliver = func(d Delivery) error {
-				if d.Incoming.Start != f.there {
+				if d.Work.About().Start != f.there {
 					return os.ErrExist // as a publisher says that the branch has moved
 				}
 				return nil

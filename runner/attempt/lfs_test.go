@@ -21,7 +21,7 @@ func (f *repositoryFixture) inLFS() {
 	f.git("seed", "push", "-q", f.origin, "main")
 	writeFile(f.t, f.object("old"), "old")
 	f.job.Repository.LFS = &LFS{MaxBytes: 1000}
-	f.deliver = func(d Delivery) error { return d.Incoming.UploadObjects(f.t.Context(), f.branch) }
+	f.deliver = func(d Delivery) error { return d.Work.(*git.Incoming).UploadObjects(f.t.Context(), f.branch) }
 }
 
 // object returns where the remote has an object.

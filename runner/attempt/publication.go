@@ -106,7 +106,7 @@ func (p *publication) publishHeld(ctx context.Context, proof proof) (err error) 
 	from := p.leftovers.from()
 	incoming, err := p.leftovers.harvest(ctx, from, p.repository.Host.Harvest(from.Start, p.here.room, p.tree), io.Discard)
 	if incoming != nil {
-		p.untaken = incoming.Untaken
+		p.untaken = incoming.About().Untaken
 	} else if none, ok := errors.AsType[*git.NothingNewError](err); ok {
 		p.untaken = none.Untaken
 	}
@@ -121,7 +121,7 @@ func (p *publication) publishHeld(ctx context.Context, proof proof) (err error) 
 			p.failures = append(p.failures, p.brief(err.Error()))
 		}
 	}()
-	work := publishedWork{incoming.Tip, p.words}
+	work := publishedWork{incoming.About().Tip, p.words}
 	if work == p.published {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (p *publication) publishHeld(ctx context.Context, proof proof) (err error) 
 	if err := p.leftovers.saveStart(got.Head, filesOf(p.tree)); err != nil { // another run would deliver it again, which changes nothing
 		p.failures = append(p.failures, p.brief(err.Error()))
 	}
-	if err := p.leftovers.dropAside(incoming.Commits); err != nil {
+	if err := p.leftovers.dropAside(incoming.About().Commits); err != nil {
 		p.failures = append(p.failures, p.brief(err.Error()))
 	}
 	return nil
@@ -148,8 +148,8 @@ const maxRenewals = 3
 
 // proveAndDeliver checks the work that was harvested as tip, has a model read it, and has it
 // published. p must be held.
-func (p *publication) proveAndDeliver(ctx context.Context, incoming *git.Incoming, tip git.ObjectID, proof proof) (Delivered, error) {
-	d := Delivery{Incoming: incoming, Title: p.words.title, Text: p.words.text}
+func (p *publication) proveAndDeliver(ctx context.Context, incoming Work, tip git.ObjectID, proof proof) (Delivered, error) {
+	d := Delivery{Work: incoming, Title: p.words.title, Text: p.words.text}
 	checked, unproven, err := p.prove(ctx, incoming, proof)
 	if err != nil {
 		return Delivered{}, err
@@ -198,7 +198,7 @@ func (p *publication) settle(ctx context.Context, checked receipt.Receipt) (got 
 
 // prove runs the check of the work if it is needed. It returns the part of the receipt about it,
 // and whether the work must be shown as unproven.
-func (p *publication) prove(ctx context.Context, work *git.Incoming, proof proof) (checked receipt.Receipt, unproven bool, err error) {
+func (p *publication) prove(ctx context.Context, work Work, proof proof) (checked receipt.Receipt, unproven bool, err error) {
 	switch {
 	case proof == untested:
 		return receipt.Receipt{Unfinished: true}, true, nil

@@ -21,7 +21,7 @@ var (
 	// ErrPerson marks an error after which a person has to decide about the issue, such as
 	// a pull request that was closed. It parks the issue with its text.
 	ErrPerson = errors.New("delivery_needs_a_person")
-	// ErrRenewed says that Delivery.Incoming is on a newer base now: it has to be checked again
+	// ErrRenewed says that Delivery.Work is on a newer base now: it has to be checked again
 	// and delivered again.
 	ErrRenewed = fmt.Errorf("%w: the work was put on a newer base", git.ErrMoved)
 )
@@ -33,7 +33,7 @@ var (
 // The work begins at Checkout.Head and is meant for Checkout.Base.
 type Repository struct {
 	Host     *git.Host
-	Store    *git.Store // has fetched the commits of Checkout
+	Source   Source // has the commits of Checkout
 	Checkout git.Checkout
 	// Submodules says that the submodules of Checkout.Head are in the workspace, as
 	// Checkout.BaseHead names them.
@@ -63,7 +63,7 @@ type Repository struct {
 	// Deliver publishes work, or returns an error if it must not leave. It may be called
 	// several times in a session: each time for all the work since Checkout.Head, even if some
 	// of it is published. It may keep work that it does not publish as files. The caller closes
-	// Delivery.Incoming. It fails with the errors of package git, [ErrDelivery], [ErrPerson],
+	// Delivery.Work. It fails with the errors of package git, [ErrDelivery], [ErrPerson],
 	// [ErrRenewed], and others that concern the issue. Work that changes nothing is
 	// [git.ErrNothingNew]. If Deliver is nil, the work stays in the workspace.
 	Deliver func(context.Context, Delivery) (Delivered, error)
@@ -77,7 +77,7 @@ type Repository struct {
 
 // Delivery is work to publish.
 type Delivery struct {
-	Incoming    *git.Incoming
+	Work        Work
 	Title, Text string // the agent's title and text; empty if it gave none
 	Receipt     receipt.Receipt
 	Unproven    bool // the work failed its check, or the session did not end well

@@ -122,7 +122,7 @@ func (f *repositoryFixture) inRepository() {
 	f.t.Cleanup(func() { f.store.Close() })
 	f.branch, err = git.BranchFor("symphony/", issueName)
 	f.check(err)
-	f.job.Repository = &Repository{Host: f.host, Store: f.store, Hooks: workspace.Hooks{Timeout: forever}, Deliver: f.publish}
+	f.job.Repository = &Repository{Host: f.host, Source: FromStore(f.store), Hooks: workspace.Hooks{Timeout: forever}, Deliver: f.publish}
 }
 
 func (f *repositoryFixture) check(err error) {
@@ -154,7 +154,7 @@ func (f *repositoryFixture) publish(ctx context.Context, d Delivery) (Delivered,
 	if err := f.deliver(d); err != nil {
 		return Delivered{}, err
 	}
-	in := d.Incoming
+	in := d.Work.(*git.Incoming)
 	changes, err := in.Changes(ctx, in.MergeBase, in.Tip)
 	if err != nil {
 		return Delivered{}, err

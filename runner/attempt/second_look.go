@@ -75,7 +75,7 @@ func (l *secondLook) folder() string {
 
 // take reads the work that was harvested as tip, unless it was read before. It fails with a
 // [*findingsError] if the work goes back, and with the cause of ctx.
-func (l *secondLook) take(ctx context.Context, work *git.Incoming, tip git.ObjectID, said words) error {
+func (l *secondLook) take(ctx context.Context, work Work, tip git.ObjectID, said words) error {
 	if l.review == nil || l.seen == tip {
 		return nil
 	}
@@ -142,7 +142,7 @@ mv "$to" ` + reviewFolder + `
 echo 'gitdir: ../.git' >` + reviewFolder + `/.git`
 
 // read has a model read the work, for at most a time.
-func (l *secondLook) read(ctx context.Context, work *git.Incoming, said words, limit time.Duration) (secondlook.Answer, error) {
+func (l *secondLook) read(ctx context.Context, work Work, said words, limit time.Duration) (secondlook.Answer, error) {
 	rules, err := secondlook.ReadRules(l.review.Rules)
 	if err != nil {
 		return secondlook.Answer{}, err
@@ -158,7 +158,8 @@ func (l *secondLook) read(ctx context.Context, work *git.Incoming, said words, l
 	}()
 	at := scratchPlace(folder)
 	checkout := l.filler.checkout
-	checkout.Aside, checkout.Submodules, checkout.Head = nil, nil, work.Tip
+	about := work.About()
+	checkout.Aside, checkout.Submodules, checkout.Head = nil, nil, about.Tip
 	reader := *l.filler
 	reader.preparation = &preparation{core: l.core} // nobody builds the work here
 	if err := reader.fillScratch(ctx, at, checkout, work); err != nil {
@@ -177,7 +178,7 @@ func (l *secondLook) read(ctx context.Context, work *git.Incoming, said words, l
 		Dir: folder.Path, Set: set, Fork: l.review.Fork, Choice: l.choice, Timeout: limit, Schema: secondlook.Schema,
 		Prompt: secondlook.Prompt(rules, secondlook.Work{
 			Identifier: l.issue.Identifier, Title: l.redact(l.issue.Title), Description: l.redact(l.issue.Description),
-			Base: work.MergeBase.String(), Tip: work.Tip.String(), Folder: reviewFolder, Said: l.redact(said.text), Forked: l.review.Fork,
+			Base: about.MergeBase.String(), Tip: about.Tip.String(), Folder: reviewFolder, Said: l.redact(said.text), Forked: l.review.Fork,
 		}),
 	})
 	if err != nil {
@@ -187,12 +188,13 @@ func (l *secondLook) read(ctx context.Context, work *git.Incoming, said words, l
 }
 
 // parse reads an answer. Its findings may be about files of the work, and files that it removes.
-func (l *secondLook) parse(ctx context.Context, work *git.Incoming, answer string) (secondlook.Answer, error) {
+func (l *secondLook) parse(ctx context.Context, work Work, answer string) (secondlook.Answer, error) {
 	named := map[string]bool{} // by the findings; whether there is such a file
 	if _, err := secondlook.Parse(answer, func(path string) bool { named[path] = false; return true }); err != nil {
 		return secondlook.Answer{}, err
 	}
-	for _, commit := range []git.ObjectID{work.Tip, work.MergeBase} {
+	about := work.About()
+	for _, commit := range []git.ObjectID{about.Tip, about.MergeBase} {
 		files, err := work.Files(ctx, commit, func(path string) bool { _, is := named[path]; return is })
 		if err != nil {
 			return secondlook.Answer{}, err

@@ -19,7 +19,6 @@ import (
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/runner/setup"
-	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 // The script of the section setup prepares a project for its agents: it fetches the
@@ -126,8 +125,8 @@ func (p *preparation) close() {
 
 // key returns the key of the pack for the base of the session.
 func (p *preparation) key(ctx context.Context) (setup.Key, error) {
-	store, base := p.repository.Store, p.repository.Checkout.BaseHead
-	inputs, err := p.inputsOf(func(match func(string) bool) (map[string]string, error) { return store.Files(ctx, base, match) })
+	source, base := p.repository.Source, p.repository.Checkout.BaseHead
+	inputs, err := p.inputsOf(func(match func(string) bool) (map[string]string, error) { return source.Files(ctx, base, match) })
 	if err != nil {
 		return "", err
 	}
@@ -327,11 +326,13 @@ func (p *preparation) take(ctx context.Context, at place, home string) error {
 
 // prepareWork prepares a scratch folder with work, if the work changes a file that the
 // preparation is known to depend on. A script that fails on the work is a [*verifyError].
-func (p *preparation) prepareWork(ctx context.Context, at place, work *git.Incoming) error {
+func (p *preparation) prepareWork(ctx context.Context, at place, work Work) error {
 	if _, unknown := p.inputs[anyFile]; p.Setup == nil || unknown {
 		return nil
 	}
-	inputs, err := p.inputsOf(func(match func(string) bool) (map[string]string, error) { return work.Files(ctx, work.Tip, match) })
+	inputs, err := p.inputsOf(func(match func(string) bool) (map[string]string, error) {
+		return work.Files(ctx, work.About().Tip, match)
+	})
 	if err != nil || maps.Equal(inputs, p.inputs) {
 		return err
 	}

@@ -47,7 +47,7 @@ type check struct {
 
 // run runs the commands in a clean checkout of the work, until one fails, and returns those that
 // ran. Work that fails is a [*verifyError].
-func (c check) run(ctx context.Context, work *git.Incoming) (ran []receipt.Check, err error) {
+func (c check) run(ctx context.Context, work Work) (ran []receipt.Check, err error) {
 	folder, err := c.workspaces.Scratch(c.here.Workspace)
 	if err != nil {
 		return nil, fmt.Errorf("check the work: %w", err)
@@ -87,7 +87,7 @@ func (c check) run(ctx context.Context, work *git.Incoming) (ran []receipt.Check
 
 // make makes a clean checkout of the work and prepares it. Work that cannot be prepared is a
 // [*verifyError].
-func (c check) make(ctx context.Context, at place, work *git.Incoming) error {
+func (c check) make(ctx context.Context, at place, work Work) error {
 	err := c.renewTmp()
 	if err == nil {
 		err = c.fill(ctx, at, work)
@@ -107,7 +107,7 @@ func (c check) make(ctx context.Context, at place, work *git.Incoming) error {
 
 // fill checks the work out in an empty folder. If hooks are trusted, it first checks
 // out the base and runs them there.
-func (c check) fill(ctx context.Context, at place, work *git.Incoming) error {
+func (c check) fill(ctx context.Context, at place, work Work) error {
 	checkout := c.filler.checkout
 	checkout.Aside, checkout.Exclude = nil, c.preparation.keptPaths()
 	if hooks := c.hooks; c.repository.TrustedHooks && (hooks.AfterCreate != "" || hooks.BeforeRun != "") {
@@ -125,7 +125,7 @@ func (c check) fill(ctx context.Context, at place, work *git.Incoming) error {
 			return err
 		}
 	}
-	checkout.Head = work.Tip
+	checkout.Head = work.About().Tip
 	return c.fillScratch(ctx, at, checkout, work)
 }
 

@@ -194,7 +194,7 @@ func TestWorkOnANewerBaseIsCheckedAgain(t *testing.T) {
 					return err
 				}
 				someone := git.Person{Name: "S", Email: "s@example.com", When: time.Now()}
-				if moved, err := d.Incoming.MoveToBase(t.Context(), git.Commit{Author: someone, Committer: someone, Message: "x"}, false); !moved || err != nil {
+				if moved, err := d.Work.(*git.Incoming).MoveToBase(t.Context(), git.Commit{Author: someone, Committer: someone, Message: "x"}, false); !moved || err != nil {
 					t.Errorf("moved: %v, %v", moved, err)
 				}
 				return ErrRenewed

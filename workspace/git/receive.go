@@ -22,18 +22,26 @@ type From struct {
 // Incoming is the work of an agent, in a quarantine. Its methods must not be used
 // concurrently. The caller has to close it.
 type Incoming struct {
-	From
-	MergeBase ObjectID   // merge base of the work and the base, as the store knows the base
-	Tip       ObjectID   // the commit with all the work except Untaken
-	Untaken   Untaken    // changes that Tip does not have
-	Commits   []ObjectID // new ones, the newest first
-	Objects   []Object   // new ones, including the objects of the commits in between
+	Facts
+	Objects []Object // new ones, including the objects of the commits in between
 
 	*quarantine
 	*takenObjects
 	newBase ObjectID // base that the work was moved to; zero for the store's base at the time of the harvest
 	work    []Change // changes between the merge base and the tip, once they have been compared
 }
+
+// Facts are the commits of the work of an agent.
+type Facts struct {
+	From
+	MergeBase ObjectID   // merge base of the work and the base, as the store knows the base
+	Tip       ObjectID   // the commit with all the work except Untaken
+	Untaken   Untaken    // changes that Tip does not have
+	Commits   []ObjectID // new ones, the newest first
+}
+
+// About returns the facts of the work as they are now: it may have been put on a newer base.
+func (in *Incoming) About() Facts { return in.Facts }
 
 // quarantine is a bare repository that borrows the objects of a store.
 type quarantine struct {
@@ -44,7 +52,7 @@ type quarantine struct {
 
 func (s *Store) newIncoming(from From, tip ObjectID, untaken Untaken) *Incoming {
 	q := &quarantine{store: s, sizes: map[ObjectID]int64{}}
-	return &Incoming{From: from, Tip: tip, Untaken: untaken, quarantine: q, takenObjects: &takenObjects{q, map[string]Pointer{}}}
+	return &Incoming{Facts: Facts{From: from, Tip: tip, Untaken: untaken}, quarantine: q, takenObjects: &takenObjects{q, map[string]Pointer{}}}
 }
 
 // Receive takes the output of the harvest into a quarantine, and checks it: the pack, every
