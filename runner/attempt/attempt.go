@@ -63,7 +63,7 @@ func newAttempt(job Job, report func(Update)) *attempt {
 	a := &attempt{Job: job, stopped: sync.OnceValue(time.Now)}
 	j := &journal{log: job.Log, eventLog: job.EventLog, redact: job.Redact}
 	a.progress = progress{journal: j, report: report, resumes: job.Thread}
-	a.issue = sessionIssue{given: job.Issue, tracker: job.Tracker, anyState: job.Policy.AnyState, own: cmp.Or(job.Own, new(OwnChange))}
+	a.issue = IssueOf(job)
 	a.conversation.job = &a.Job
 	rooms := rooms{lookup: job.Lookup, network: job.Network, kept: job.Codex.Env}
 	a.dirs = sessionDirs{
@@ -100,7 +100,7 @@ type attempt struct {
 	progress
 	stopped func() time.Time // returns the time when the context of the attempt ended; to be called only then
 
-	issue        sessionIssue
+	issue        *SessionIssue
 	conversation conversation // tools reply and ask, with which the agent speaks to people
 	dirs         sessionDirs
 	sandbox      *sandbox
@@ -366,7 +366,7 @@ func (a *attempt) cleanDirs() {
 
 // tools returns the tools of the session: the tracker's, and the tools of its parts.
 func (a *attempt) tools() []codex.Tool {
-	tools := a.issue.tools(a.Redact)
+	tools := a.issue.tools()
 	if a.Repository.delivers() {
 		tools = append(tools, a.publication.tool())
 	}

@@ -176,11 +176,11 @@ func TestNoToolOfTheTrackerSendsASecret(t *testing.T) {
 	} {
 		calls := 0
 		redact := func(text string) string { return strings.ReplaceAll(text, "s3cret-value", "***") }
-		issue := sessionIssue{own: new(OwnChange), tracker: tracker.Adapter{Tools: []tracker.Tool{{Name: "api", Call: func(context.Context, tracker.Issue, json.RawMessage) tracker.ToolResult {
+		issue := IssueOf(Job{Redact: redact, Tracker: tracker.Adapter{Tools: []tracker.Tool{{Name: "api", Call: func(context.Context, tracker.Issue, json.RawMessage) tracker.ToolResult {
 			calls++
 			return tracker.ToolResult{OK: true}
-		}}}}}
-		tool := issue.tools(redact)[0]
+		}}}}})
+		tool := issue.tools()[0]
 		if text, ok := tool.Call(t.Context(), json.RawMessage(arguments)); ok || calls > 0 || !strings.Contains(text, "secret of this run") {
 			t.Errorf("%s: %d calls, %q", name, calls, text)
 		}

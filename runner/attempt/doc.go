@@ -13,7 +13,7 @@
 //
 //	journal       journal.go       the logs, and the warnings of the outcome
 //	progress      events.go        the phases, the signs of life, and the hosts that were refused (blocked.go)
-//	sessionIssue  own_change.go    the issue, as the session reads it again and the tracker's tools change it
+//	SessionIssue  own_change.go    the issue, as the session reads it again and the tracker's tools change it
 //	conversation  conversation.go  what the agent says to people
 //	Steering      steering.go      gives it what people say while it works
 //	sessionDirs   session_dirs.go  the session's own folders, with the sockets to hide ([room.Sockets])

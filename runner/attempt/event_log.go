@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strconv"
@@ -54,6 +55,7 @@ type EventLog struct {
 	LogOptions
 
 	mu      sync.Mutex
+	relay   func(line string) // gets the lines in place of a file; nil for a file
 	file    *os.File
 	out     *bufio.Writer
 	timer   *time.Timer // flushes out; nil if nothing waits in it
@@ -90,6 +92,29 @@ func OpenEventLog(o LogOptions) *EventLog {
 	l.out = bufio.NewWriterSize(l.file, bufferSize)
 	l.writeLine(transcript.Line{Session: &l.Session})
 	return l
+}
+
+// RelayEventLog returns the part of an event log that is on another machine. Its lines go to relay,
+// one call at a time, which has [EventLog.Relayed] write them. It needs no End.
+func RelayEventLog(o LogOptions, relay func(line string)) *EventLog {
+	l := &EventLog{LogOptions: o, relay: relay, limit: maxEventLog, out: bufio.NewWriter(io.Discard)}
+	if o.Whole {
+		l.limit = maxWholeLog
+	}
+	return l
+}
+
+// Relayed writes a line of the part that is on another machine.
+func (l *EventLog) Relayed(line string) {
+	if l == nil || strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.stopped {
+		l.appendLine(line)
+		l.flush()
+	}
 }
 
 // End writes the outcome of the session, closes the log, and returns the outcome with a warning
@@ -255,20 +280,31 @@ func (l *EventLog) writeLine(e transcript.Line) {
 
 // append appends a line. l.mu must be held.
 func (l *EventLog) append(e transcript.Line) {
+	e.Millis = max(time.Since(l.Session.Began), 0).Milliseconds()
+	line, err := encode(e)
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	l.appendLine(line)
+}
+
+// appendLine appends a line that is encoded. l.mu must be held.
+func (l *EventLog) appendLine(line string) {
 	if l.broken {
 		return
 	}
-	e.Millis = max(time.Since(l.Session.Began), 0).Milliseconds()
-	line, err := encode(e)
-	if err == nil {
-		line = l.Redact(line)
-		if l.Live != nil {
-			l.Live.Line([]byte(line))
-		}
-		n := 0
-		n, err = l.out.WriteString(line)
-		l.written += n
+	line = l.Redact(line)
+	if l.relay != nil {
+		l.written += len(line)
+		l.relay(line)
+		return
 	}
+	if l.Live != nil {
+		l.Live.Line([]byte(line))
+	}
+	n, err := l.out.WriteString(line)
+	l.written += n
 	if err != nil {
 		l.fail(err)
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// Job holds the inputs of one attempt.
+// Job holds the inputs of one attempt. As JSON it has the fields that another machine needs, and
+// none that belongs to this one.
 type Job struct {
 	Issue       tracker.Issue
 	Attempt     int               // SPEC §4.1.5: 0 in the first run
@@ -33,47 +34,47 @@ type Job struct {
 	MaxTurns    int               // turns of the session; positive
 	Codex       codex.Config
 	Policy      schedule.Policy // decides whether a session continues with the issue
-	Tracker     tracker.Adapter
-	Workspaces  *workspace.Root
-	Host        string // worker host on which the session runs; empty for this machine
-	Account     Account
-	SessionDir  string        // folder for the files of sessions that belong to no workspace; empty for none
-	Denied      room.Denied   // paths that the agent may not read, besides the files of this program
-	Loopback    bool          // give the agent's commands a loopback of their own; see [codex.Options]
-	Network     codex.Network // hosts that the agent's commands reach; see [codex.Options]
-	HookNetwork codex.Network // hosts that hooks in the sandbox reach
+	Tracker     tracker.Adapter `json:"-"`
+	Workspaces  *workspace.Root `json:"-"`
+	Host        string          // worker host on which the session runs; empty for this machine
+	Account     Account         `json:"-"`
+	SessionDir  string          `json:"-"` // folder for the files of sessions that belong to no workspace; empty for none
+	Denied      room.Denied     `json:"-"` // paths that the agent may not read, besides the files of this program
+	Loopback    bool            // give the agent's commands a loopback of their own; see [codex.Options]
+	Network     codex.Network   // hosts that the agent's commands reach; see [codex.Options]
+	HookNetwork codex.Network   // hosts that hooks in the sandbox reach
 	// UnixSockets lets the agent's commands open Unix sockets, if they have a loopback, and
 	// denies them the sockets of this machine that can be found.
 	UnixSockets bool
 	// Lookup returns a variable of this program, by which the agent's commands find tools. nil
 	// finds none.
-	Lookup     func(name string) (value string, ok bool)
-	Repository *Repository // source and target of the work; nil leaves both to the hooks
+	Lookup     func(name string) (value string, ok bool) `json:"-"`
+	Repository *Repository                               // source and target of the work; nil leaves both to the hooks
 	// CanAsk says that the agent can reach people: there are the tools reply and ask, and the
 	// runner brings its questions to people.
 	CanAsk bool
 	// StopAt is the time at which the run stops its sessions; the zero time for never.
-	StopAt   time.Time
-	Steering *Steering // gives feedback to the session while it works; nil gives none
+	StopAt   time.Time `json:"-"`
+	Steering *Steering `json:"-"` // gives feedback to the session while it works; nil gives none
 	// Reply answers an item of Feedback or Steering for the agent, by its ID, and closes its thread if
 	// resolve is set. The text is as the agent wrote it. Its errors are shown to the agent.
 	// nil if there are no items.
-	Reply func(ctx context.Context, id, text string, resolve bool) error
+	Reply func(ctx context.Context, id, text string, resolve bool) error `json:"-"`
 	// Images gives the model the pictures of the issue and the Feedback. PullPictures reads
 	// the ones on the pull request; nil if nobody can.
 	Images       bool
-	PullPictures tracker.Pictures
-	Preflight    *PreflightOnce // shared by the sessions of a tick; nil checks nothing before the first turn
+	PullPictures tracker.Pictures `json:"-"`
+	Preflight    *PreflightOnce   `json:"-"` // shared by the sessions of a tick; nil checks nothing before the first turn
 	// Test tries without an issue whether the cause of a failure lasts. It returns nil if it
 	// is over, or was the issue itself. nil tests nothing.
-	Test     func(context.Context, schedule.Cause) error
-	Own      *OwnChange          // learns the session's changes to its issue; nil for nobody who asks
-	Redact   func(string) string // hides secrets in texts that leave the program; nil hides none
-	EventLog *EventLog           // event log of the session, which the caller ends; nil for none
-	Version  string              // version of this program, which the agent is told
-	Warn     func(string)        // gets the warnings of [Preflight] and [Prepare]; nil drops them
-	Output   io.Writer           // gets the output of setup.run in [Prepare]; nil drops it
-	Log      *slog.Logger
+	Test     func(context.Context, schedule.Cause) error `json:"-"`
+	Own      *OwnChange                                  `json:"-"` // learns the session's changes to its issue; nil for nobody who asks
+	Redact   func(string) string                         `json:"-"` // hides secrets in texts that leave the program; nil hides none
+	EventLog *EventLog                                   `json:"-"` // event log of the session, which the caller ends; nil for none
+	Version  string                                      // version of this program, which the agent is told
+	Warn     func(string)                                `json:"-"` // gets the warnings of [Preflight] and [Prepare]; nil drops them
+	Output   io.Writer                                   `json:"-"` // gets the output of setup.run in [Prepare]; nil drops it
+	Log      *slog.Logger                                `json:"-"`
 
 	stoppedTime time.Duration // replaces the constant in tests; 0 does not
 }

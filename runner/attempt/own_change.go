@@ -1,9 +1,11 @@
 package attempt
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/symphony-runner/symphony/codex"
@@ -47,19 +49,47 @@ func (o *OwnChange) During(call func() (left *tracker.Issue, changed bool)) {
 	}
 }
 
-// sessionIssue is the issue of a session, as it was given and as the session reads it again.
-type sessionIssue struct {
+// SessionIssue is the issue of a session, as it was given and as the session reads it again. Its
+// methods must not be used concurrently, except Call.
+type SessionIssue struct {
 	given    tracker.Issue
 	tracker  tracker.Adapter
 	anyState bool       // Job.Policy has sessions on issues in every state
 	own      *OwnChange // never nil
+	redact   func(string) string
 
 	now  *tracker.Issue // issue as read after the latest turn; nil when it could not be read
 	gone bool           // the latest read found that the issue is not visible any more
 }
 
+// IssueOf returns the issue of a job.
+func IssueOf(job Job) *SessionIssue {
+	s := &SessionIssue{given: job.Issue, tracker: job.Tracker, anyState: job.Policy.AnyState, own: cmp.Or(job.Own, new(OwnChange)), redact: job.Redact}
+	if s.redact == nil {
+		s.redact = func(text string) string { return text }
+	}
+	return s
+}
+
+// Reread reads the issue after a turn, and returns it; nil if the tracker no longer shows it. It fails
+// with the errors of the tracker.
+func (s *SessionIssue) Reread(ctx context.Context) (*tracker.Issue, error) {
+	err := s.reread(ctx)
+	return s.now, err
+}
+
+// Call returns the result of the tracker's tool of that name.
+func (s *SessionIssue) Call(ctx context.Context, name string, arguments json.RawMessage) tracker.ToolResult {
+	for _, tool := range s.tracker.Tools {
+		if tool.Name == name {
+			return s.call(ctx, tool, arguments)
+		}
+	}
+	return tracker.ToolResult{Text: "there is no tool " + strconv.Quote(name)}
+}
+
 // reread reads the issue after a turn.
-func (s *sessionIssue) reread(ctx context.Context) error {
+func (s *SessionIssue) reread(ctx context.Context) error {
 	var err error
 	s.own.During(func() (*tracker.Issue, bool) { // the session ends by itself if the issue has moved on
 		s.now, err = s.read(ctx)
@@ -70,13 +100,17 @@ func (s *sessionIssue) reread(ctx context.Context) error {
 }
 
 // hasMoved reports whether the issue is another than was given.
-func (s *sessionIssue) hasMoved() bool {
+func (s *SessionIssue) hasMoved() bool {
 	return s.now != nil && (s.now.State != s.given.State || !s.now.UpdatedAt.Equal(s.given.UpdatedAt))
 }
 
-// call returns the result of a tool of the tracker. If that may have changed the issue,
-// it reads it again. After a failed read a poll can stop the session.
-func (s *sessionIssue) call(ctx context.Context, tool tracker.Tool, arguments []byte) (result tracker.ToolResult) {
+// call returns the result of a tool of the tracker, which is not called with arguments that hold a
+// secret. If it may have changed the issue, call reads that again. After a failed read a poll can
+// stop the session.
+func (s *SessionIssue) call(ctx context.Context, tool tracker.Tool, arguments json.RawMessage) (result tracker.ToolResult) {
+	if holdsSecret(arguments, s.redact) {
+		return tracker.ToolResult{Text: "the arguments hold a secret of this run, or what looks like one: nothing was sent. Leave it out"}
+	}
 	s.own.During(func() (*tracker.Issue, bool) {
 		if result = tool.Call(ctx, s.given, arguments); !result.Wrote {
 			return nil, false
@@ -84,11 +118,12 @@ func (s *sessionIssue) call(ctx context.Context, tool tracker.Tool, arguments []
 		left, _ := s.read(ctx)
 		return left, true
 	})
+	result.Text = s.redact(result.Text)
 	return result
 }
 
 // read returns the issue as it is now; nil if the tracker no longer shows it.
-func (s *sessionIssue) read(ctx context.Context) (*tracker.Issue, error) {
+func (s *SessionIssue) read(ctx context.Context) (*tracker.Issue, error) {
 	ctx, cancel := context.WithTimeout(ctx, rereadTime)
 	defer cancel()
 	if s.anyState {
@@ -102,17 +137,14 @@ func (s *sessionIssue) read(ctx context.Context) (*tracker.Issue, error) {
 }
 
 // tools returns the tracker's tools, bound to the issue of the session.
-func (s *sessionIssue) tools(redact func(string) string) []codex.Tool {
+func (s *SessionIssue) tools() []codex.Tool {
 	tools := make([]codex.Tool, 0, len(s.tracker.Tools))
 	for _, tool := range s.tracker.Tools {
 		tools = append(tools, codex.Tool{
 			Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema, Timeout: tool.Timeout,
 			Call: func(ctx context.Context, arguments json.RawMessage) (string, bool) {
-				if holdsSecret(arguments, redact) {
-					return "the arguments hold a secret of this run, or what looks like one: nothing was sent. Leave it out", false
-				}
 				result := s.call(ctx, tool, arguments)
-				return redact(result.Text), result.OK
+				return result.Text, result.OK
 			},
 		})
 	}

@@ -26,7 +26,7 @@ func TestASessionKnowsItsIssueAsItWasReadLast(t *testing.T) {
 		"no longer visible": {nil, nil, true, false},
 		"not to be read":    {nil, unreachable, false, false},
 	} {
-		s := sessionIssue{given: given, own: new(OwnChange), now: &given, tracker: tracker.Adapter{Reader: issueList{issues: test.issues, err: test.err}}}
+		s := SessionIssue{given: given, own: new(OwnChange), now: &given, tracker: tracker.Adapter{Reader: issueList{issues: test.issues, err: test.err}}}
 		if err := s.reread(t.Context()); !errors.Is(err, test.err) || s.gone != test.gone || s.hasMoved() != test.moved || (s.now != nil) != (len(test.issues) > 0) {
 			t.Errorf("%s: %v, %+v", name, err, s)
 		}

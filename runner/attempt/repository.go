@@ -32,8 +32,8 @@ var (
 //
 // The work begins at Checkout.Head and is meant for Checkout.Base.
 type Repository struct {
-	Host     *git.Host
-	Source   Source // has the commits of Checkout
+	Host     *git.Host `json:"-"`
+	Source   Source    `json:"-"` // has the commits of Checkout
 	Checkout git.Checkout
 	// Submodules says that the submodules of Checkout.Head are in the workspace, as
 	// Checkout.BaseHead names them.
@@ -66,18 +66,18 @@ type Repository struct {
 	// Delivery.Work. It fails with the errors of package git, [ErrDelivery], [ErrPerson],
 	// [ErrRenewed], and others that concern the issue. Work that changes nothing is
 	// [git.ErrNothingNew]. If Deliver is nil, the work stays in the workspace.
-	Deliver func(context.Context, Delivery) (Delivered, error)
+	Deliver func(context.Context, Delivery) (Delivered, error) `json:"-"`
 
 	// Settle is called when a session ends well and has nothing new, and before the agent of
 	// one that is [Job.Unsettled]: it publishes work that an earlier session has left half
 	// published. Its zero answer means that nothing is published. It fails with the errors of
 	// Deliver. It may be nil.
-	Settle func(context.Context, receipt.Receipt) (Delivered, error)
+	Settle func(context.Context, receipt.Receipt) (Delivered, error) `json:"-"`
 }
 
 // Delivery is work to publish.
 type Delivery struct {
-	Work        Work
+	Work        Work   `json:"-"`
 	Title, Text string // the agent's title and text; empty if it gave none
 	Receipt     receipt.Receipt
 	Unproven    bool // the work failed its check, or the session did not end well

@@ -42,7 +42,7 @@ const folderAdvice = "give the user who runs symphony a folder there that can be
 type Setup struct {
 	setup.Config
 	Network      codex.Network // hosts of the script on the base, and on the agent's work if Config.Online is set
-	Preparations *Preparations // shared by the sessions of a run
+	Preparations *Preparations `json:"-"` // shared by the sessions of a run
 }
 
 // Preparations makes each pack once. Other sessions that need it wait.

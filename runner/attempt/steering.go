@@ -12,6 +12,10 @@ import (
 // Steering lets the runner give feedback to a session while it works. The zero value gives none
 // until the session serves it. It is safe for concurrent use.
 type Steering struct {
+	// Watch is called when it becomes possible to give feedback, and when that has ended; nil for
+	// nobody who asks. It is set before the session.
+	Watch func(ready bool)
+
 	giving sync.Mutex // held while items are given, one batch at a time
 
 	mu   sync.Mutex
@@ -23,11 +27,19 @@ type Steering struct {
 func (s *Steering) Serve(ctx context.Context, give func(context.Context, []prompt.Feedback) error) (end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s.set(func(items []prompt.Feedback) error { return give(ctx, items) })
+	s.watched(true)
 	return func() {
 		s.set(nil)
 		cancel(fmt.Errorf("%w: the turn ended before", codex.ErrNotSteered))
 		s.giving.Lock()
 		defer s.giving.Unlock()
+		s.watched(false)
+	}
+}
+
+func (s *Steering) watched(ready bool) {
+	if s.Watch != nil {
+		s.Watch(ready)
 	}
 }
 
