@@ -15,7 +15,7 @@ const (
 	// HostNotice is the time in which a worker host that is cut off notices that and has
 	// stopped its agent. Nothing is done about an issue before, so that two agents never work
 	// on it at once.
-	HostNotice = 30 * time.Second
+	HostNotice = time.Minute
 	// longestHostBackoff is the longest time for which a host that fails is left alone.
 	longestHostBackoff = 5 * time.Minute
 )
@@ -147,6 +147,16 @@ func NameDownHosts(down []DownHost) string {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")
+}
+
+// noSlotAtHostOf returns the reason for not starting the issue of a claim now whose last host works and has
+// no free slot; zero for none. On another host it would begin again, without its thread and the work that
+// is not delivered.
+func (pl *planner) noSlotAtHostOf(c Claim) Why {
+	if _, failed := pl.state.Hosts[c.Host]; failed || c.Phase == "" || !slices.Contains(pl.p.Hosts, c.Host) || pl.hasSlot(c.Host) {
+		return Why{}
+	}
+	return Why{NoHostSlots, fmt.Sprintf("all %s of worker host %s are taken, where its workspace is", text.Count(pl.p.PerHost, "slot"), c.Host)}
 }
 
 // maxNamedHosts bounds the hosts in a reason.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -171,7 +172,7 @@ func modelEligible(f fixture, issue candidate, started []tracker.Issue) bool {
 	if f.state.Pause.Why != "" && running > 0 {
 		return false // one session, of all, checks whether the failure is over
 	}
-	if !modelHasHost(f, len(started)) {
+	if len(f.policy.Hosts) > 0 && modelHosted(f, started).place(issue.ID) == "" {
 		return false
 	}
 	if startsForbidden(f) || counted >= slots || f.state.Tick.Sessions+len(started) >= f.policy.PerTick() {
@@ -196,36 +197,69 @@ func modelEligible(f fixture, issue candidate, started []tracker.Issue) bool {
 	return true
 }
 
-// modelHasHost reports whether a worker host has a slot for one more session, besides the
-// sessions that were started. Sessions fill any host, so only their number counts here.
-func modelHasHost(f fixture, started int) bool {
-	if len(f.policy.Hosts) == 0 {
-		return true
+// modelHosts are the sessions on the worker hosts.
+type modelHosts struct {
+	fixture
+	busy  map[string]int // sessions by host
+	tries map[string]int // of these, the ones that began since the host has failed
+}
+
+// modelHosted returns the hosts after the issues were started.
+func modelHosted(f fixture, started []tracker.Issue) modelHosts {
+	m := modelHosts{f, map[string]int{}, map[string]int{}}
+	for _, c := range f.state.Claims {
+		if holdsSlot(c) {
+			m.add(c.Host, c.Since)
+		}
 	}
-	slots := 0
-	for _, host := range f.policy.Hosts {
-		busy, tries := 0, 0
-		for _, c := range f.state.Claims {
-			if holdsSlot(c) && c.Host == host {
-				busy++
-				if !c.Since.Before(f.state.Hosts[host].Until) {
-					tries++
-				}
-			}
-		}
-		free := len(f.snap.Candidates) + len(f.state.Claims) + len(f.state.Deliveries) // without a limit
-		if f.policy.PerHost > 0 {
-			free = max(f.policy.PerHost-busy, 0)
-		}
-		switch h, failed := f.state.Hosts[host]; {
-		case f.now.Before(h.Until):
-			free = 0
-		case failed:
-			free = min(free, max(1-tries, 0)) // one session at a time tries it
-		}
-		slots += free
+	for _, issue := range started {
+		m.add(m.place(issue.ID), f.now)
 	}
-	return started < slots
+	return m
+}
+
+func (m modelHosts) add(host string, began time.Time) {
+	m.busy[host]++
+	if !began.Before(m.state.Hosts[host].Until) {
+		m.tries[host]++
+	}
+}
+
+// hasSlot reports whether a session may start on a host. One at a time tries a host that has failed.
+func (m modelHosts) hasSlot(host string) bool {
+	h, failed := m.state.Hosts[host]
+	return !m.now.Before(h.Until) && (m.policy.PerHost == 0 || m.busy[host] < m.policy.PerHost) && (!failed || m.tries[host] == 0)
+}
+
+// last returns the host of the last session on an issue, and whether it works.
+func (m modelHosts) last(id tracker.ID) (host string, works bool) {
+	host = m.state.Conversations[id].Host
+	if c, claimed := m.state.Claims[id]; claimed {
+		host = c.Host
+	}
+	_, failed := m.state.Hosts[host]
+	return host, !failed && slices.Contains(m.policy.Hosts, host)
+}
+
+// place returns the host on which an issue starts; empty for none.
+func (m modelHosts) place(id tracker.ID) string {
+	last, works := m.last(id)
+	if _, claimed := m.state.Claims[id]; works && (claimed || m.hasSlot(last)) {
+		if m.hasSlot(last) {
+			return last
+		}
+		return "" // it waits for a slot there
+	}
+	free := slices.DeleteFunc(slices.Clone(m.policy.Hosts), func(host string) bool { return !m.hasSlot(host) })
+	if len(free) == 0 {
+		return ""
+	}
+	return slices.MinFunc(free, func(a, b string) int { // the first of equals
+		if (a == last) != (b == last) {
+			return map[bool]int{true: 1, false: -1}[a == last]
+		}
+		return m.busy[a] - m.busy[b]
+	})
 }
 
 // modelLimited reports whether an issue would be one more than a limit of open pull requests

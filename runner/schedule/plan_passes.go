@@ -17,13 +17,15 @@ func (pl *planner) reconcile(c Claim) {
 		issue = *known
 	}
 	pl.occupy(issue.State, pl.counts(c))
-	pl.addToHost(c.Host, c.Since)
+	began := c.Since // of its phase
+	defer func() { pl.addToHost(c.Host, began) }()
 	if c.Phase == Stopping || c.Owner != pl.state.Self {
 		pl.note(issue, c.Phase, "", Why{InProgress, orElse(c.Why, "a session works on it"+c.whereUntil())})
 		return
 	}
 	f, _ := pl.feedback(c.ID)
 	if why := pl.stopReason(c, known, asked, f); !why.None() {
+		began = pl.now
 		d := Decision{Action: Stop, ID: c.ID, Why: why}
 		if why.Reason.parks() {
 			d.Feedback = f
@@ -172,6 +174,9 @@ func (pl *planner) resumeWaiting(c Claim, known *tracker.Issue) {
 	}
 	if why.None() {
 		why = pl.noRoomFor(known)
+	}
+	if why.None() {
+		why = pl.noSlotAtHostOf(c)
 	}
 	if why.None() {
 		pl.dispatch(*known, c.Phase)

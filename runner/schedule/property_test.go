@@ -94,8 +94,10 @@ func TestADispatchIsToTheRightHost(t *testing.T) {
 				load[c.Host]++
 			}
 		}
+		released := map[tracker.ID]bool{}
 		for _, d := range f.plan() {
 			if d.Action != schedule.Dispatch {
+				released[d.ID] = released[d.ID] || d.Action == schedule.Release
 				continue
 			}
 			if len(f.policy.Hosts) == 0 {
@@ -115,7 +117,8 @@ func TestADispatchIsToTheRightHost(t *testing.T) {
 				t.Fatalf("%s starts on %s, which has %d sessions", d.ID, d.Host, load[d.Host])
 			}
 			last := f.state.Conversations[d.ID].Host
-			if c, claimed := f.state.Claims[d.ID]; claimed {
+			c, claimed := f.state.Claims[d.ID]
+			if claimed {
 				last = c.Host
 			}
 			_, lastFailed := f.state.Hosts[last]
@@ -124,6 +127,8 @@ func TestADispatchIsToTheRightHost(t *testing.T) {
 				return slices.Contains(f.policy.Hosts, host) && !failed && !full(host)
 			}
 			switch {
+			case claimed && !released[d.ID] && slices.Contains(f.policy.Hosts, last) && !lastFailed && d.Host != last:
+				t.Fatalf("%s starts on %s, and has its workspace on %s, which works", d.ID, d.Host, last)
 			case works(last) && d.Host != last:
 				t.Fatalf("%s starts on %s, and was on %s, which is free", d.ID, d.Host, last)
 			case d.Host != last:
