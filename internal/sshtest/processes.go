@@ -8,12 +8,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Processes returns the command lines of what runs on the host: the sshd of each connection, and all that descends from
 // it or has the mark of the host in its environment.
 func (h *Host) Processes() []string {
 	return slices.Sorted(maps.Values(h.find()))
+}
+
+// Left waits until nothing runs on the host, at most a minute, and returns what still runs.
+func (h *Host) Left() (left []string) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		if left = h.Processes(); len(left) == 0 {
+			break
+		}
+	}
+	return left
 }
 
 // find returns the processes of the host and their command lines, by id.
