@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -84,6 +85,33 @@ func (s surroundings) absolute(path string) string {
 	return filepath.Join(s.dir, path)
 }
 
+// RootOnHost returns the folder of the workspaces on this machine for another one that sends its sessions
+// here: text is its [Worker].Root, and env is of this machine. It fails as [PathOnHost] does.
+func RootOnHost(text string, env Env) (string, error) {
+	root, err := PathOnHost("workspace.root", text, env)
+	if err == nil && root == "" {
+		root = filepath.Join(env.TempDir, defaultRootName)
+	}
+	return root, err
+}
+
+// PathOnHost returns a path of WORKFLOW.md on this machine for another one that sends its sessions here.
+// The text is the value of a key there, and env is of this machine. The error is [ErrInvalid].
+func PathOnHost(key, text string, env Env) (string, error) {
+	path, err := surroundings{env: env}.expandPath(text)
+	if err == nil && path != "" && !filepath.IsAbs(path) {
+		err = fmt.Errorf("is %s there, which is relative; write a path that begins with / or ~/", display(path))
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: %s on the host: %w", ErrInvalid, key, err)
+	}
+	return path, nil
+}
+
+// defaultRootName is the name of the workspace root of a file that names none (SPEC §5.3.3), in a folder for
+// temporary files.
+const defaultRootName = "symphony_workspaces"
+
 // workspaceRoot decodes workspace.root. Inside Actions a root under /tmp is a
 // warning: a sandboxed agent may write there, so the agent of one issue could change
 // the workspace of another.
@@ -120,5 +148,5 @@ func (d *decoder) defaultRoot() string {
 		d.add(Problem{Key: "workspace.root", Reason: "there is no default, because " + name + " is not known; write the folder"})
 		return ""
 	}
-	return d.absolute(filepath.Join(temp, "symphony_workspaces"))
+	return d.absolute(filepath.Join(temp, defaultRootName))
 }

@@ -101,20 +101,24 @@ func (f forms) hosts(to *[]string) form {
 	}, listSchema(nonemptySchema())}
 }
 
-// denyPaths decodes paths that the agent may not read.
-func (f forms) denyPaths(to *[]string) form {
+// denyPaths decodes paths that the agent may not read. With worker hosts, each host expands them.
+func (d *decoder) denyPaths(to *[]string) form {
 	return form{func(v value) {
-		f.list(v, func(item value, text string) {
-			path, err := f.expandPath(text)
+		expand := d.expandPath
+		if d.hasHosts() {
+			expand = pathOnHosts
+		}
+		d.list(v, func(item value, text string) {
+			path, err := expand(text)
 			switch {
 			case err != nil:
-				f.reject(item, "%s", err)
+				d.reject(item, "%s", err)
 			case path == "":
-				f.reject(item, "is empty; name a file or a folder, or remove it")
+				d.reject(item, "is empty; name a file or a folder, or remove it")
 			case path == "/":
-				f.reject(item, "is the whole disk, without which no program runs; name the folders")
+				d.reject(item, "is the whole disk, without which no program runs; name the folders")
 			case strings.ContainsAny(path, "*?["):
-				f.reject(item, "looks like a pattern; name the files and folders themselves")
+				d.reject(item, "looks like a pattern; name the files and folders themselves")
 			default:
 				*to = append(*to, path)
 			}

@@ -3,7 +3,8 @@ package workflow
 import (
 	"errors"
 	"strings"
-	"unicode"
+
+	"github.com/symphony-runner/symphony/runner/worker/ssh"
 )
 
 // Worker describes the hosts on which sessions run in place of this machine.
@@ -15,24 +16,23 @@ type Worker struct {
 	Root string
 }
 
-const (
-	maxHosts    = 200
-	maxHostName = 256 // bytes; the state holds as many
-)
+const maxHosts = 200
 
 // workerHosts decodes the hosts on which sessions run.
 func (d *decoder) workerHosts(to *[]string) form {
 	return form{func(v value) {
 		seen := map[string]bool{}
-		d.list(v, func(item value, host string) {
-			switch err := checkHost(host); {
+		d.list(v, func(item value, text string) {
+			host, err := ssh.Parse(text)
+			name := host.String()
+			switch {
 			case err != nil:
 				d.reject(item, "%v", err)
-			case seen[host]:
+			case seen[name]:
 				d.reject(item, "names its host a second time; remove one of the two")
 			default:
-				seen[host] = true
-				*to = append(*to, host)
+				seen[name] = true
+				*to = append(*to, name)
 			}
 		})
 		if len(*to) > maxHosts {
@@ -47,42 +47,38 @@ func hostsSchema() object {
 	return s
 }
 
-// checkHost returns an error for a text that ssh cannot take as the name of a host.
-func checkHost(text string) error {
-	switch {
-	case text == "":
-		return errors.New("must not be empty; name a host, or remove it")
-	case strings.HasPrefix(text, "-"):
-		return errors.New("begins with -, as an option of ssh does; write [USER@]HOST[:PORT]")
-	case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }):
-		return errors.New("contains white space or a character that cannot be seen; write [USER@]HOST[:PORT]")
-	case len(text) > maxHostName:
-		return errors.New("is too long; write [USER@]HOST[:PORT], or a short name from ~/.ssh/config")
-	}
-	return nil
-}
-
 // hasHosts reports whether the file names worker hosts, before they are decoded.
 func (d *decoder) hasHosts() bool {
 	list, isList := d.written["worker.ssh_hosts"].raw.([]any)
 	return isList && len(list) > 0
 }
 
-// rootOnHosts decodes workspace.root for the worker hosts, which expand it.
-func (d *decoder) rootOnHosts(v value, text string) {
-	first := strings.TrimSpace(text)
+// pathOnHosts returns a path as it is written, which each worker host expands.
+func pathOnHosts(text string) (string, error) {
+	path := strings.TrimSpace(text)
 	switch {
-	case first == "":
-		d.warn(v, "%s is %s, which is empty: the default is used instead", v.key, display(text))
-	case strings.Contains(text, "\x00"):
-		d.reject(v, "must not contain a NUL character")
-	case strings.HasPrefix(first, "~") && first != "~" && !strings.HasPrefix(first, "~/"):
-		d.reject(v, "begins with ~ and a name; only ~ and ~/ are expanded, write the folder itself")
-	case !strings.ContainsRune("/~$", rune(first[0])):
-		d.reject(v, "is relative, and the hosts of worker.ssh_hosts do not have the folder of this file; write a path that begins with /, ~/ or $NAME")
-	default:
-		d.settings.Worker.Root = text
+	case path == "":
+		return "", nil
+	case strings.Contains(path, "\x00"):
+		return "", errors.New("must not contain a NUL character")
+	case strings.HasPrefix(path, "~") && path != "~" && !strings.HasPrefix(path, "~/"):
+		return "", errors.New("begins with ~ and a name; only ~ and ~/ are expanded, write the folder itself")
+	case !strings.ContainsRune("/~$", rune(path[0])):
+		return "", errors.New("is relative, and the hosts of worker.ssh_hosts do not have the folder of this file; write a path that begins with /, ~/ or $NAME")
 	}
+	return path, nil
+}
+
+// rootOnHosts decodes workspace.root for the worker hosts.
+func (d *decoder) rootOnHosts(v value, text string) {
+	root, err := pathOnHosts(text)
+	switch {
+	case err != nil:
+		d.reject(v, "%s", err)
+	case root == "":
+		d.warn(v, "%s is %s, which is empty: the default is used instead", v.key, display(text))
+	}
+	d.settings.Worker.Root = root
 }
 
 // withoutHosts are the keys that cannot be used with worker.ssh_hosts, and why.

@@ -27,6 +27,9 @@ func TestWorkerHostsTakeThePlaceOfThisMachine(t *testing.T) {
 			t.Errorf("%s: the workspaces are at %s of this machine", root, s.Workspace.Root)
 		}
 	}
+	if s := parse(t, front+"codex: {deny: [~/x, $SECRETS]}", with(nil)).Settings; strings.Join(s.Codex.Deny, " ") != "~/x $SECRETS" {
+		t.Errorf("the hosts are to expand %q", s.Codex.Deny)
+	}
 	if s := parse(t, "tracker: {kind: file}\nworker: {ssh_hosts: []}", with(nil)).Settings; s.Worker.Hosts != nil || s.Workspace.Root == "" {
 		t.Errorf("without hosts: %+v in %q", s.Worker, s.Workspace.Root)
 	}
@@ -38,18 +41,19 @@ func TestWorkerHostsThatCannotBeUsedAreRefused(t *testing.T) {
 	for i := range 201 {
 		many = append(many, fmt.Sprint("h", i))
 	}
-	const shape, both = "; write [USER@]HOST[:PORT]", ": cannot be used with worker.ssh_hosts: "
+	const shape, both = ": must be HOST, USER@HOST, HOST:PORT or [IPv6]:PORT: the host begins with a letter, a digit or _, and has only them and . -", ": cannot be used with worker.ssh_hosts: "
 	for _, test := range []struct{ front, want string }{
-		{`worker: {ssh_hosts: [-oProxyCommand=x]}`, `line 3: worker.ssh_hosts[0] is "-oProxyCommand=x": begins with -, as an option of ssh does` + shape},
-		{`worker: {ssh_hosts: [a, "b c"]}`, `line 3: worker.ssh_hosts[1] is "b c": contains white space or a character that cannot be seen` + shape},
-		{`worker: {ssh_hosts: ["b\0"]}`, `line 3: worker.ssh_hosts[0] is "b\x00": contains white space or a character that cannot be seen` + shape},
-		{`worker: {ssh_hosts: [""]}`, `line 3: worker.ssh_hosts[0] is "": must not be empty; name a host, or remove it`},
-		{`worker: {ssh_hosts: [` + strings.Repeat("a", 257) + `]}`, `line 3: worker.ssh_hosts[0] is "` + strings.Repeat("a", 59) + `…": is too long; write [USER@]HOST[:PORT], or a short name from ~/.ssh/config`},
+		{`worker: {ssh_hosts: [-oProxyCommand=x]}`, `line 3: worker.ssh_hosts[0] is "-oProxyCommand=x"` + shape},
+		{`worker: {ssh_hosts: [a, "b c"]}`, `line 3: worker.ssh_hosts[1] is "b c"` + shape},
+		{`worker: {ssh_hosts: ["b\0"]}`, `line 3: worker.ssh_hosts[0] is "b\x00"` + shape},
+		{`worker: {ssh_hosts: [""]}`, `line 3: worker.ssh_hosts[0] is ""` + shape},
+		{`worker: {ssh_hosts: [` + strings.Repeat("a", 257) + `]}`, `line 3: worker.ssh_hosts[0] is "` + strings.Repeat("a", 59) + `…"` + shape},
 		{`worker: {ssh_hosts: [a, b, a]}`, `line 3: worker.ssh_hosts[2] is "a": names its host a second time; remove one of the two`},
 		{`worker: {ssh_hosts: [` + strings.Join(many, ", ") + `]}`, `line 3: worker.ssh_hosts is a list: must have at most 200 hosts`},
 		{"worker: {ssh_hosts: [a]}\nworkspace: {root: ws}", `line 4: workspace.root is "ws": is relative, and the hosts of worker.ssh_hosts do not have the folder of this file; write a path that begins with /, ~/ or $NAME`},
 		{"worker: {ssh_hosts: [a]}\nworkspace: {root: ~bob/ws}", `line 4: workspace.root is "~bob/ws": begins with ~ and a name; only ~ and ~/ are expanded, write the folder itself`},
 		{"worker: {ssh_hosts: [a]}\nworkspace: {root: \"/a\\0\"}", `line 4: workspace.root is "/a\x00": must not contain a NUL character`},
+		{"worker: {ssh_hosts: [a]}\ncodex: {deny: [x]}", `line 4: codex.deny[0] is "x": is relative, and the hosts of worker.ssh_hosts do not have the folder of this file; write a path that begins with /, ~/ or $NAME`},
 		{"worker: {ssh_hosts: [a]}\ncodex: {endpoint: 'unix:///s'}", `line 4: codex.endpoint is "unix:///s"` + both + `each session starts an app-server on its host; remove one of the two`},
 		{"worker: {ssh_hosts: [a]}\nrepository: {url: ., lfs: true}", `line 4: repository.lfs is true` + both + `the objects of Git LFS do not go to other machines; remove one of the two`},
 		{"worker: {ssh_hosts: [a]}\nrepository: {url: ., submodules: true}", `line 4: repository.submodules is true` + both + `submodules do not go to other machines; remove one of the two`},
