@@ -84,14 +84,6 @@ type placeFound struct {
 	unforgotten error             // reason why old files of sessions were not removed
 }
 
-// about returns the words that begin a message about the machine.
-func (p placeFound) about(what string) string {
-	if p.name == "" {
-		return what
-	}
-	return what + " on " + p.name
-}
-
 // lookedForWorkspaces is the message that the search for workspaces has ended.
 type lookedForWorkspaces struct{ found []placeFound }
 
@@ -103,7 +95,7 @@ func (m lookedForWorkspaces) applyTo(l *loop) {
 			l.log.Warn("old files of sessions were not removed", "worker_host", p.name, "error", p.unforgotten)
 		}
 		if p.err != nil {
-			l.warnError(p.about("startup cleanup"), p.err)
+			l.warnError("startup cleanup", p.err)
 		}
 	}
 	l.replan = true
@@ -223,19 +215,11 @@ func (c *cleaner) remove(issue workspace.Issue, hosts []string) {
 		var hook, err error
 		for _, name := range names {
 			failed, kept := places.Remove(ctx, name, issue)
-			hook, err = errors.Join(hook, ofHost(name, failed)), errors.Join(err, ofHost(name, kept))
+			hook, err = errors.Join(hook, failed), errors.Join(err, kept)
 		}
 		c.logs.writeRemoval(session, hook, err)
 		c.send(removed{id, issue.Identifier, hook, err})
 	})
-}
-
-// ofHost returns an error with the name of the host where it happened; nil for nil.
-func ofHost(name string, err error) error {
-	if err == nil || name == "" {
-		return err
-	}
-	return fmt.Errorf("%s: %w", name, err)
 }
 
 // removed is the message that the removal of a workspace has ended. Package workspace

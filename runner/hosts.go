@@ -11,9 +11,11 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// Hosts reaches the worker hosts of a workflow, for everything but sessions. Several goroutines may
-// call it. Each call ends when its context is done.
+// Hosts reaches the worker hosts of a workflow. Several goroutines may call it. Each call ends when its
+// context is done, and its errors name the host.
 type Hosts interface {
+	// Run runs one session on the host of its job, as [attempt.Run] does here.
+	Run(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
 	// Issues returns the issues that have a workspace on a host, and the keys of the workspaces whose
 	// issue is not known.
 	Issues(ctx context.Context, host string) (known []workspace.Issue, unknown []string, err error)
@@ -78,20 +80,12 @@ func EachHost(hosts []string, do func(i int, host string)) {
 	wg.Wait()
 }
 
-// testOf returns the function that tests whether sessions can work on a host.
-func testOf(hosts Hosts, host string) func(context.Context, schedule.Cause) error {
-	return func(ctx context.Context, _ schedule.Cause) error {
-		_, err := hosts.Test(ctx, host)
-		return err
-	}
-}
-
 // testOfAny returns the function that tests whether sessions can work on any of the hosts: a pause
 // has a cause that all of them share.
 func testOfAny(hosts Hosts, names []string) func(context.Context, schedule.Cause) error {
-	return func(ctx context.Context, cause schedule.Cause) error {
+	return func(ctx context.Context, _ schedule.Cause) error {
 		errs := make([]error, len(names))
-		EachHost(names, func(i int, host string) { errs[i] = ofHost(host, testOf(hosts, host)(ctx, cause)) })
+		EachHost(names, func(i int, host string) { _, errs[i] = hosts.Test(ctx, host) })
 		if slices.Contains(errs, nil) {
 			return nil
 		}

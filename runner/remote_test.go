@@ -129,7 +129,7 @@ func (r *remote) session(ctx context.Context, job attempt.Job, _ func(attempt.Up
 			return err
 		}
 		defer root.Close()
-		return job.Repository.Store.Populate(ctx, root, job.Repository.Checkout)
+		return job.Repository.Source.Populate(ctx, root, job.Repository.Checkout)
 	}
 	if err := fill(); err != nil {
 		return schedule.Outcome{Class: schedule.IssueFailed, Why: err.Error()}
@@ -162,7 +162,7 @@ func (r *remote) session(ctx context.Context, job attempt.Job, _ func(attempt.Up
 func (r *remote) deliver(ctx context.Context, job attempt.Job, folder string) (attempt.Delivered, error) {
 	from := git.From{Start: job.Repository.Checkout.Head, Base: job.Repository.Checkout.Base}
 	harvest := r.command(folder, "", job.Repository.Host.Harvest(from.Start, r.t.TempDir(), git.WorkTree{}))
-	in, err := job.Repository.Store.Receive(ctx, strings.NewReader(harvest), from)
+	in, err := job.Repository.Source.Receive(ctx, strings.NewReader(harvest), from)
 	if errors.Is(err, git.ErrNothingNew) {
 		return job.Repository.Settle(ctx, receipt.Receipt{})
 	}
@@ -170,10 +170,10 @@ func (r *remote) deliver(ctx context.Context, job attempt.Job, folder string) (a
 		return attempt.Delivered{}, err
 	}
 	defer in.Close()
-	got, err := job.Repository.Deliver(ctx, attempt.Delivery{Incoming: in, Title: "Add work"})
+	got, err := job.Repository.Deliver(ctx, attempt.Delivery{Work: in, Title: "Add work"})
 	if errors.Is(err, attempt.ErrRenewed) {
 		r.renewed++
-		got, err = job.Repository.Deliver(ctx, attempt.Delivery{Incoming: in, Title: "Add work"})
+		got, err = job.Repository.Deliver(ctx, attempt.Delivery{Work: in, Title: "Add work"})
 	}
 	return got, err
 }

@@ -62,7 +62,7 @@ type Runner struct {
 	// the settings change.
 	Connect func(context.Context, workflow.Workflow) (Connection, error)
 	Store   Store
-	// RunSession runs one session to its end: attempt.Run.
+	// RunSession runs one session on this machine to its end: attempt.Run.
 	RunSession func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
 	// OwnerStatuses returns the statuses of other owners of claims. An owner that it leaves out
 	// is unknown. It returns when ctx is done.

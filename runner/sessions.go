@@ -125,7 +125,11 @@ func (l *loop) dispatch(speak context.Context, d schedule.Decision) {
 	log.Info(d.Action.Happened(), attrs...)
 	l.startSession(w, claim, job)
 	handOver := l.wf.Settings.Delivery.HandOver
-	l.wg.Go(func() { l.work(ctx, w, job, logs, handOver) })
+	run := l.RunSession
+	if l.conn.Hosts != nil {
+		run = l.conn.Hosts.Run
+	}
+	l.wg.Go(func() { l.work(ctx, w, job, run, logs, handOver) })
 }
 
 // jobFor returns the job of a session on an issue, whose claim this is. It adds the items of
@@ -144,9 +148,6 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim, given *givenIte
 	if l.conn.Feedback != nil {
 		job.PullPictures = l.conn.Feedback.Pictures
 	}
-	if l.conn.Hosts != nil {
-		job.Test = testOf(l.conn.Hosts, claim.Host)
-	}
 	if claim.Feedback {
 		job.Policy = job.Policy.Answering()
 	}
@@ -159,9 +160,12 @@ func (l *loop) jobFor(d schedule.Decision, claim schedule.Claim, given *givenIte
 	return job
 }
 
+// runSession runs one session to its end, as [attempt.Run] does.
+type runSession func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
+
 // work runs a session in the worker's own goroutine. Updates that arrive while
 // the loop is busy are merged, so a session never waits for the loop.
-func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, logs attempt.LogOptions, to workflow.HandOver) {
+func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, run runSession, logs attempt.LogOptions, to workflow.HandOver) {
 	defer w.cancel(nil)
 	updates := newMailbox()
 	l.wg.Go(func() {
@@ -174,7 +178,7 @@ func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, logs attemp
 		job.EventLog = attempt.OpenEventLog(logs)
 	}
 	var log SessionLog
-	outcome := l.RunSession(ctx, job, func(u attempt.Update) {
+	outcome := run(ctx, job, func(u attempt.Update) {
 		log.append(u)
 		updates.put(u)
 	})

@@ -96,6 +96,7 @@ func (a *app) command() *cobra.Command {
 		(&statsCommand{app: a}).command(),
 		(&schemaCommand{a}).command(),
 		(&completionCommand{a}).command(),
+		(&hostCommand{a}).command(),
 	)
 	completer{a}.flags(root)
 	return root

@@ -33,6 +33,9 @@ var levels = map[string]int{
 	"runner/runlog":     5,
 	"runner/telemetry":  5,
 
+	// Sessions on other hosts.
+	"runner/worker": 5,
+
 	// What the processes of a fleet give each other.
 	"runner/fleet": 5,
 
@@ -144,6 +147,7 @@ var owners = map[string][]string{
 	"github.com/mattn/go-runewidth":              {"internal/text"},
 	"github.com/charmbracelet/x/ansi":            {"internal/text"},
 	"github.com/coder/websocket":                 {"codex/endpoint"},
+	"github.com/hashicorp/yamux":                 {"runner/worker"},
 	"go.opentelemetry.io":                        {"runner/telemetry"},
 	"github.com/go-logr/logr":                    {"runner/telemetry"},
 }

@@ -70,7 +70,7 @@ func (o opener) connect(ctx context.Context, wf workflow.Workflow, log *slog.Log
 	var hosts runner.Hosts
 	onHosts := len(wf.Settings.Worker.Hosts) > 0
 	if onHosts {
-		hosts = o.openHosts(wf)
+		hosts = o.hosts(wf, log)
 	}
 	var repository *runner.Repository
 	var publisher *publish.Publisher

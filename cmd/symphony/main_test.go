@@ -31,6 +31,9 @@ import (
 // name: main is tested in a process of its own. The same goes for the scripted agent. The program does not see the
 // workflow run that may be running the tests.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == hostName { // on a worker host, where the file has another name
+		os.Args[0] = "symphony"
+	}
 	if name := filepath.Base(os.Args[0]); name != "symphony" && name != "scripted-agent" {
 		for _, entry := range os.Environ() {
 			name, _, _ := strings.Cut(entry, "=")

@@ -144,6 +144,8 @@ func checkLogin(p process, wf workflow.Workflow) error {
 func checkIdentity(p process, wf workflow.Workflow) error {
 	const instead = "sessions get tokens for the model by the inputs or the section identity"
 	switch {
+	case len(wf.Settings.Worker.Hosts) > 0:
+		return fmt.Errorf("%w: %s, which do not go to the hosts of worker.ssh_hosts: use an API key, or log in to Codex on the hosts", errUsage, instead)
 	case p.modelKey() != "":
 		return fmt.Errorf("%w: %s, and there is an API key too: remove openai-api-key, or OPENAI_API_KEY and CODEX_API_KEY from the env", errUsage, instead)
 	case ownProvider().MatchString(wf.Settings.Codex.Command):

@@ -40,20 +40,26 @@ func preflight(ctx context.Context, p process, wf workflow.Workflow, warn func(s
 		return "", err
 	}
 	defer root.Close()
+	job := trialJob(p, wf)
+	job.Workspaces, job.Log, job.Warn, job.Lookup = root, quiet(), warn, p.getenv
+	job.SessionDir, job.Denied = filepath.Join(folder, "codex"), room.DenyCredentials(p.getenv)
+	return attempt.Preflight(ctx, job)
+}
+
+// trialJob returns the job of a check of the agent without an issue, as far as a workflow decides it.
+func trialJob(p process, wf workflow.Workflow) attempt.Job {
+	s := wf.Settings
 	job := attempt.Job{
-		Issue: tracker.Issue{ID: "preflight", Identifier: "preflight"},
-		Codex: wf.Settings.Codex, Workspaces: root, Version: version(), Log: quiet(),
-		Account: p.account(wf), SessionDir: filepath.Join(folder, "codex"), Denied: room.DenyCredentials(p.getenv),
-		Loopback: wf.Settings.Loopback, UnixSockets: wf.Settings.UnixSockets, Network: wf.Settings.Network, HookNetwork: wf.Settings.HookNetwork, Lookup: p.getenv,
-		Prompt: wf.Prompt, Warn: warn,
+		Issue: tracker.Issue{ID: "preflight", Identifier: "preflight"}, Codex: s.Codex, Version: version(), Account: p.account(wf), Prompt: wf.Prompt,
+		Loopback: s.Loopback, UnixSockets: s.UnixSockets, Network: s.Network, HookNetwork: s.HookNetwork,
 	}
-	if s := wf.Settings; s.Repository != nil {
+	if s.Repository != nil {
 		job.Repository = &attempt.Repository{Submodules: s.Repository.Submodules, Hooks: s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks, Setup: &attempt.Setup{Config: s.Setup, Network: s.SetupNetwork}}
 		if s.Delivery.Kind != workflow.KindNone {
 			job.Repository.Deliver = deliverNothing
 		}
 	}
-	return attempt.Preflight(ctx, job)
+	return job
 }
 
 // testCause returns the function that tests whether a cause of systemic failures lasts.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strconv"
@@ -33,7 +34,7 @@ type process struct {
 	lookup     hosts.Lookup // nil asks the resolver of this machine
 	tokens     *modelTokens // nil makes no tokens
 
-	openHosts func(workflow.Workflow) runner.Hosts // reaches the worker hosts of a workflow
+	openHosts func(workflow.Workflow, *slog.Logger) runner.Hosts // reaches the worker hosts of a workflow; nil by ssh
 }
 
 // tempDir returns the folder for temporary files.

@@ -331,15 +331,12 @@ func (v *validateCommand) checkHosts(ctx context.Context, found *validation.Repo
 		version string
 		err     error
 	}
-	names, hosts := wf.Settings.Worker.Hosts, v.openHosts(wf)
+	names, hosts := wf.Settings.Worker.Hosts, v.hosts(wf, quiet())
 	results := make([]result, len(names))
 	runner.EachHost(names, func(i int, host string) {
 		ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %v: look at the login profile and the load of the host", limit))
 		defer cancel()
 		version, err := hosts.Test(ctx, host)
-		if err != nil {
-			err = fmt.Errorf("%s: %w", host, err)
-		}
 		results[i] = result{version, err}
 	})
 	for i, r := range results {

@@ -4,18 +4,26 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner"
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
 // testHosts are worker hosts of which each has an error; nil for one that works.
 type testHosts map[string]error
+
+func (h testHosts) Run(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+	return schedule.Outcome{Class: schedule.HostLost}
+}
 
 func (h testHosts) Issues(context.Context, string) ([]workspace.Issue, []string, error) {
 	return nil, nil, nil
@@ -30,7 +38,7 @@ func (h testHosts) ForgetUnused(context.Context, string, []string, time.Time) er
 func (h testHosts) Test(ctx context.Context, host string) (string, error) {
 	if host == "slow" {
 		<-ctx.Done()
-		return "", context.Cause(ctx)
+		return "", fmt.Errorf("worker host slow: %w", context.Cause(ctx))
 	}
 	return "0.169.0", h[host]
 }
@@ -46,7 +54,7 @@ func onHosts(t *testing.T, hosts testHosts, front string) (a *app, path string, 
 	_, interrupts := newInterrupts(t.Context())
 	a = &app{process: process{
 		environ: []string{"HOME=" + p.dir, "TMPDIR=" + p.dir, "PATH=/usr/bin:/bin"}, stdout: stdout, stderr: t.Output(), interrupts: interrupts,
-		openHosts: func(workflow.Workflow) runner.Hosts { return hosts },
+		openHosts: func(workflow.Workflow, *slog.Logger) runner.Hosts { return hosts },
 	}, logFormat: "text"}
 	a.detectActions()
 	a.redactor = a.environmentSecrets()
@@ -55,7 +63,7 @@ func onHosts(t *testing.T, hosts testHosts, front string) (a *app, path string, 
 
 func TestValidateTriesEachWorkerHost(t *testing.T) {
 	t.Parallel()
-	refused := errors.New("ssh: connection refused: start sshd there")
+	refused := errors.New("worker host build2: connection refused: start sshd there")
 	a, path, stdout := onHosts(t, testHosts{"build2": refused}, "worker: {ssh_hosts: [build1, build2, slow]}\n")
 	err := (&validateCommand{a}).validate(t.Context(), path, 300*time.Millisecond)
 	if !errors.Is(err, errProblems) || !strings.Contains(err.Error(), "host, host") {
@@ -63,8 +71,8 @@ func TestValidateTriesEachWorkerHost(t *testing.T) {
 	}
 	text := strings.Join(strings.Fields(stdout.String()), " ")
 	for _, want := range []string{
-		"ok host build1, codex 0.169.0", "problem host build2: ssh: connection refused: start sshd there",
-		"problem host slow: it took longer than 300ms: look at the login profile and the load of the host",
+		"ok host build1, codex 0.169.0", "problem host worker host build2: connection refused: start sshd there",
+		"problem host worker host slow: it took longer than 300ms: look at the login profile and the load of the host",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, stdout)
