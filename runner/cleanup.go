@@ -29,13 +29,16 @@ type cleaner struct {
 	removing map[tracker.ID]context.CancelCauseFunc // the removals in progress
 }
 
-// places returns the machines with workspaces, and their names as hosts. The name of this machine
-// is empty.
+// places returns the machines with workspaces, and their names as hosts, without those that are left
+// alone. The name of this machine is empty.
 func (c *cleaner) places() (places, []string) {
-	if c.conn.Hosts != nil {
-		return c.conn.Hosts, c.wf.Settings.Worker.Hosts
+	if c.conn.Hosts == nil {
+		return here{c.conn.Workspaces, c.sessionDir}, []string{""}
 	}
-	return here{c.conn.Workspaces, c.sessionDir}, []string{""}
+	down := c.state.DownHosts(c.policy(), time.Now())
+	return c.conn.Hosts, slices.DeleteFunc(slices.Clone(c.wf.Settings.Worker.Hosts), func(name string) bool {
+		return slices.ContainsFunc(down, func(h schedule.DownHost) bool { return h.Name == name })
+	})
 }
 
 // lookTime bounds the search for workspaces on one host.
@@ -68,8 +71,9 @@ func (c *cleaner) begin() {
 			ctx, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("it took longer than %v", lookTime))
 			defer cancel()
 			found[i].name = name
-			found[i].unforgotten = places.ForgetUnused(ctx, name, used, time.Now().Add(-unusedFor))
-			found[i].known, found[i].unknown, found[i].err = places.Issues(ctx, name)
+			if found[i].known, found[i].unknown, found[i].err = places.Issues(ctx, name); found[i].err == nil {
+				found[i].unforgotten = places.ForgetUnused(ctx, name, used, time.Now().Add(-unusedFor))
+			}
 		})
 		c.send(lookedForWorkspaces{found})
 	})

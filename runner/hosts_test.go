@@ -186,7 +186,7 @@ func TestASessionGoesOnAtAnotherHostWhenItsOwnIsLost(t *testing.T) {
 			ran = append(ran, fmt.Sprintf("%s after %v: thread %q, attempt %d", job.Host, time.Since(began).Round(time.Second), job.Thread, job.Attempt))
 			if job.Host == "build1" {
 				passes(ctx, time.Second)
-				return schedule.Outcome{Class: schedule.HostLost, Why: "ssh: the connection was lost", Thread: "t1", Turns: 1}
+				return schedule.Outcome{Class: schedule.HostLost, Why: "ssh: the connection was lost", CutOff: true, Thread: "t1", Turns: 1}
 			}
 			return schedule.Outcome{Class: schedule.Done, Issue: new(f.board.move(job.Issue.ID, "Done")), Turns: 1}
 		}

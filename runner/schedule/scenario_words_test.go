@@ -289,6 +289,8 @@ func (s *story) exit(name string, words []string) {
 			o.Idle = true
 		case "delivered":
 			o.Delivered = true
+		case "cut-off":
+			o.CutOff = true
 		case "refused":
 			o.Refused = value
 		case "question":

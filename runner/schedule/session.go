@@ -93,6 +93,7 @@ type Outcome struct {
 	// Delivered says that the work of the issue is published: by this session, or by
 	// an earlier one and nothing is new.
 	Delivered bool
+	CutOff    bool   // for HostLost: the connection was lost, so its agent may work until the host notices
 	Unsettled bool   // the session ended well and the branch has its work; its pull request or its hand-over failed
 	Refused   string // reasons why the work was not published; empty unless it was refused
 	Said      string // the agent's last message, as it wrote it, in several lines; empty if it has answered people itself
@@ -216,7 +217,9 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 		s.pause(o, p, now)
 	case o.Class == HostLost:
 		s.hostFailed(*c, o.Why, p, now)
-		c.LostUntil = now.Add(HostNotice)
+		if o.CutOff {
+			c.LostUntil = now.Add(HostNotice)
+		}
 	case o.Class == Done:
 		s.hostWorks(*c)
 	}
@@ -241,7 +244,7 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 	case NeedsInput:
 		return parked(Why{IsParked, o.Why})
 	case HostLost:
-		return waiting(o.Why, c.LostUntil)
+		return waiting(o.Why, later(now, c.LostUntil)) // another host can start it at once
 	case Transient:
 		c.Attempt++
 		return waiting(o.Why, later(now.Add(Backoff(c.Attempt, p.MaxBackoff)), o.RetryAt))
@@ -254,7 +257,7 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 // over reports whether the issue needs no further session, however this one
 // ended. After the loss of a host the claim is kept until no agent works on the issue any more.
 func over(c Claim, o Outcome, p Policy) (Next, bool) {
-	if o.Class == HostLost {
+	if o.CutOff {
 		return Next{}, false
 	}
 	if o.Gone {

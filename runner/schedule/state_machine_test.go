@@ -341,6 +341,7 @@ func (m *machine) exit(t *rapid.T) {
 		Why: "as drawn", Usage: s.usage,
 		Turns: rapid.IntRange(0, 2).Draw(t, "turns"), Idle: rapid.Bool().Draw(t, "idle"),
 	}
+	o.CutOff = o.Class == schedule.HostLost && rapid.Bool().Draw(t, "cut off")
 	if rapid.Bool().Draw(t, "read after") {
 		o.Issue = m.shown(id)
 		o.Gone = o.Issue == nil
@@ -368,8 +369,8 @@ func (m *machine) exit(t *rapid.T) {
 		}
 	}
 	delete(m.sessions, id)
-	if o.Class == schedule.HostLost {
-		m.cutOff[id] = m.now.Add(30 * time.Second)
+	if o.CutOff {
+		m.cutOff[id] = m.now.Add(schedule.HostNotice)
 	}
 	defer m.checkAnswered(t, id, s)()
 	m.counted(t, s.usage.Input-m.state.Claims[id].Live.Input, func() {

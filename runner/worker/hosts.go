@@ -61,6 +61,7 @@ type remoteSession struct {
 	desk   *desk
 
 	last    attempt.Update // the merged updates so far
+	began   bool           // the host may have begun the session
 	outcome *schedule.Outcome
 	unsteer func() // ends the steering of the turn in progress; nil for none
 }
@@ -107,6 +108,7 @@ func (h *Hosts) with(ctx context.Context, host string, f functions, use func(*li
 
 // over runs the session over a connection.
 func (s *remoteSession) over(ctx context.Context, l *link, o order) error {
+	s.began = true
 	rest, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
@@ -195,12 +197,13 @@ func (s *remoteSession) hiddenOutcome(ctx context.Context) schedule.Outcome {
 
 // lost returns the outcome of a session whose host failed.
 func (s *remoteSession) lost(ctx context.Context, err error) schedule.Outcome {
+	_, answered := errors.AsType[*failure](err) // then it has begun nothing
 	u := s.last
 	o := schedule.Outcome{
 		Class: schedule.HostLost, Status: schedule.StatusFailed, Why: s.redact(err.Error()),
-		Thread: u.Thread, Turns: u.Turns, Usage: u.Usage,
+		Thread: u.Thread, Turns: u.Turns, Usage: u.Usage, CutOff: s.began && !answered,
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !s.began {
 		o.Class, o.Status, o.Why = schedule.Stopped, reasonOf(ctx).Status(), context.Cause(ctx).Error()
 	}
 	return o
