@@ -41,10 +41,22 @@ var conformance = []struct {
 	{"A", "two agents never work on one issue, also when a host is cut off", []string{
 		"runner/schedule.TestClaimsSurviveAnySequenceOfEvents", "testdata/plan/worker-host-lost.txtar",
 	}},
+	{"A", "the app-server runs on the host, over ssh, and setup, hooks, check, delivery and conversation are as here", []string{
+		"cmd/symphony.TestIssuesAreWorkedOnByHosts", "runner/worker.TestAHostIsReachedBySSH", "runner/worker.TestASessionOnAHostDeliversItsWork",
+		"runner/worker.TestTheHooksOfAHostRunThere", "runner/worker.TestConversationsReachTheSession", "runner/worker.TestTheEventLogIsTheSame",
+	}},
+	{"A", "the posture is that of this machine, and checked on the host; nothing secret goes there but the key of the model", []string{
+		"runner/worker.TestRaidOnAWorkerHost", "runner/worker.TestAHostIsTestedWithoutAnIssue", "runner/worker/ssh.TestNoSettingOfSSHSendsMore",
+	}},
+	{"A", "a connection that is lost in any phase loses and doubles nothing, and leaves nothing on the host", []string{
+		"runner/worker.TestALostHostCostsNothing", "runner/worker.TestAHostThatDiesIsLeft", "cmd/symphony.TestIssuesAreWorkedOnByHosts",
+	}},
 	{"A", "workspace.root is a folder on the host", []string{
+		"runner/worker.TestTheHooksOfAHostRunThere", "runner/worker.TestPathsThatTheHostDoesNotKnowAreNamed",
 		"runner/workflow.TestWorkerHostsTakeThePlaceOfThisMachine", "cmd/symphony.TestTheRoomOfAnIssueOnAWorkerHostIsThere",
 	}},
 	{"A", "workspaces are cleaned up on the hosts that have them", []string{
+		"cmd/symphony.TestIssuesAreWorkedOnByHosts",
 		"runner.TestWorkspacesOfFinishedIssuesAreRemovedFromAllHostsAtStart", "runner.TestASessionGoesOnAtAnotherHostWhenItsOwnIsLost",
 		"runner.TestOnlyHostsOfTheWorkflowAreAskedToRemoveAWorkspace",
 	}},
