@@ -39,7 +39,9 @@ var buildProgram = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(programFolder, "symphony")
-	if out, err := exec.Command("go", "test", "-c", "-race=false", "-o", path, ".").CombinedOutput(); err != nil {
+	build := exec.Command("go", "test", "-c", "-race=false", "-ldflags=-s -w", "-o", path, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as releases are
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot build the program: %w\n%s", err, out)
 	}
 	return path, nil

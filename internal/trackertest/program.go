@@ -17,8 +17,9 @@ import (
 func Build(t testing.TB) (binary string) {
 	t.Helper()
 	binary = filepath.Join(t.TempDir(), "symphony")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", binary, "github.com/symphony-runner/symphony/cmd/symphony").CombinedOutput()
-	if err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, "github.com/symphony-runner/symphony/cmd/symphony")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0") // as releases are
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the program: %v\n%s", err, out)
 	}
 	return binary
