@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 
@@ -53,6 +54,9 @@ func (e *explainCommand) printEnvironment(args []string) error {
 	_, wf, err := e.workflow(args)
 	if err != nil {
 		return err
+	}
+	if len(wf.Settings.Worker.Hosts) > 0 {
+		return fmt.Errorf("%w: explain --environment: sessions run on the hosts of worker.ssh_hosts, with the variables of logins there: have an agent run env", errUsage)
 	}
 	return e.print(report.Environment{Variables: attempt.RoomVariables(room.Room{
 		Dir: "<room>", Lookup: e.getenv, Network: len(wf.Settings.Network.Hosts) > 0,

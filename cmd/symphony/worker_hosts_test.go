@@ -123,4 +123,8 @@ func TestTheRoomOfAnIssueOnAWorkerHostIsThere(t *testing.T) {
 	if !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "log in there") {
 		t.Error(err)
 	}
+	err = (&explainCommand{app: a}).printEnvironment([]string{path})
+	if !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "variables of logins there") {
+		t.Error(err)
+	}
 }

@@ -215,14 +215,23 @@ func (d *desk) receive(ctx context.Context, from git.From, input io.Reader, w ht
 	if err != nil {
 		return err
 	}
-	d.mu.Lock()
-	d.number++
-	number := d.number
-	if d.works != nil {
-		d.works[number] = work
+	number, ok := d.add(work)
+	if !ok {
+		return errors.Join(errLost, work.Close())
 	}
-	d.mu.Unlock()
 	return json.NewEncoder(w).Encode(takenWork{number, work.About()})
+}
+
+// add keeps work, and returns its number. It reports false if the session is over.
+func (d *desk) add(work attempt.Work) (number int, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.works == nil {
+		return 0, false
+	}
+	d.number++
+	d.works[d.number] = work
+	return d.number, true
 }
 
 // work returns the work of a number.

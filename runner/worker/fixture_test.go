@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,12 +41,13 @@ type fixture struct {
 	store  *git.Store
 	branch git.Branch
 
-	deliver func(context.Context, attempt.Delivery) (attempt.Delivered, error) // replaces publish
-	serving sync.WaitGroup
-	updates []attempt.Update
-	there   context.Context // of the host
-	report  func(attempt.Update)
-	log     lockedBuffer
+	deliver  func(context.Context, attempt.Delivery) (attempt.Delivered, error) // replaces publish
+	serving  sync.WaitGroup
+	updates  []attempt.Update
+	there    context.Context // of the host
+	programs string          // PATH of the host; empty for that of the test
+	report   func(attempt.Update)
+	log      lockedBuffer
 }
 
 // lockedBuffer is a buffer that several goroutines may use.
@@ -153,7 +155,7 @@ func (f *fixture) publish(ctx context.Context, d attempt.Delivery) (attempt.Deli
 
 // machine returns the host.
 func (f *fixture) machine() Machine {
-	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.path("host-home")}
+	environ := []string{"PATH=" + cmp.Or(f.programs, os.Getenv("PATH")), "HOME=" + f.path("host-home")}
 	return Machine{Environ: environ, Temp: f.dir, Lookup: func(name string) (string, bool) {
 		for _, one := range environ {
 			if value, ok := strings.CutPrefix(one, name+"="); ok {

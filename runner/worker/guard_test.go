@@ -2,7 +2,9 @@ package worker
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
+	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 // withCodex has the real Codex work, whose model runs a command and then ends its turn.
@@ -110,6 +113,20 @@ func readAll(t *testing.T, folder string) string {
 		t.Fatal(err)
 	}
 	return all.String()
+}
+
+func TestAHostWithoutGitIsNotUsable(t *testing.T) {
+	t.Parallel()
+	f := newRepositoryFixture(t, "")
+	bash, err := exec.LookPath("bash")
+	f.check(err)
+	f.programs = f.path("programs")
+	f.check(os.Mkdir(f.programs, 0o700))
+	f.check(os.Symlink(bash, filepath.Join(f.programs, "bash")))
+	f.hosts.Trial = f.job
+	if _, err := f.hosts.Test(t.Context(), "build1"); !errors.Is(err, git.ErrNoGit) || !strings.HasPrefix(err.Error(), "worker host build1: ") {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestAHostIsTestedWithoutAnIssue(t *testing.T) {

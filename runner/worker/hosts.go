@@ -39,9 +39,6 @@ type Conn interface {
 // endTime is the time that the end of a lost connection has to show its reason.
 const endTime = 2 * time.Second
 
-// lostTime is more than a host takes to find out that its connection is lost.
-const lostTime = 2 * (aliveEvery + answerTime)
-
 // Run runs one attempt on the host of the job, as [attempt.Run] does here. If the host cannot run it or is
 // lost, the outcome has the class [schedule.HostLost].
 func (h *Hosts) Run(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
@@ -63,7 +60,8 @@ type remoteSession struct {
 	last    attempt.Update // the merged updates so far
 	began   bool           // the host may have begun the session
 	outcome *schedule.Outcome
-	unsteer func() // ends the steering of the turn in progress; nil for none
+	failure *failure // reason why the session has not begun
+	unsteer func()   // ends the steering of the turn in progress; nil for none
 }
 
 // run runs the session until its outcome, or an error of the connection.
@@ -113,7 +111,7 @@ func (s *remoteSession) over(ctx context.Context, l *link, o order) error {
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
 		_ = l.call(rest, "stop", stopArguments{reasonOf(ctx)}, nil) // a lost connection stops it too
-		time.AfterFunc(attempt.StopTime+lostTime, cancel)
+		time.AfterFunc(attempt.StopTime, cancel)
 	})()
 	answer, err := l.stream(rest, "run", o, nil)
 	if err != nil {
@@ -122,7 +120,10 @@ func (s *remoteSession) over(ctx context.Context, l *link, o order) error {
 	defer answer.Close()
 	defer s.endSteering()
 	err = readMessages(answer, func(m message) { s.take(rest, l, m) })
-	if err == nil && s.outcome != nil {
+	switch {
+	case s.failure != nil:
+		return s.failure
+	case err == nil && s.outcome != nil:
 		return nil
 	}
 	return l.broken(rest, "run", cmp.Or(err, io.ErrUnexpectedEOF))
@@ -153,6 +154,8 @@ func (s *remoteSession) take(ctx context.Context, l *link, m message) {
 		s.endSteering()
 	case m.Outcome != nil:
 		s.outcome = m.Outcome
+	case m.Failure != nil:
+		s.failure = m.Failure
 	}
 }
 
@@ -197,11 +200,10 @@ func (s *remoteSession) hiddenOutcome(ctx context.Context) schedule.Outcome {
 
 // lost returns the outcome of a session whose host failed.
 func (s *remoteSession) lost(ctx context.Context, err error) schedule.Outcome {
-	_, answered := errors.AsType[*failure](err) // then it has begun nothing
 	u := s.last
 	o := schedule.Outcome{
 		Class: schedule.HostLost, Status: schedule.StatusFailed, Why: s.redact(err.Error()),
-		Thread: u.Thread, Turns: u.Turns, Usage: u.Usage, CutOff: s.began && !answered,
+		Thread: u.Thread, Turns: u.Turns, Usage: u.Usage, CutOff: s.began && s.failure == nil,
 	}
 	if ctx.Err() != nil && !s.began {
 		o.Class, o.Status, o.Why = schedule.Stopped, reasonOf(ctx).Status(), context.Cause(ctx).Error()

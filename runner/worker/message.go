@@ -49,11 +49,13 @@ type tool struct {
 	Timeout     time.Duration
 }
 
-// message is a line of the answer to an order. One of its fields is set. The last one has the outcome.
+// message is a line of the answer to an order. One of its fields is set. The last one has the outcome or
+// the failure.
 type message struct {
 	Update  *attempt.Update   `json:",omitempty"`
 	Line    string            `json:",omitempty"` // of the event log
 	Log     *record           `json:",omitempty"`
+	Failure *failure          `json:",omitempty"` // reason why the session has not begun
 	Ready   *bool             `json:",omitempty"` // the session can be given feedback, or no longer
 	Outcome *schedule.Outcome `json:",omitempty"`
 }

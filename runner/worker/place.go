@@ -90,6 +90,11 @@ func (s *serving) test(ctx context.Context, o order) (answer testAnswer, err err
 	if err := s.testCause(ctx, o, h, schedule.CauseMachine); err != nil {
 		return answer, err
 	}
+	if o.Job.Repository != nil {
+		if _, err := s.git(ctx, h, slog.New(slog.DiscardHandler)); err != nil {
+			return answer, err
+		}
+	}
 	answer.Codex, err = s.preflight(ctx, o)
 	return answer, err
 }

@@ -149,14 +149,18 @@ func (s *serving) run(_ context.Context, o order, _ io.Reader, w http.ResponseWr
 		_, _ = w.Write(lineOf(m)) // a connection that is lost ends the session
 	}
 	logger := slog.New(relayHandler{send: send})
+	refuse := func(err error) error {
+		send(message{Failure: failureOf(err)})
+		return nil
+	}
 	h, err := s.open(o.Place, logger)
 	if err != nil {
-		return err
+		return refuse(err)
 	}
 	defer h.close()
 	job, done, err := s.job(o, h, logger, send)
 	if err != nil {
-		return err
+		return refuse(err)
 	}
 	defer done()
 	ready := func(ready bool) { send(message{Ready: &ready}) }
@@ -215,15 +219,25 @@ func (s *serving) job(o order, h *host, log *slog.Logger, send func(message)) (j
 	if o.Settles {
 		r.Settle = from.settle
 	}
-	r.Host, err = git.Open(s.ctx, git.Config{Dir: filepath.Join(h.data, "repositories"), Workspaces: h.workspaces.Path(), Env: s.Environ, Log: log})
+	r.Host, err = s.git(s.ctx, h, log)
 	if err == nil && r.Review != nil && o.Rules != nil {
-		r.Review.Rules = filepath.Join(h.data, "review.md")
+		r.Review.Rules = filepath.Join(h.data, "review-"+workspace.Key(job.Issue.Identifier)+".md")
 		err = os.WriteFile(r.Review.Rules, []byte(*o.Rules), 0o600)
 	}
 	if err != nil {
 		return job, nil, errors.Join(err, kept.Close())
 	}
-	return job, func() { _ = kept.Close() }, nil
+	return job, func() {
+		_ = kept.Close()
+		if o.Rules != nil {
+			_ = os.Remove(r.Review.Rules) // the next session writes it again
+		}
+	}, nil
+}
+
+// git returns the git of this machine.
+func (m Machine) git(ctx context.Context, h *host, log *slog.Logger) (*git.Host, error) {
+	return git.Open(ctx, git.Config{Dir: filepath.Join(h.data, "repositories"), Workspaces: h.workspaces.Path(), Env: m.Environ, Log: log})
 }
 
 // machineJob returns the part of a job that only this machine decides.
