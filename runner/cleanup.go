@@ -44,8 +44,8 @@ func (c *cleaner) places() (places, []string) {
 // lookTime bounds the search for workspaces on one host.
 const lookTime = time.Minute
 
-// begin begins the startup cleanup, once in a run (SPEC §8.6): it looks for workspaces on all
-// machines beside the loop, since a host may take long to answer, and removes the session folders
+// begin begins the startup cleanup, once in a run (SPEC §8.6): it looks for workspaces on this
+// machine, or on all worker hosts beside the loop, since a host may take long to answer, and removes the session folders
 // of issues that have neither a claim nor a delivery. Nothing resumes their threads. Where the
 // workspaces are lost with the machine, as on a runner of GitHub, no workspace leads to these
 // folders, and a cache keeps them.
@@ -63,9 +63,7 @@ func (c *cleaner) begin() {
 	}
 	slices.Sort(used)
 	places, names := c.places()
-	ctx, cancel := context.WithCancelCause(context.Background())
-	c.looking = cancel
-	c.wg.Go(func() {
+	look := func(ctx context.Context) []placeFound {
 		found := make([]placeFound, len(names))
 		EachHost(names, func(i int, name string) {
 			ctx, cancel := context.WithTimeoutCause(ctx, lookTime, fmt.Errorf("it took longer than %v", lookTime))
@@ -75,8 +73,15 @@ func (c *cleaner) begin() {
 				found[i].unforgotten = places.ForgetUnused(ctx, name, used, time.Now().Add(-unusedFor))
 			}
 		})
-		c.send(lookedForWorkspaces{found})
-	})
+		return found
+	}
+	if c.conn.Hosts == nil {
+		c.take(look(context.Background()))
+		return
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	c.looking = cancel
+	c.wg.Go(func() { c.send(lookedForWorkspaces{look(ctx)}) })
 }
 
 // placeFound is the result of a search for workspaces on one machine.
@@ -93,16 +98,22 @@ type lookedForWorkspaces struct{ found []placeFound }
 
 func (m lookedForWorkspaces) applyTo(l *loop) {
 	l.cleaner.looking(nil)
-	l.cleaner.looking, l.cleaner.found = nil, m.found
-	for _, p := range m.found {
+	l.cleaner.looking = nil
+	l.cleaner.take(m.found)
+	l.replan = true
+}
+
+// take takes the result of a search, for the next cleanUp.
+func (c *cleaner) take(found []placeFound) {
+	c.found = found
+	for _, p := range found {
 		if p.unforgotten != nil {
-			l.log.Warn("old files of sessions were not removed", "worker_host", p.name, "error", p.unforgotten)
+			c.log.Warn("old files of sessions were not removed", "worker_host", p.name, "error", p.unforgotten)
 		}
 		if p.err != nil {
-			l.warnError("startup cleanup", p.err)
+			c.warnError("startup cleanup", p.err)
 		}
 	}
-	l.replan = true
 }
 
 // unusedFor is the time after which the session folders of an issue are removed that the

@@ -18,11 +18,12 @@ type hostCommand struct{ *app }
 
 func (c *hostCommand) command() *cobra.Command {
 	return &cobra.Command{
-		Use:    hostName,
-		Short:  "Work for a run of this program on another machine, over the standard streams",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE:   func(cmd *cobra.Command, _ []string) error { return c.Run(cmd.Context()) },
+		Use:     hostName,
+		Short:   "Work for a run of this program on another machine, over the standard streams",
+		Example: "symphony host",
+		Hidden:  true,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.Run(cmd.Context()) },
 	}
 }
 

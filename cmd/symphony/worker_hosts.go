@@ -30,6 +30,7 @@ func (p process) sshHosts(wf workflow.Workflow, log *slog.Logger) *worker.Hosts 
 		Place: worker.Place{Workspaces: folders, Secrets: p.childEnv(wf).Deny},
 		Trial: trialJob(p, wf),
 		Log:   log,
+		Temp:  p.tempDir(),
 		Dial: func(ctx context.Context, name string) (worker.Conn, error) {
 			if unknown != nil {
 				return nil, fmt.Errorf("find this program for worker host %s: %w", name, unknown)

@@ -19,6 +19,7 @@ import (
 // desk answers the calls of a session on a host: it has the credentials, the store and the state.
 type desk struct {
 	job   attempt.Job
+	temp  string // folder for temporary files
 	issue *attempt.SessionIssue
 
 	reading sync.Mutex // held while the issue is read
@@ -28,8 +29,8 @@ type desk struct {
 	number int // of the latest work
 }
 
-func newDesk(job attempt.Job) *desk {
-	return &desk{job: job, issue: attempt.IssueOf(job), works: map[int]attempt.Work{}}
+func newDesk(job attempt.Job, temp string) *desk {
+	return &desk{job: job, temp: temp, issue: attempt.IssueOf(job), works: map[int]attempt.Work{}}
 }
 
 // close closes the work that the session has left open.
@@ -143,7 +144,7 @@ func (d *desk) readPictures(ctx context.Context, a picturesArguments, _ io.Reade
 }
 
 func (d *desk) populate(ctx context.Context, a populateArguments, _ io.Reader, w http.ResponseWriter) error {
-	return inFolder(func(into *os.Root) error { return d.job.Repository.Source.Populate(ctx, into, a.Checkout) }, has(a.Have), w)
+	return d.inFolder(func(into *os.Root) error { return d.job.Repository.Source.Populate(ctx, into, a.Checkout) }, has(a.Have), w)
 }
 
 func (d *desk) packs(ctx context.Context, number int, _ io.Reader, w http.ResponseWriter) error {
@@ -151,7 +152,7 @@ func (d *desk) packs(ctx context.Context, number int, _ io.Reader, w http.Respon
 	if err != nil {
 		return err
 	}
-	return inFolder(func(into *os.Root) error {
+	return d.inFolder(func(into *os.Root) error {
 		if err := into.MkdirAll(packFolder, 0o755); err != nil {
 			return err
 		}
@@ -160,8 +161,8 @@ func (d *desk) packs(ctx context.Context, number int, _ io.Reader, w http.Respon
 }
 
 // inFolder writes the files that fill makes in a folder.
-func inFolder(fill func(*os.Root) error, has func(string) bool, w io.Writer) error {
-	folder, err := os.MkdirTemp("", "symphony-worker-")
+func (d *desk) inFolder(fill func(*os.Root) error, has func(string) bool, w io.Writer) error {
+	folder, err := os.MkdirTemp(d.temp, "symphony-worker-")
 	if err != nil {
 		return err
 	}

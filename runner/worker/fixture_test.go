@@ -91,7 +91,7 @@ func newFixture(t testing.TB, script string) *fixture {
 	issues, err := adapter.IssuesByID(t.Context(), []tracker.ID{issueName})
 	f.check(err)
 	f.job.Issue = issues[0]
-	f.hosts = &Hosts{Dial: f.dial, Log: f.job.Log, Place: Place{Workspaces: workspace.Config{Root: "~/work"}}}
+	f.hosts = &Hosts{Dial: f.dial, Log: f.job.Log, Temp: f.dir, Place: Place{Workspaces: workspace.Config{Root: "~/work"}}}
 	return f
 }
 

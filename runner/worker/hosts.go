@@ -21,7 +21,8 @@ type Hosts struct {
 	// Dial starts this program on a host, which there calls [Machine.Serve] on the connection.
 	Dial func(ctx context.Context, host string) (Conn, error)
 	Place
-	Log *slog.Logger
+	Log  *slog.Logger
+	Temp string // folder for temporary files of this machine
 	// Trial is the job of a session without an issue, for Test.
 	Trial attempt.Job
 }
@@ -42,7 +43,7 @@ const endTime = 2 * time.Second
 // Run runs one attempt on the host of the job, as [attempt.Run] does here. If the host cannot run it or is
 // lost, the outcome has the class [schedule.HostLost].
 func (h *Hosts) Run(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
-	s := &remoteSession{job: job, report: report, desk: newDesk(job)}
+	s := &remoteSession{job: job, report: report, desk: newDesk(job, h.Temp)}
 	defer s.desk.close()
 	err := s.run(ctx, h)
 	if s.outcome == nil {

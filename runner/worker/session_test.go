@@ -368,7 +368,7 @@ func TestAPanicIsTheErrorOfItsCall(t *testing.T) {
 func TestPicturesComeFromHere(t *testing.T) {
 	t.Parallel()
 	here, there := net.Pipe()
-	d := newDesk(attempt.Job{Issue: tracker.Issue{ID: "1"}, PullPictures: fakePictures{}})
+	d := newDesk(attempt.Job{Issue: tracker.Issue{ID: "1"}, PullPictures: fakePictures{}}, t.TempDir())
 	l, err := newLink(here, true, d.functions(), log.Default())
 	if err != nil {
 		t.Fatal(err)
