@@ -230,7 +230,7 @@ func (c *Conn) Err() error {
 	case status == lostStatus && !c.started:
 		return c.host.explain(said)
 	case status == lostStatus && said == "":
-		return c.host.fail(ErrUnreachable, "it answers no more, or the program there was killed")
+		return c.host.fail(ErrUnreachable, "the connection was lost: it answers no more, or the program there was killed")
 	case status == lostStatus:
 		return c.host.fail(ErrUnreachable, "the connection was lost"+quoted("it said", said))
 	case status < 0:
