@@ -74,11 +74,11 @@ func (s sink) Error(_ error, msg string, _ ...any) {
 }
 
 // newClient returns a client for a collector. It follows no redirect, since the headers may hold a
-// credential.
+// credential. It has no timeout of its own: each export has a context that ends after sendTime, and
+// a second clock that stops at the same moment would hide the reason.
 func (f *failures) newClient() *http.Client {
 	return &http.Client{
 		Transport:     transport{http.DefaultTransport, f},
-		Timeout:       sendTime,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
