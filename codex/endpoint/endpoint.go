@@ -143,7 +143,7 @@ func (a Address) dial(ctx context.Context, header http.Header) (*websocket.Conn,
 	defer cancel()
 	u, path := a.parts()
 	transport := &http.Transport{TLSHandshakeTimeout: dialTime}
-	defer transport.CloseIdleConnections() // those of answers that refuse
+	defer transport.CloseIdleConnections() // of answers that refuse
 	if path != "" {
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", path)

@@ -22,7 +22,8 @@ type Source interface {
 	Receive(ctx context.Context, r io.Reader, from git.From) (Work, error)
 }
 
-// Work is work of an agent that a Source has taken. Its methods are those of [git.Incoming].
+// Work is work of an agent that a Source has taken. Its methods do the same as the ones
+// of [git.Incoming].
 type Work interface {
 	About() git.Facts
 	Files(ctx context.Context, commit git.ObjectID, match func(path string) bool) (map[string]string, error)

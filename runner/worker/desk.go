@@ -144,7 +144,7 @@ func (d *desk) readPictures(ctx context.Context, a picturesArguments, _ io.Reade
 }
 
 func (d *desk) populate(ctx context.Context, a populateArguments, _ io.Reader, w http.ResponseWriter) error {
-	return d.inFolder(func(into *os.Root) error { return d.job.Repository.Source.Populate(ctx, into, a.Checkout) }, has(a.Have), w)
+	return d.inFolder(func(into *os.Root) error { return d.job.Repository.Source.Populate(ctx, into, a.Checkout) }, a.Have, w)
 }
 
 func (d *desk) packs(ctx context.Context, number int, _ io.Reader, w http.ResponseWriter) error {
@@ -157,11 +157,11 @@ func (d *desk) packs(ctx context.Context, number int, _ io.Reader, w http.Respon
 			return err
 		}
 		return work.CopyPacks(ctx, into)
-	}, has(nil), w)
+	}, nil, w)
 }
 
-// inFolder writes the files that fill makes in a folder.
-func (d *desk) inFolder(fill func(*os.Root) error, has func(string) bool, w io.Writer) error {
+// inFolder writes the files that fill makes in a folder. have names the packs of the host.
+func (d *desk) inFolder(fill func(*os.Root) error, have []string, w io.Writer) error {
 	folder, err := os.MkdirTemp(d.temp, "symphony-worker-")
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (d *desk) inFolder(fill func(*os.Root) error, has func(string) bool, w io.W
 	if err := fill(root); err != nil {
 		return err
 	}
-	return writeFolder(w, root.FS(), has)
+	return writeFolder(w, root.FS(), have)
 }
 
 func (d *desk) readOnly(ctx context.Context, a readOnlyArguments) (bool, error) {

@@ -16,13 +16,16 @@ import (
 // packFolder is the folder of the packs in a .git. A pack is named by its content.
 const packFolder = "objects/pack/"
 
-// writeFolder writes the folders and files of a folder as a tar, except the files that the other
-// side has.
-func writeFolder(w io.Writer, folder fs.FS, has func(name string) bool) error {
+// writeFolder writes the folders and files of a folder as a tar. A pack that the other side has is a
+// link to it.
+func writeFolder(w io.Writer, folder fs.FS, have []string) error {
 	out := tar.NewWriter(w)
 	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || name == "." || has(name) {
+		if err != nil || name == "." {
 			return err
+		}
+		if pack, isPack := strings.CutPrefix(name, packFolder); isPack && slices.Contains(have, pack) {
+			return out.WriteHeader(&tar.Header{Typeflag: tar.TypeLink, Name: name, Linkname: pack})
 		}
 		info, err := entry.Info()
 		if err != nil {
@@ -50,8 +53,8 @@ func writeFolder(w io.Writer, folder fs.FS, has func(name string) bool) error {
 }
 
 // readFolder makes the folders and files of a tar in a folder. A file that exists stays as it is. It
-// gives the content of each pack to keep too.
-func readFolder(r io.Reader, into *os.Root, keep func(name string, content io.Reader) (io.Reader, func(error) error)) error {
+// keeps each pack that comes, and takes the others from the kept ones.
+func readFolder(r io.Reader, into *os.Root, kept packs) error {
 	in := tar.NewReader(r)
 	for {
 		header, err := in.Next()
@@ -62,10 +65,12 @@ func readFolder(r io.Reader, into *os.Root, keep func(name string, content io.Re
 			return fmt.Errorf("read the files of the repository: %w: %w", errLost, err)
 		case header.Typeflag == tar.TypeDir:
 			err = into.MkdirAll(header.Name, fs.FileMode(header.Mode).Perm())
+		case header.Typeflag == tar.TypeLink:
+			err = kept.copyTo(into, header.Linkname)
 		default:
 			content, done := io.Reader(in), func(err error) error { return err }
 			if strings.HasPrefix(header.Name, packFolder) {
-				content, done = keep(path.Base(header.Name), in)
+				content, done = kept.keep(path.Base(header.Name), in)
 			}
 			err = done(writeFile(into, header.Name, content, fs.FileMode(header.Mode).Perm()))
 		}
@@ -105,38 +110,31 @@ func openPacks(folder string, now time.Time) (packs, error) {
 	if err != nil {
 		return packs{}, err
 	}
-	p := packs{root}
-	for _, name := range p.names() {
-		if info, err := root.Stat(name); err == nil && now.Sub(info.ModTime()) > unusedPack {
-			_ = root.Remove(name) // another process may be faster
+	entries, _ := fs.ReadDir(root.FS(), ".") // with the ones that were not kept to their end
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && now.Sub(info.ModTime()) > unusedPack {
+			_ = root.Remove(entry.Name()) // another process may be faster
 		}
 	}
-	return p, nil
+	return packs{root}, nil
 }
 
 // names returns the names of the files.
-func (p packs) names() (names []string) {
-	entries, _ := fs.ReadDir(p.FS(), ".") // without them everything comes again
-	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), ".") {
-			names = append(names, entry.Name())
-		}
-	}
+func (p packs) names() []string {
+	names, _ := fs.Glob(p.FS(), "[^.]*") // without them everything comes again
 	return names
 }
 
-// copyTo copies packs to a .git, and notes that they are needed.
-func (p packs) copyTo(into *os.Root, names []string) error {
-	for _, name := range names {
-		file, err := p.Open(name)
-		if err == nil {
-			now := time.Now()
-			_ = p.Chtimes(name, now, now)
-			err = errors.Join(writeFile(into, packFolder+name, file, 0o444), file.Close())
-		}
-		if err != nil {
-			return fmt.Errorf("take a pack of an earlier session: %w", err)
-		}
+// copyTo copies a file to a .git, and notes that it is needed.
+func (p packs) copyTo(into *os.Root, name string) error {
+	file, err := p.Open(name)
+	if err == nil {
+		now := time.Now()
+		_ = p.Chtimes(name, now, now)
+		err = errors.Join(writeFile(into, packFolder+name, file, 0o444), file.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("take a pack of an earlier session: %w", err)
 	}
 	return nil
 }
@@ -173,12 +171,4 @@ func (k *keptFile) Write(text []byte) (int, error) {
 		_, k.err = k.to.Write(text)
 	}
 	return len(text), nil
-}
-
-// has returns a function that reports whether a file of a .git is one of these packs.
-func has(names []string) func(string) bool {
-	return func(name string) bool {
-		pack, isPack := strings.CutPrefix(name, packFolder)
-		return isPack && slices.Contains(names, pack)
-	}
 }

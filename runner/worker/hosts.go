@@ -81,10 +81,11 @@ func (h *Hosts) with(ctx context.Context, host string, f functions, use func(*li
 	case err != nil:
 		return err
 	}
-	l, err := newLink(conn, true, f, slog.NewLogLogger(h.Log.Handler(), slog.LevelError))
+	l, err := newLink(conn, true)
 	if err != nil {
 		return named(errors.Join(err, conn.Close()))
 	}
+	l.serve(f, slog.NewLogLogger(h.Log.Handler(), slog.LevelError))
 	err = use(l)
 	var ended error
 	if errors.Is(err, errLost) {

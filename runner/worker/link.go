@@ -33,9 +33,9 @@ type link struct {
 	client  *http.Client
 }
 
-// newLink returns a side of a connection that answers calls by a handler. The two sides must differ
-// in dials. panics gets the stack of a function that panics.
-func newLink(conn io.ReadWriteCloser, dials bool, handler http.Handler, panics *log.Logger) (*link, error) {
+// newLink returns a side of a connection, which answers calls once it serves. The two sides must differ
+// in dials.
+func newLink(conn io.ReadWriteCloser, dials bool) (*link, error) {
 	config := yamux.DefaultConfig()
 	config.KeepAliveInterval, config.ConnectionWriteTimeout, config.LogOutput = aliveEvery, answerTime, io.Discard
 	config.StreamOpenTimeout, config.StreamCloseTimeout = 0, 0 // a call may take as long as its context
@@ -47,18 +47,22 @@ func newLink(conn io.ReadWriteCloser, dials bool, handler http.Handler, panics *
 	if err != nil {
 		return nil, fmt.Errorf("begin the connection: %w", err)
 	}
-	l := &link{
+	return &link{
 		session: session,
-		server:  &http.Server{Handler: handler, MaxHeaderBytes: maxArguments, ErrorLog: panics},
+		server:  &http.Server{MaxHeaderBytes: maxArguments},
 		client: &http.Client{Transport: &http.Transport{
 			DialContext:            func(context.Context, string, string) (net.Conn, error) { return session.Open() },
 			DisableKeepAlives:      true,
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: maxArguments,
 		}},
-	}
-	go func() { _ = l.server.Serve(session) }() // it ends with the session
-	return l, nil
+	}, nil
+}
+
+// serve begins to answer calls by a handler. panics gets the stack of a function that panics.
+func (l *link) serve(handler http.Handler, panics *log.Logger) {
+	l.server.Handler, l.server.ErrorLog = handler, panics
+	go func() { _ = l.server.Serve(l.session) }() // it ends with the session
 }
 
 // lost returns a channel that is closed when the connection has ended.

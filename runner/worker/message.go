@@ -19,7 +19,7 @@ import (
 
 // Place describes the folders on a host, and the things that sessions there need besides their job.
 type Place struct {
-	Workspaces workspace.Config // Root is as WORKFLOW.md has it: with ~ and variables, which are those of the host
+	Workspaces workspace.Config // Root is as WORKFLOW.md has it, with ~ and variables of the host
 	Secrets    []string         // names of the variables that no child may see
 }
 

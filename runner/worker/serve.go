@@ -36,10 +36,14 @@ type Machine struct {
 }
 
 // Serve answers the calls of the other side of a connection until it or ctx ends. Then it stops the session,
-// and returns when nothing runs any more that a call has started. panics gets the stack of a call that
+// and waits until nothing runs any more that a call has started. panics gets the stack of a call that
 // panics.
 func (m Machine) Serve(ctx context.Context, conn io.ReadWriteCloser, panics io.Writer) error {
-	s := &serving{Machine: m}
+	l, err := newLink(conn, false)
+	if err != nil {
+		return err
+	}
+	s := &serving{Machine: m, link: l}
 	s.ctx, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	f := functions{
 		"run":    streaming(s.run),
@@ -51,15 +55,11 @@ func (m Machine) Serve(ctx context.Context, conn io.ReadWriteCloser, panics io.W
 		"test":   function(s.test),
 	}
 	var running sync.WaitGroup
-	l, err := newLink(conn, false, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		running.Add(1)
 		defer running.Done()
 		f.ServeHTTP(w, r)
 	}), log.New(panics, "", 0))
-	if err != nil {
-		return err
-	}
-	s.link.set(l)
 	select {
 	case <-l.lost():
 	case <-ctx.Done():
@@ -75,31 +75,10 @@ type serving struct {
 	Machine
 	ctx  context.Context // ends when the session is to stop; calls have contexts of their own
 	stop context.CancelCauseFunc
-	link later[*link]
+	link *link
 
 	mu       sync.Mutex
 	steering *attempt.Steering // of the session; nil before it began
-}
-
-// later is a value that comes after its first reader.
-type later[T any] struct {
-	once  sync.Once
-	ready chan struct{}
-	value T
-}
-
-func (l *later[T]) init() { l.once.Do(func() { l.ready = make(chan struct{}) }) }
-
-func (l *later[T]) set(value T) {
-	l.init()
-	l.value = value
-	close(l.ready)
-}
-
-func (l *later[T]) get() T {
-	l.init()
-	<-l.ready
-	return l.value
 }
 
 // host holds the folders of a place.
@@ -175,7 +154,7 @@ func (s *serving) run(_ context.Context, o order, _ io.Reader, w http.ResponseWr
 
 // job returns the job of an order on this machine, and a function to call when it is done.
 func (s *serving) job(o order, h *host, log *slog.Logger, send func(message)) (job attempt.Job, done func(), err error) {
-	l := s.link.get()
+	l := s.link
 	redactor := redact.New()
 	if job, err = s.machineJob(o, h, redactor); err != nil {
 		return job, nil, err

@@ -119,6 +119,13 @@ func TestTheRestOfAnEarlierSessionIsTaken(t *testing.T) {
 		return recorded{conn, packCounter{&sent}}, err
 	}
 	f.deliver = f.publish
+	folders, err := filepath.Glob(f.path("host-home/.local/state/symphony/*/packs"))
+	if err != nil || len(folders) != 1 {
+		t.Fatalf("folders of packs: %q (%v)", folders, err)
+	}
+	f.check(os.WriteFile(folders[0]+"/pack-stale.pack", []byte("of another repository"), 0o600))
+	long := time.Now().Add(-24 * time.Hour)
+	f.check(os.Chtimes(folders[0]+"/pack-stale.pack", long, long))
 	f.write("issues/"+issueName+".md", "---\ntitle: A title\nstate: Todo\n---\n- [ ] Create `b.txt` containing `two`\n")
 	f.job.Issue.Description = "- [ ] Create `b.txt` containing `two`\n"
 	f.job.Attempt = 1
@@ -127,6 +134,12 @@ func TestTheRestOfAnEarlierSessionIsTaken(t *testing.T) {
 	}
 	if files := f.git(f.origin, "ls-tree", "--name-only", f.branch.String()); files != "README.md\na.txt\nb.txt" {
 		t.Errorf("delivered: %q", files)
+	}
+	if info, err := os.Stat(folders[0] + "/pack-stale.pack"); err != nil || info.ModTime().After(long) {
+		t.Errorf("a pack that the repository does not have counts as needed (%v)", err)
+	}
+	if _, err := os.Stat(f.path("host-home/work/" + issueName + "/.git/objects/pack/pack-stale.pack")); err == nil {
+		t.Error("the agent gets a pack of another repository")
 	}
 	if sent.Load() != 1 { // the work of the first session, which is in no pack of the repository
 		t.Errorf("%d packs came in the second session", sent.Load())
@@ -346,12 +359,13 @@ func TestAPanicIsTheErrorOfItsCall(t *testing.T) {
 	t.Parallel()
 	here, there := net.Pipe()
 	var panics lockedBuffer
-	l, err := newLink(here, true, functions{"x": function(func(context.Context, none) (none, error) { panic("on purpose") })}, log.New(&panics, "", 0))
+	l, err := newLink(here, true)
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.serve(functions{"x": function(func(context.Context, none) (none, error) { panic("on purpose") })}, log.New(&panics, "", 0))
 	defer l.close()
-	other, err := newLink(there, false, functions{}, log.Default())
+	other, err := newLink(there, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,12 +383,13 @@ func TestPicturesComeFromHere(t *testing.T) {
 	t.Parallel()
 	here, there := net.Pipe()
 	d := newDesk(attempt.Job{Issue: tracker.Issue{ID: "1"}, PullPictures: fakePictures{}}, t.TempDir())
-	l, err := newLink(here, true, d.functions(), log.Default())
+	l, err := newLink(here, true)
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.serve(d.functions(), log.Default())
 	defer l.close()
-	other, err := newLink(there, false, functions{}, log.Default())
+	other, err := newLink(there, false)
 	if err != nil {
 		t.Fatal(err)
 	}

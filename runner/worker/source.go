@@ -54,12 +54,7 @@ type treeAnswer struct {
 }
 
 func (s *source) Populate(ctx context.Context, into *os.Root, c git.Checkout) error {
-	have := s.packs.names()
-	err := s.folder(ctx, "source/populate", populateArguments{c, have}, into)
-	if err == nil {
-		err = s.packs.copyTo(into, have)
-	}
-	return err
+	return s.folder(ctx, "source/populate", populateArguments{c, s.packs.names()}, into)
 }
 
 // folder has a function of the other side make files in a folder.
@@ -69,7 +64,7 @@ func (s *source) folder(ctx context.Context, name string, arguments any, into *o
 		return err
 	}
 	defer files.Close()
-	return readFolder(files, into, s.packs.keep)
+	return readFolder(files, into, s.packs)
 }
 
 func (s *source) ReadOnly(ctx context.Context, left attempt.Work, commits ...git.ObjectID) (found bool, err error) {
