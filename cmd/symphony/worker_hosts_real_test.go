@@ -1,11 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,6 +42,21 @@ func TestIssuesAreWorkedOnByHosts(t *testing.T) {
 		codextest.Lane{Match: about("GH-2"), Replies: append([]codextest.Reply{{End: codextest.Hang}}, work("two.txt")...)},
 	)
 	t.Cleanup(m.Close)
+	model, err := url.Parse(m.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, works := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: model.Scheme, Host: model.Host}), make(chan struct{})
+	asked := sync.OnceFunc(func() { close(works) })
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body) // the model refuses half a request
+		if about("GH-2").Match(body) {
+			asked()
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
 
 	s := newShop(t, "Nothing")
 	s.hub.Commit("main", map[string]string{".gitignore": "made/\n"})
@@ -43,7 +64,7 @@ func TestIssuesAreWorkedOnByHosts(t *testing.T) {
 	s.hub.SetPermission("kim", "write")
 	var ahead atomic.Int64 // of our clock, in seconds: each event has one of its own
 	s.hub.SetClock(func() time.Time { return time.Now().Add(time.Duration(ahead.Add(1)) * time.Second) })
-	s.env = append(s.env, "OPENAI_BASE_URL="+m.URL(), "PATH="+filepath.Dir(n.Client)+":"+os.Getenv("PATH"))
+	s.env = append(s.env, "OPENAI_BASE_URL="+front.URL+model.Path, "PATH="+filepath.Dir(n.Client)+":"+os.Getenv("PATH"))
 	s.replace("command: "+mustJSON(t, agentCommand(t)), "command: "+mustJSON(t, shellQuote(codextest.Path(t))+" app-server")+"\n  model: gpt-5.5")
 	s.replace("root: workspaces", "root: ~/work")
 	s.replace("delivery:\n", "worker:\n  ssh_hosts: ["+hosts["first"].Name+", "+hosts["second"].Name+"]\n  max_concurrent_agents_per_host: 2\n"+
@@ -51,21 +72,31 @@ func TestIssuesAreWorkedOnByHosts(t *testing.T) {
 		"delivery:\n  verify: [test -e made/by-setup]\n")
 	s.replace("{{ issue.description }}", "Work on {{ issue.identifier }}.")
 
-	dying := ""
-	go func() { // when both work, the one of GH-2 dies
-		for !slices.ContainsFunc(m.Requests(), func(r codextest.Request) bool { return about("GH-2").Match(r.Body) }) {
-			time.Sleep(10 * time.Millisecond)
+	dead := make(chan string, 1)
+	go func() { // the host of GH-2 dies when it works
+		select {
+		case <-works:
+		case <-t.Context().Done():
+			return
 		}
 		for name, host := range hosts {
 			if _, err := os.Stat(filepath.Join(host.Home, "work", "GH-2")); err == nil {
-				dying = name
 				host.Kill()
+				dead <- name
+				return
 			}
 		}
+		dead <- ""
 	}()
 	s.tick()
-	if dying == "" {
+	select {
+	case <-works:
+	default:
 		t.Fatalf("no host has worked on GH-2:\n%s", s.out)
+	}
+	dying := <-dead
+	if dying == "" {
+		t.Fatalf("no host has the workspace of GH-2:\n%s", s.out)
 	}
 	left := hosts["first"]
 	if dying == "first" {
@@ -74,8 +105,8 @@ func TestIssuesAreWorkedOnByHosts(t *testing.T) {
 	if got, _ := s.hub.File("symphony/GH-1", "one.txt"); got != "work\n" || len(s.hub.Pulls()) != 1 {
 		t.Errorf("delivered by the first tick: %q\n%s", got, s.out)
 	}
-	if dead := hosts[dying].Name; !strings.Contains(s.out, "worker host "+dead) || strings.Contains(s.out, "worker host "+left.Name) {
-		t.Errorf("the report does not name the dead host %s alone:\n%s", dead, s.out)
+	if lost := hosts[dying].Name; !strings.Contains(s.out, "worker host "+lost) || strings.Contains(s.out, "worker host "+left.Name) {
+		t.Errorf("the report does not name the dead host %s alone:\n%s", lost, s.out)
 	}
 	state, generation := s.state()
 	claim := state.Claims["2"]
@@ -103,6 +134,9 @@ func TestIssuesAreWorkedOnByHosts(t *testing.T) {
 	}
 
 	hosts[dying].Restart(t)
+	state, generation = s.state()
+	state.Hosts = nil // it has been left alone long enough
+	s.saveState(state, generation)
 	s.hub.Merge(s.hub.Pulls()[0].Number)
 	s.hub.Merge(s.hub.Pulls()[1].Number)
 	s.out = ""
