@@ -192,7 +192,8 @@ func (h *Host) Cut() {
 	}
 }
 
-// Kill ends the host with everything that runs there, as a power failure does.
+// Kill ends the host with everything that runs there, as a power failure does: nothing there sees the end of
+// another process.
 func (h *Host) Kill() {
 	h.mu.Lock()
 	listener := h.listener
@@ -203,8 +204,10 @@ func (h *Host) Kill() {
 	}
 	for {
 		left := h.find()
-		for pid := range left {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
+			for pid := range left {
+				_ = syscall.Kill(pid, signal) // it may have ended
+			}
 		}
 		if len(left) == 0 {
 			break
