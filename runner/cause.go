@@ -64,8 +64,8 @@ type pauseTest struct {
 	*core
 	causes *causeTests
 
-	cancel context.CancelCauseFunc // ends the test in progress; nil for none
-	next   time.Time               // the earliest next test
+	testing bool      // a test is in progress
+	next    time.Time // the earliest next test
 }
 
 // begin begins to test the cause of the pause, if there is one that a test can end. The
@@ -76,46 +76,32 @@ func (p *pauseTest) begin(ctx context.Context, wf workflow.Workflow, now time.Ti
 		test = testOfAny(p.conn.Hosts, wf.Settings.Worker.Hosts)
 	}
 	cause, began, ok := p.state.Pause.ToTest(now)
-	if !ok || test == nil || p.cancel != nil || now.Before(p.next) {
+	if !ok || test == nil || p.testing || now.Before(p.next) {
 		return
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	p.cancel = cancel
-	p.wg.Go(func() {
+	p.testing = true
+	p.beginStoppable(ctx, func(ctx context.Context) func() {
 		err := test(ctx, cause)
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		p.send(pauseTested{cause, began, err})
+		return func() { p.end(cause, began, err, time.Now()) }
 	})
 }
 
-// pauseTested is the message that the test of a pause has ended.
-type pauseTested struct {
-	cause schedule.Cause
-	began time.Time // begin of the pause
-	err   error
-}
-
-func (m pauseTested) applyTo(l *loop) {
-	l.pauseTest.end(m, time.Now())
-	l.progress()
-}
-
-// end ends the pause if the test passed.
-func (p *pauseTest) end(m pauseTested, now time.Time) {
-	p.cancel(nil)
-	p.cancel, p.next = nil, now.Add(testEvery)
-	if m.err != nil {
-		p.log.Info("the cause of the pause lasts", "cause", m.cause, "error", m.err)
+// end ends the pause that began at a time if the test of its cause passed.
+func (p *pauseTest) end(cause schedule.Cause, began time.Time, err error, now time.Time) {
+	p.testing, p.next = false, now.Add(testEvery)
+	if err != nil {
+		p.log.Info("the cause of the pause lasts", "cause", cause, "error", err)
 		return
 	}
 	why := p.state.Pause.Why
-	if !p.state.TestPassed(m.began, now) {
+	if !p.state.TestPassed(began, now) {
 		return
 	}
-	p.unsaved.add(schedule.PausePassed{Began: m.began, At: now})
-	p.log.Info("the pause is over: a test of its cause passes", "cause", m.cause, "reason", why)
+	p.unsaved.add(schedule.PausePassed{Began: began, At: now})
+	p.log.Info("the pause is over: a test of its cause passes", "cause", cause, "reason", why)
 	p.resolve(progress.Agent)
 	p.replan = true
 }

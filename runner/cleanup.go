@@ -23,10 +23,9 @@ type cleaner struct {
 	sessionDir    string // SessionDir of [Runner]
 	once          bool
 
-	begun    bool                                   // startup cleanup has begun, or is not ours
-	looking  context.CancelCauseFunc                // ends the search for workspaces in progress; nil for none
-	found    []placeFound                           // its result that is not used yet; nil for none
-	removing map[tracker.ID]context.CancelCauseFunc // the removals in progress
+	searched bool                // the search for workspaces has begun, or is not ours
+	found    []placeFound        // its result that is not used yet; nil for none
+	removing map[tracker.ID]bool // issues whose workspaces are being removed
 }
 
 // places returns the machines with workspaces, and their names as hosts, without those that are left
@@ -44,16 +43,16 @@ func (c *cleaner) places() (places, []string) {
 // lookTime bounds the search for workspaces on one host.
 const lookTime = time.Minute
 
-// begin begins the startup cleanup, once in a run (SPEC §8.6): it looks for workspaces on this
+// search begins the startup cleanup, once in a run (SPEC §8.6): it looks for workspaces on this
 // machine, or on all worker hosts beside the loop, since a host may take long to answer, and removes the session folders
 // of issues that have neither a claim nor a delivery. Nothing resumes their threads. Where the
 // workspaces are lost with the machine, as on a runner of GitHub, no workspace leads to these
 // folders, and a cache keeps them.
-func (c *cleaner) begin() {
-	if c.begun || c.issues.unread != nil {
+func (c *cleaner) search() {
+	if c.searched || c.issues.unread != nil {
 		return // done, or the tracker cannot be read: try at the next poll
 	}
-	c.begun = true
+	c.searched = true
 	var used []string
 	for id := range c.state.Claims {
 		used = append(used, workspace.Key(c.nameOf(id)))
@@ -79,9 +78,13 @@ func (c *cleaner) begin() {
 		c.take(look(context.Background()))
 		return
 	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	c.looking = cancel
-	c.wg.Go(func() { c.send(lookedForWorkspaces{look(ctx)}) })
+	c.beginStoppable(context.Background(), func(ctx context.Context) func() {
+		found := look(ctx)
+		return func() {
+			c.take(found)
+			c.replan = true
+		}
+	})
 }
 
 // placeFound is the result of a search for workspaces on one machine.
@@ -91,16 +94,6 @@ type placeFound struct {
 	unknown     []string          // keys of the workspaces whose issue is not known
 	err         error             // reason why they could not be listed
 	unforgotten error             // reason why old files of sessions were not removed
-}
-
-// lookedForWorkspaces is the message that the search for workspaces has ended.
-type lookedForWorkspaces struct{ found []placeFound }
-
-func (m lookedForWorkspaces) applyTo(l *loop) {
-	l.cleaner.looking(nil)
-	l.cleaner.looking = nil
-	l.cleaner.take(m.found)
-	l.replan = true
 }
 
 // take takes the result of a search, for the next cleanUp.
@@ -218,50 +211,38 @@ func (c *cleaner) remove(issue workspace.Issue, hosts []string) {
 		return
 	}
 	id := tracker.ID(issue.ID)
-	ctx, cancel := context.WithCancelCause(context.Background())
-	c.removing[id] = cancel
+	c.removing[id] = true
 	logged := tracker.Issue{ID: id, Identifier: issue.Identifier}
 	if known := c.issues.issues[id]; known != nil {
 		logged = *known
 	}
 	session := c.logs.sessionOf(logged, time.Now())
-	c.wg.Go(func() {
-		defer cancel(nil)
+	c.beginStoppable(context.Background(), func(ctx context.Context) func() {
 		var hook, err error
 		for _, name := range names {
 			failed, kept := places.Remove(ctx, name, issue)
 			hook, err = errors.Join(hook, failed), errors.Join(err, kept)
 		}
 		c.logs.writeRemoval(session, hook, err)
-		c.send(removed{id, issue.Identifier, hook, err})
+		return func() { c.end(id, issue.Identifier, hook, err) }
 	})
 }
 
-// removed is the message that the removal of a workspace has ended. Package workspace
-// has logged it, unless it failed.
-type removed struct {
-	id         tracker.ID
-	identifier string
-	hook       error // the failure of before_remove, which does not stop the removal
-	err        error
-}
-
-func (m removed) applyTo(l *loop) { l.cleaner.end(m) }
-
-// end notes that a removal has ended.
-func (c *cleaner) end(m removed) {
-	delete(c.removing, m.id)
-	if m.hook != nil { // already logged where it ran
-		c.warn(fmt.Sprintf("%s: %v", m.identifier, m.hook))
+// end notes that a removal has ended, which package workspace has logged unless it failed. hook is
+// the failure of before_remove, which does not stop the removal.
+func (c *cleaner) end(id tracker.ID, identifier string, hook, err error) {
+	delete(c.removing, id)
+	if hook != nil { // already logged where it ran
+		c.warn(fmt.Sprintf("%s: %v", identifier, hook))
 	}
-	if m.err != nil {
-		c.log.Warn("workspace not removed", "issue_id", m.id, "issue_identifier", m.identifier, "error", m.err)
-		c.warn(fmt.Sprintf("%s: workspace not removed: %v", m.identifier, m.err))
+	if err != nil {
+		c.log.Warn("workspace not removed", "issue_id", id, "issue_identifier", identifier, "error", err)
+		c.warn(fmt.Sprintf("%s: workspace not removed: %v", identifier, err))
 	}
-	_, claimed := c.state.Claims[m.id]
-	_, delivered := c.state.Deliveries[m.id]
+	_, claimed := c.state.Claims[id]
+	_, delivered := c.state.Deliveries[id]
 	// It waited for this, also a delivery, which may be merged.
-	if claimed || delivered || c.issues.candidate(m.id) >= 0 {
+	if claimed || delivered || c.issues.candidate(id) >= 0 {
 		c.replan = true
 	}
 }

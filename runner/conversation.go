@@ -21,8 +21,8 @@ import (
 // read it knows nothing.
 type conversations struct {
 	*core
-	issues  *issueReader
-	secrets func(string) string // hides secrets in posts; nil hides none
+	issues *issueReader
+	redact func(string) string // hides secrets in posts
 
 	read    map[tracker.ID]*conversation // conversations as last read
 	failed  map[string]bool              // keys of posts that failed in this tick, and are not tried again
@@ -232,13 +232,6 @@ func (c *conversations) pullOf(id tracker.ID) feedback.PullRequest {
 		return feedback.PullRequest{}
 	}
 	return feedback.PullRequest{Number: d.Number, Branch: d.Branch}
-}
-
-func (c *conversations) redact(text string) string {
-	if c.secrets == nil {
-		return text
-	}
-	return c.secrets(text)
 }
 
 // withoutLabel hides the label of parked issues from the rest of the program: adding it

@@ -37,51 +37,36 @@ const (
 // the name of the change, and no two of one name run at once. A failure is a warning, and the
 // change is not tried again before the next poll. After a success done is called in the loop.
 func (c *conversations) post(ctx context.Context, what string, work func(context.Context) error, done func()) {
-	if c.posting == nil {
-		c.posting = map[string]bool{}
-	}
 	if c.posting[what] || c.failed[what] {
 		return
 	}
 	c.posting[what] = true
-	c.wg.Go(func() {
+	c.begin(func() func() {
 		ctx, cancel := context.WithTimeout(ctx, postTime)
 		defer cancel()
 		err := work(ctx)
 		if errors.Is(err, tracker.ErrInDoubt) { // a repeated post changes nothing
 			err = work(ctx)
 		}
-		c.send(posted{what, err, done})
+		return func() { c.end(what, err, done) }
 	})
 }
 
-// posted is the message that something was posted, or was not.
-type posted struct {
-	what string
-	err  error
-	done func()
-}
-
-func (m posted) applyTo(l *loop) { l.conversations.end(m) }
-
 // end notes that a post has ended.
-func (c *conversations) end(m posted) {
-	delete(c.posting, m.what)
+func (c *conversations) end(what string, err error, done func()) {
+	delete(c.posting, what)
 	if len(c.posting) == 0 {
 		defer c.tellNext()
 	}
-	if _, noLabel := errors.AsType[noLabelError](m.err); noLabel {
-		c.warn(m.err.Error())
-	} else if m.err != nil {
-		if c.failed == nil {
-			c.failed = map[string]bool{}
-		}
-		c.failed[m.what] = true
-		c.warnError(m.what, m.err)
+	if _, noLabel := errors.AsType[noLabelError](err); noLabel {
+		c.warn(err.Error())
+	} else if err != nil {
+		c.failed[what] = true
+		c.warnError(what, err)
 		return
 	}
-	if m.done != nil {
-		m.done()
+	if done != nil {
+		done()
 	}
 }
 

@@ -18,7 +18,7 @@ func (r *Runner) Plan(ctx context.Context) (report.Tick, error) {
 func (r *Runner) plan(ctx context.Context) (*loop, error) {
 	l := newLoop(r)
 	l.tick.DryRun = true
-	l.cleaner.begun = true // nothing is removed
+	l.cleaner.searched = true // nothing is removed
 	err := l.open(ctx)
 	if err == nil {
 		err = l.pollOnce(ctx)

@@ -98,21 +98,25 @@ func newLoop(r *Runner) *loop {
 		Runner: r, core: core{remarks: remarks{log: r.Log}, tasks: newTasks(), ledger: ledger{unsaved: newUnsaved()}},
 		preflight: attempt.NewPreflightOnce(), running: newSessions(),
 	}
+	redact := r.Redact
+	if redact == nil {
+		redact = func(text string) string { return text }
+	}
 	l.logs = &eventLogs{folder: r.Logs, transcripts: r.Transcripts, pages: r.Pages, run: r.Self.Run, redact: r.Redact, log: r.Log}
 	l.policy, l.display.show = l.currentPolicy, r.Progress
 	l.issues = issueReader{core: &l.core, issueCache: newIssueCache(), unasked: map[tracker.ID]bool{}, limit: new(rateLimit)}
 	l.setup = setupDigest{core: &l.core, login: r.Login, renews: r.Once && r.Shards == 0, started: func() time.Time { return l.tick.Started }}
 	l.settings = settings{core: &l.core, issues: &l.issues, setup: &l.setup, workflows: r.Workflows, open: r.Connect, watched: r.Refresh != nil}
 	l.owners = newOwners(&l.core, r.OwnerStatuses)
-	l.conversations = conversations{core: &l.core, issues: &l.issues, secrets: r.Redact}
+	l.conversations = conversations{core: &l.core, issues: &l.issues, redact: redact, failed: map[string]bool{}, posting: map[string]bool{}}
 	l.account = account{core: &l.core, partial: r.Shards > 0}
 	l.orders = orders{core: &l.core, issues: &l.issues, first: r.Order}
 	l.collector = collector{core: &l.core, account: &l.account, owners: &l.owners, left: r.LeftResults}
-	l.notifier = notifier{core: &l.core, account: &l.account, base: r.Web, redact: r.Redact, isPart: r.Shards > 0, left: noticeTime}
+	l.notifier = notifier{core: &l.core, account: &l.account, base: r.Web, hide: redact, isPart: r.Shards > 0, left: noticeTime}
 	l.fleet = fleetPart{core: &l.core, setup: &l.setup, plan: r.Fleet, shards: r.Shards}
 	l.files = files{core: &l.core, sessions: l.running, logs: r.Logs, repeats: !r.Once}
 	l.cleaner = cleaner{
-		core: &l.core, issues: &l.issues, conversations: &l.conversations, logs: l.logs, sessionDir: r.SessionDir, once: r.Once, begun: r.Shards > 0, removing: map[tracker.ID]context.CancelCauseFunc{},
+		core: &l.core, issues: &l.issues, conversations: &l.conversations, logs: l.logs, sessionDir: r.SessionDir, once: r.Once, searched: r.Shards > 0, removing: map[tracker.ID]bool{},
 	}
 	l.pauseTest = pauseTest{core: &l.core, causes: newCauseTests(r.Test)}
 	l.tick.Started = time.Now()
@@ -322,18 +326,7 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 		}
 		w.cancel(schedule.StopError(reason))
 	}
-	for _, cancel := range l.cleaner.removing {
-		cancel(schedule.StopError(reason))
-	}
-	if l.cleaner.looking != nil {
-		l.cleaner.looking(schedule.StopError(reason))
-	}
-	if l.files.cancel != nil {
-		l.files.cancel(schedule.StopError(reason))
-	}
-	if l.pauseTest.cancel != nil {
-		l.pauseTest.cancel(schedule.StopError(reason))
-	}
+	l.tasks.stop(schedule.StopError(reason))
 	l.awaitMessages()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
@@ -351,7 +344,7 @@ func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) e
 
 // waitsForMessages reports whether something is in progress whose end will be a message.
 func (l *loop) waitsForMessages() bool {
-	return l.running.count() > 0 || len(l.cleaner.removing) > 0 || l.cleaner.looking != nil || len(l.conversations.posting) > 0 || l.notifier.sending || l.files.cancel != nil || l.pauseTest.cancel != nil
+	return l.running.count() > 0 || len(l.begun) > 0
 }
 
 // awaitMessages applies messages until nothing is in progress, for stopTime at most. A killed
@@ -368,7 +361,7 @@ func (l *loop) awaitMessages() {
 		case <-enough:
 			l.abandoned = true
 			text := fmt.Sprintf("what was stopped did not end (sessions: %d, other tasks: %d): the next run takes over its issues",
-				l.running.count(), len(l.cleaner.removing)+len(l.conversations.posting))
+				l.running.count(), len(l.begun))
 			l.warn(text)
 			l.Log.Error(text)
 			return

@@ -35,7 +35,7 @@ type notifier struct {
 	*core
 	*account
 	base   http.RoundTripper   // Web of [Runner]
-	redact func(string) string // nil hides nothing
+	hide   func(string) string // hides secrets
 	isPart bool                // the run is a shard, which tells nobody
 
 	left      time.Duration     // time of the tick that is left for destinations
@@ -213,13 +213,6 @@ func name(event notify.Event, parts ...string) string {
 	return fmt.Sprintf("%s %x", event, h.Sum(nil))
 }
 
-func (n *notifier) hide(s string) string {
-	if n.redact == nil {
-		return s
-	}
-	return n.redact(s)
-}
-
 // from returns the name of the project.
 func (n *notifier) from() string {
 	if r := n.wf.Settings.Repository; r != nil && strings.Contains(r.Remote, "://") {
@@ -239,7 +232,16 @@ func (n *notifier) deliver(tellings []telling) {
 	if now := n.takeQueue(); len(now) > 0 {
 		n.sending = true
 		left, from := n.left, n.from()
-		n.wg.Go(func() { n.send(noticesSent(n.sendAll(now, left, from))) })
+		n.begin(func() func() {
+			done := n.sendAll(now, left, from)
+			return func() {
+				n.sending = false
+				if n.sent(done) {
+					n.replan = true // the state is to be saved
+				}
+				n.deliver(nil)
+			}
+		})
 	}
 }
 
@@ -280,17 +282,6 @@ func (n *notifier) flush(tellings []telling) (late bool) {
 		late = n.sent(n.sendAll(now, n.left, n.from())) || late
 	}
 	return late
-}
-
-// noticesSent is the message that the destinations of notices have answered, or have not.
-type noticesSent sending
-
-func (m noticesSent) applyTo(l *loop) {
-	l.notifier.sending = false
-	if l.notifier.sent(sending(m)) {
-		l.replan = true // the state is to be saved
-	}
-	l.notifier.deliver(nil)
 }
 
 // sending is the result of a call of sendAll.

@@ -26,7 +26,7 @@ func newMarked() marked {
 		Policy:   schedule.Policy{Budget: schedule.Budget{TokensPerDay: 100}},
 		Notify:   workflow.Notify{QuietDays: 7, Destinations: []notify.Destination{{Name: "team", Kind: notify.Slack, URL: "https://x.example/y", Events: notify.Events()}}},
 	}}
-	m := marked{&notifier{core: c, account: &account{core: c}, left: noticeTime}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	m := marked{&notifier{core: c, account: &account{core: c}, left: noticeTime, hide: func(s string) string { return s }}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	m.mark(m.now, nil, false, nil) // nothing holds yet
 	return m
 }

@@ -40,7 +40,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	if l.conversations.readsNow(now, l.Shards) {
 		l.conversations.listen(ctx)
 	}
-	l.cleaner.begin()
+	l.cleaner.search()
 	if listed := l.issues.listedAt; !l.fleet.isShard() && (!l.issues.listed() || l.room(now)) {
 		l.issues.listCandidates(ctx)
 		if l.issues.listedAt != listed && !l.tick.DryRun {

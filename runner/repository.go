@@ -41,6 +41,7 @@ type files struct {
 	sessions *sessions
 	logs     string // Logs of [Runner]
 	repeats  bool   // the run polls again and again
+	fetching bool   // a fetch is in progress
 
 	opened
 }
@@ -50,18 +51,16 @@ type opened struct {
 	of      *Repository // repository whose store is open; nil before the first fetch
 	store   *git.Store  // nil until it could be opened
 	fetched git.Fetched
-	current bool                    // fetched belongs to this tick
-	stale   map[tracker.ID]bool     // issues whose branches were moved, by us or by others, since the last fetch
-	err     error                   // error of the last fetch; nothing starts until the next
-	cancel  context.CancelCauseFunc // ends the fetch in progress; nil for none
-	began   time.Time               // begin of the latest fetch
+	current bool                // fetched belongs to this tick
+	stale   map[tracker.ID]bool // issues whose branches were moved, by us or by others, since the last fetch
+	err     error               // error of the last fetch; nothing starts until the next
 }
 
 // hold returns the reason for which no session can start with the files that there are.
 func (f *files) hold() schedule.Why {
 	switch {
 	case f.conn.Repository == nil:
-	case f.cancel != nil:
+	case f.fetching:
 		return schedule.Why{Reason: schedule.OnHold, Detail: "the repository is being fetched"}
 	case f.of != nil && f.of != f.conn.Repository && f.sessions.count() > 0:
 		return schedule.Why{Reason: schedule.OnHold, Detail: "the settings of the repository changed, and sessions with the old ones still run"}
@@ -123,11 +122,10 @@ func (f *files) isPushKnown() bool {
 // fetch begins to read the remote, and the rules for the branch of an issue, if it is not
 // zero. The loop goes on: a large repository takes minutes.
 func (f *files) fetch(ctx context.Context, branch git.Branch) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	f.cancel, f.began = cancel, time.Now()
-	of, store := f.of, f.store
+	f.fetching = true
+	of, store, began := f.of, f.store, time.Now()
 	f.log.Info("fetching the repository", "remote", of.Remote)
-	f.wg.Go(func() {
+	f.beginStoppable(ctx, func(ctx context.Context) func() {
 		var got git.Fetched
 		var err error
 		if store == nil {
@@ -139,38 +137,30 @@ func (f *files) fetch(ctx context.Context, branch git.Branch) {
 		if err == nil && !branch.IsZero() && of.Publisher != nil {
 			_, err = of.Publisher.CheckRules(ctx, branch, !got.Branches[branch].IsZero())
 		}
-		f.send(fetched{store, got, err})
+		return func() {
+			f.fetching, f.store = false, store
+			f.end(began, got, err)
+		}
 	})
 }
 
-// fetched is the message that a fetch has ended.
-type fetched struct {
-	store *git.Store // nil if it could not be opened
-	got   git.Fetched
-	err   error
-}
-
-func (m fetched) applyTo(l *loop) { l.files.end(m) }
-
-// end takes over the result of a fetch.
-func (f *files) end(m fetched) {
-	f.cancel(nil)
-	f.cancel, f.store, f.err = nil, m.store, m.err
-	f.replan = true
+// end takes over the result of a fetch that began at a time.
+func (f *files) end(began time.Time, got git.Fetched, err error) {
+	f.err, f.replan = err, true
 	switch {
-	case m.err == nil:
-		f.fetched, f.current, f.stale = m.got, true, map[tracker.ID]bool{}
+	case err == nil:
+		f.fetched, f.current, f.stale = got, true, map[tracker.ID]bool{}
 		f.resolve(progress.Repository)
-		f.log.Info("fetched the repository", "remote", f.of.Remote, "base", m.got.Base, "head", m.got.Head, "branches", len(m.got.Branches))
-	case errors.Is(m.err, schedule.StopError(schedule.DeadlineReached)) && f.current:
+		f.log.Info("fetched the repository", "remote", f.of.Remote, "base", got.Base, "head", got.Head, "branches", len(got.Branches))
+	case errors.Is(err, schedule.StopError(schedule.DeadlineReached)) && f.current:
 		f.err = nil // sessions had the objects that they needed
-	case errors.Is(m.err, schedule.StopError(schedule.DeadlineReached)):
+	case errors.Is(err, schedule.StopError(schedule.DeadlineReached)):
 		f.err = fmt.Errorf("fetch %s: %w: not done after %v, when the deadline came; nothing of it is kept: give the run more time (--deadline), or a job whose checkout has the whole history (fetch-depth: 0)",
-			f.of.Remote, git.ErrTimeout, time.Since(f.began).Round(time.Second))
+			f.of.Remote, git.ErrTimeout, time.Since(began).Round(time.Second))
 		f.problem(progress.Repository, f.err.Error())
-	case !errors.Is(m.err, context.Canceled) && !errors.Is(m.err, schedule.ErrInterrupted):
-		f.problem(progress.Repository, m.err.Error())
-		f.log.Error("repository not fetched: nothing starts until it is", "error", m.err)
+	case !errors.Is(err, context.Canceled) && !errors.Is(err, schedule.ErrInterrupted):
+		f.problem(progress.Repository, err.Error())
+		f.log.Error("repository not fetched: nothing starts until it is", "error", err)
 	}
 }
 

@@ -62,16 +62,13 @@ func (c *conversations) replyTo(id tracker.ID, given *givenItems) func(ctx conte
 	if c.conn.Feedback == nil {
 		return nil
 	}
-	channel, pull, redact := c.conn.Feedback, c.pullOf(id), c.secrets
+	channel, pull := c.conn.Feedback, c.pullOf(id)
 	return func(ctx context.Context, name, text string, resolve bool) error {
 		item, ok := given.find(name)
 		if !ok {
 			return fmt.Errorf("there is no item %q", name)
 		}
-		if redact != nil {
-			text = redact(text)
-		}
-		return channel.Reply(ctx, id, pull, item, text, resolve)
+		return channel.Reply(ctx, id, pull, item, c.redact(text), resolve)
 	}
 }
 

@@ -1,18 +1,26 @@
 package runner
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
-// tasks runs long work beside the loop. A task sends its result as a message.
+// tasks runs long work beside the loop.
 type tasks struct {
 	inbox chan message
 	over  chan struct{} // closed when nobody reads the inbox any more
 	wg    sync.WaitGroup
+	begun map[*task]bool // tasks that the loop waits for
 }
 
-func newTasks() tasks { return tasks{inbox: make(chan message), over: make(chan struct{})} }
+// task is work in progress. A stop of the run ends its context, if it has one.
+type task struct{ cancel context.CancelCauseFunc }
 
-// message is the result of a session or of another task. The loop applies it by calling
-// applyTo.
+func newTasks() tasks {
+	return tasks{inbox: make(chan message), over: make(chan struct{}), begun: map[*task]bool{}}
+}
+
+// message is the result of a session or of a task. The loop applies it by calling applyTo.
 type message interface{ applyTo(*loop) }
 
 // send passes a message to the loop. After the end of the run nobody learns of it.
@@ -21,4 +29,42 @@ func (t *tasks) send(m message) {
 	case t.inbox <- m:
 	case <-t.over:
 	}
+}
+
+// begin runs work beside the loop, which waits for its end and then calls the function that
+// work returns. The loop itself calls begin.
+func (t *tasks) begin(work func() (end func())) {
+	t.run(&task{cancel: func(error) {}}, work)
+}
+
+// beginStoppable does the same with work that a stop of the run ends.
+func (t *tasks) beginStoppable(ctx context.Context, work func(context.Context) (end func())) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	t.run(&task{cancel}, func() func() {
+		defer cancel(nil)
+		return work(ctx)
+	})
+}
+
+func (t *tasks) run(of *task, work func() (end func())) {
+	t.begun[of] = true
+	t.wg.Go(func() { t.send(taskEnded{of, work()}) })
+}
+
+// stop ends the stoppable tasks.
+func (t *tasks) stop(cause error) {
+	for of := range t.begun {
+		of.cancel(cause)
+	}
+}
+
+// taskEnded is the message that a task has ended.
+type taskEnded struct {
+	task *task
+	end  func()
+}
+
+func (m taskEnded) applyTo(l *loop) {
+	delete(l.begun, m.task)
+	m.end()
 }

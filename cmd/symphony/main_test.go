@@ -211,7 +211,7 @@ func (p *project) ok(args ...string) result {
 
 func (p *project) claims() map[tracker.ID]schedule.Claim {
 	p.t.Helper()
-	s, err := store.ReadFile(p.t.Context(), filepath.Join(p.dir, ".symphony", "state.json"))
+	s, _, err := store.FileToRead(filepath.Join(p.dir, ".symphony", "state.json")).Load(p.t.Context())
 	if err != nil {
 		p.t.Fatal(err)
 	}

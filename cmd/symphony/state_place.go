@@ -59,16 +59,7 @@ func (s statePlace) open(wf workflow.Workflow, use stateUse) (*stateStore, error
 
 func (s statePlace) file(path string, use stateUse) *stateStore {
 	return &stateStore{redactor: s.redactor, exclusive: use != stateReadOnly, open: func(ctx context.Context) (backend, error) {
-		var f *store.File
-		var err error
-		switch use {
-		case stateReadOnly:
-			return backend{Store: fileReader(path)}, nil
-		case stateEdit:
-			f, err = store.EditFile(ctx, path)
-		default:
-			f, err = store.OpenFile(path)
-		}
+		f, err := openStateFile(ctx, path, use)
 		if err != nil {
 			return backend{}, err
 		}
@@ -76,21 +67,23 @@ func (s statePlace) file(path string, use stateUse) *stateStore {
 	}}
 }
 
+func openStateFile(ctx context.Context, path string, use stateUse) (*store.File, error) {
+	switch use {
+	case stateReadOnly:
+		return store.FileToRead(path), nil
+	case stateEdit:
+		return store.EditFile(ctx, path)
+	}
+	return store.OpenFile(path)
+}
+
 func (s statePlace) cache(path, highWaterPath string, use stateUse) *stateStore {
 	return &stateStore{redactor: s.redactor, warn: s.warn, exclusive: use != stateReadOnly, open: func(ctx context.Context) (backend, error) {
-		var c *store.Cache
-		var err error
-		switch use {
-		case stateReadOnly:
-			c = store.OpenCacheReadOnly(path, highWaterPath)
-		case stateEdit:
-			c, err = store.EditCache(ctx, path, highWaterPath)
-		default:
-			c, err = store.OpenCache(path, highWaterPath)
-		}
+		f, err := openStateFile(ctx, path, use)
 		if err != nil {
 			return backend{}, err
 		}
+		c := f.WithHighWater(highWaterPath)
 		return backend{Store: c, close: c.Close, rolledBack: c.RolledBack}, nil
 	}}
 }

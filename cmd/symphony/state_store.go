@@ -88,15 +88,3 @@ func (s *stateStore) in(workflowPath string) *stateStore {
 	}
 	return s
 }
-
-// fileReader reads the state in the file of this path without its lock.
-type fileReader string
-
-func (path fileReader) Load(ctx context.Context) (*schedule.State, store.Revision, error) {
-	s, err := store.ReadFile(ctx, string(path))
-	return s, "", err
-}
-
-func (path fileReader) Save(context.Context, *schedule.State, store.Revision) (store.Revision, error) {
-	return "", fmt.Errorf("save state %s: it was opened to be read", string(path))
-}

@@ -79,7 +79,7 @@ func TestAnIssueThatIsReleasedKeepsItsDelivery(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	state, err := store.ReadFile(t.Context(), filepath.Join(p.dir, ".symphony", "state.json"))
+	state, _, err := store.FileToRead(filepath.Join(p.dir, ".symphony", "state.json")).Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Event is a kind of change that a destination can be told of.
@@ -21,19 +22,20 @@ const (
 	NothingWorked Event = "nothing_worked"
 )
 
-// catalogue holds all events with their meanings, in the order of the reference.
+// catalogue holds all events, in the order of the reference. ISSUE in a headline stands for the
+// name of the issue.
 var catalogue = []struct {
-	event   Event
-	meaning string
+	event             Event
+	headline, meaning string
 }{
-	{Parked, "an issue waits for a person, for another reason than a question"},
-	{Question, "an agent asks a question, and its issue waits for the answer"},
-	{Delivered, "the work on an issue is published: its pull request is open, its branch is pushed or its patch is written"},
-	{Merged, "the pull request of an issue is merged"},
-	{BudgetSpent, "budget.max_tokens_per_day or budget.max_usd_per_day is spent, so that nothing more starts on this day of UTC"},
-	{Paused, "a failure that is no issue's own has paused everything"},
-	{RunFailed, "a run ended with an error after it had read the state; told again only after a run without one"},
-	{NothingWorked, "no session has ended well for notify.quiet_days days"},
+	{Parked, "ISSUE waits for a person", "an issue waits for a person, for another reason than a question"},
+	{Question, "The agent asks a question about ISSUE", "an agent asks a question, and its issue waits for the answer"},
+	{Delivered, "The work on ISSUE is published", "the work on an issue is published: its pull request is open, its branch is pushed or its patch is written"},
+	{Merged, "The work on ISSUE is merged", "the pull request of an issue is merged"},
+	{BudgetSpent, "The budget of the day is spent", "budget.max_tokens_per_day or budget.max_usd_per_day is spent, so that nothing more starts on this day of UTC"},
+	{Paused, "Everything is paused", "a failure that is no issue's own has paused everything"},
+	{RunFailed, "A run failed", "a run ended with an error after it had read the state; told again only after a run without one"},
+	{NothingWorked, "Nothing has worked for days", "no session has ended well for notify.quiet_days days"},
 }
 
 // Events returns all events.
@@ -94,34 +96,17 @@ type Notice struct {
 
 // Headline returns the change in a short sentence.
 func (n Notice) Headline() string {
-	issue := cmp.Or(n.Issue, "an issue")
-	switch n.Event {
-	case Parked:
-		return issue + " waits for a person"
-	case Question:
-		return "The agent asks a question about " + issue
-	case Delivered:
-		return "The work on " + issue + " is published"
-	case Merged:
-		return "The work on " + issue + " is merged"
-	case BudgetSpent:
-		return "The budget of the day is spent"
-	case Paused:
-		return "Everything is paused"
-	case RunFailed:
-		return "A run failed"
-	case NothingWorked:
-		return "Nothing has worked for days"
+	for _, known := range catalogue {
+		if known.event == n.Event {
+			return strings.Replace(known.headline, "ISSUE", cmp.Or(n.Issue, "an issue"), 1)
+		}
 	}
 	return fmt.Sprintf("Something happened (%s)", n.Event)
 }
 
 // address returns the address that the notice links to; empty for none.
 func (n Notice) address() string {
-	if n.PullRequest != "" {
-		return link(n.PullRequest)
-	}
-	return link(n.IssueURL)
+	return link(cmp.Or(n.PullRequest, n.IssueURL))
 }
 
 // Batch is the content of one message.

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -33,11 +34,9 @@ func (b Batch) parts(harmless func(string) string) (parts []part, omitted int) {
 	shown := b.Notices[:min(len(b.Notices), maxNotices)]
 	each := maxTexts / max(len(shown), 1)
 	for _, n := range shown {
-		line := n.Why
+		line := cmp.Or(n.Title, n.Why)
 		if n.Title != "" && n.Why != "" {
 			line = n.Title + ": " + n.Why
-		} else if n.Title != "" {
-			line = n.Title
 		}
 		parts = append(parts, part{
 			head: fit(n.Headline(), min(each/4, maxLine), harmless),

@@ -6,10 +6,12 @@
 package progress
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/tracker"
@@ -71,29 +73,24 @@ type Request struct {
 // ErrNoClaim is the error for a request on an issue that has neither a claim nor a delivery.
 var ErrNoClaim = errors.New("nothing is to be done for the issue any more: load the page again")
 
+// waits has the words for the thing that keeps more from starting, by its reason. Reasons that are
+// not in it end with the run.
+var waits = map[schedule.Reason]struct{ turn, queue string }{
+	"":                   {"for its turn", "for a slot"}, // no reason for all issues: the slots of their states are taken
+	schedule.NoSlots:     {"for a slot", "for a slot"},
+	schedule.NoHostSlots: {"for a slot", "for a slot"},
+	schedule.HostsDown:   {"for a host", "for a worker host that works"},
+	schedule.BatchSpent:  {"next tick", "for the next tick"},
+	schedule.TickBudget:  {"next tick", "for the next tick"},
+	schedule.DayBudget:   {"tomorrow", "for the budget of tomorrow"},
+	schedule.Unpriced:    {"for a price", "for a price of a model"},
+	schedule.Paused:      {"after pause", "for the end of the pause"},
+	schedule.OnHold:      {"when fixed", "until the trouble is fixed"},
+}
+
 // Turn returns the time when a claim that is due gets its turn, in words. Every display says it like
 // this.
-func (p *Progress) Turn() string {
-	switch p.NoRoom.Reason {
-	case "":
-		return "for its turn"
-	case schedule.NoSlots, schedule.NoHostSlots:
-		return "for a slot"
-	case schedule.HostsDown:
-		return "for a host"
-	case schedule.BatchSpent, schedule.TickBudget:
-		return "next tick"
-	case schedule.DayBudget:
-		return "tomorrow"
-	case schedule.Unpriced:
-		return "for a price"
-	case schedule.Paused:
-		return "after pause"
-	case schedule.OnHold:
-		return "when fixed"
-	}
-	return "next run"
-}
+func (p *Progress) Turn() string { return cmp.Or(waits[p.NoRoom.Reason].turn, "next run") }
 
 // MaxNext bounds how many issues of the queue are named.
 const MaxNext = 50
@@ -110,38 +107,18 @@ type Queue struct {
 // QueueWords returns the number of issues in the queue and the reason why they wait, in words;
 // empty for an empty queue. Every display says it like this.
 func (p *Progress) QueueWords() string {
-	waits := " issues wait"
+	verb := " wait"
 	switch p.Queue.Length {
 	case 0:
 		return ""
 	case 1:
-		waits = " issue waits"
+		verb = " waits"
 	}
+	words := text.Count(p.Queue.Length, "issue") + verb
 	if p.NoRoom.None() && !p.Queue.Limit.None() {
-		return strconv.Itoa(p.Queue.Length) + waits + ": " + p.Queue.Limit.Detail
+		return words + ": " + p.Queue.Limit.Detail
 	}
-	return strconv.Itoa(p.Queue.Length) + waits + " " + p.roomWords()
-}
-
-// roomWords names the thing that the issues in the queue wait for.
-func (p *Progress) roomWords() string {
-	switch p.NoRoom.Reason {
-	case schedule.HostsDown:
-		return "for a worker host that works"
-	case "", schedule.NoSlots, schedule.NoHostSlots: // no reason for all issues: the slots of their states are taken
-		return "for a slot"
-	case schedule.BatchSpent, schedule.TickBudget:
-		return "for the next tick"
-	case schedule.DayBudget:
-		return "for the budget of tomorrow"
-	case schedule.Unpriced:
-		return "for a price of a model"
-	case schedule.Paused:
-		return "for the end of the pause"
-	case schedule.OnHold:
-		return "until the trouble is fixed"
-	}
-	return "for the next run"
+	return words + " " + cmp.Or(waits[p.NoRoom.Reason].queue, "for the next run")
 }
 
 // Trouble is an error that lasts, and that a person must fix, or a budget that is spent.

@@ -26,30 +26,9 @@ type Cache struct {
 	loaded, highWater int64 // generations of the state and of the high-water mark at the last Load
 }
 
-// OpenCache opens the state for a run, as [OpenFile] does. The file of the
-// high-water mark need not exist.
-func OpenCache(path, highWaterPath string) (*Cache, error) {
-	f, err := OpenFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return &Cache{File: f, highWaterPath: highWaterPath}, nil
-}
-
-// EditCache opens the state for an edit, as [EditFile] does.
-func EditCache(ctx context.Context, path, highWaterPath string) (*Cache, error) {
-	f, err := EditFile(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return &Cache{File: f, highWaterPath: highWaterPath}, nil
-}
-
-// OpenCacheReadOnly returns the state without a lock, to show it or to plan on it.
-// It changes nothing on disk, and a Save fails.
-func OpenCacheReadOnly(path, highWaterPath string) *Cache {
-	return &Cache{File: &File{path: path}, highWaterPath: highWaterPath}
-}
+// WithHighWater returns the state in a file that a cache carries. The file of the high-water mark
+// need not exist.
+func (f *File) WithHighWater(path string) *Cache { return &Cache{File: f, highWaterPath: path} }
 
 // Load reads the state as [File.Load] does, and the high-water mark.
 func (c *Cache) Load(ctx context.Context) (*schedule.State, Revision, error) {

@@ -21,12 +21,7 @@ func newEntries(t *testing.T) entries {
 
 func (e entries) open(t *testing.T) *Cache {
 	t.Helper()
-	c, err := OpenCache(e.state, e.highWater)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
+	return mustOpen(t, e.state).WithHighWater(e.highWater)
 }
 
 // run opens the state, saves n times, and closes it.
@@ -88,7 +83,7 @@ func TestAStateThatWasRolledBackIsNoticed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			readOnly := OpenCacheReadOnly(e.state, e.highWater)
+			readOnly := FileToRead(e.state).WithHighWater(e.highWater)
 			_, rev := mustLoad(t, readOnly)
 			if have, seen, ok := readOnly.RolledBack(); have != test.have || seen != test.seen || ok != test.rolledBack {
 				t.Errorf("read-only: %d, %d, %v", have, seen, ok)

@@ -22,15 +22,8 @@ func TestAnEditBesideARunIsAConflictForIt(t *testing.T) {
 			return mustOpen(t, path), f, f.Close
 		},
 		"cache": func(path string) (run, edit openStore, end func() error) {
-			c, err := OpenCache(path, path+".generation")
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := EditCache(t.Context(), path, path+".generation")
-			if err != nil {
-				t.Fatal(err)
-			}
-			return c, e, e.Close
+			f, highWater := mustEdit(t, path), path+".generation"
+			return mustOpen(t, path).WithHighWater(highWater), f.WithHighWater(highWater), f.Close
 		},
 	} {
 		path := filepath.Join(t.TempDir(), "state.json")

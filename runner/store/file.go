@@ -74,6 +74,11 @@ func EditFile(ctx context.Context, path string) (*File, error) {
 	return &File{path: path, writeLock: lock}, nil
 }
 
+// FileToRead returns the state without a lock, to show it or to plan on it. The state that Load
+// returns is complete, but a run may already have replaced it. Nothing changes on disk, and a Save
+// fails.
+func FileToRead(path string) *File { return &File{path: path} }
+
 // makeFolder makes the folder of the state, and returns the state's absolute path.
 func makeFolder(path string) (string, error) {
 	path, err := filepath.Abs(path)
@@ -102,15 +107,28 @@ func (f *File) Close() error {
 // fails with [ErrNewer], and with [ErrUnreadable] also for a file that is gone or older
 // than what this File has loaded or saved.
 func (f *File) Load(ctx context.Context) (*schedule.State, Revision, error) {
-	s, rev, err := loadFile(ctx, f.path)
+	s, rev, err := f.load(ctx)
 	if err != nil {
-		return nil, "", err
-	}
-	if err := f.checkFollows(rev); err != nil {
 		return nil, "", fmt.Errorf("load state %s: %w", f.path, err)
 	}
 	f.last = rev
 	return s, rev, nil
+}
+
+func (f *File) load(ctx context.Context) (*schedule.State, Revision, error) {
+	if ctx.Err() != nil {
+		return nil, "", context.Cause(ctx)
+	}
+	data, err := readOrEmpty(f.path)
+	if err != nil {
+		return nil, "", err
+	}
+	s, generation, err := Decode(data)
+	if err != nil {
+		return nil, "", err
+	}
+	rev := revisionOf(generation, data)
+	return s, rev, f.checkFollows(rev)
 }
 
 // checkFollows returns an error if the file no longer holds the state that was loaded or saved
@@ -125,29 +143,6 @@ func (f *File) checkFollows(rev Revision) error {
 		return vanished("the file")
 	}
 	return follows(generation, last)
-}
-
-// ReadFile reads the state without a lock, to show it or to plan on it. The state
-// is complete, but a run may already have replaced it. ReadFile changes nothing on
-// disk. It fails as [File.Load] does.
-func ReadFile(ctx context.Context, path string) (*schedule.State, error) {
-	s, _, err := loadFile(ctx, path)
-	return s, err
-}
-
-func loadFile(ctx context.Context, path string) (*schedule.State, Revision, error) {
-	if ctx.Err() != nil {
-		return nil, "", fmt.Errorf("load state %s: %w", path, context.Cause(ctx))
-	}
-	data, err := readOrEmpty(path)
-	if err != nil {
-		return nil, "", fmt.Errorf("load state %s: %w", path, err)
-	}
-	s, generation, err := Decode(data)
-	if err != nil {
-		return nil, "", fmt.Errorf("load state %s: %w", path, err)
-	}
-	return s, revisionOf(generation, data), nil
 }
 
 // Save replaces the state of the revision. It fails with [ErrConflict] when the

@@ -112,7 +112,7 @@ func TestWhatIsNoRegularFileIsUnreadableAndNeverBlocks(t *testing.T) {
 			if _, _, err := f.Load(t.Context()); !errors.Is(err, ErrUnreadable) || strings.Contains(err.Error(), "move it away") || !strings.Contains(err.Error(), "this user may read") {
 				t.Errorf("Load: got %v", err)
 			}
-			if _, err := ReadFile(t.Context(), path); !errors.Is(err, ErrUnreadable) {
+			if _, _, err := FileToRead(path).Load(t.Context()); !errors.Is(err, ErrUnreadable) {
 				t.Errorf("ReadFile: got %v", err)
 			}
 			if _, err := f.Save(t.Context(), sample(), rev); !errors.Is(err, ErrUnreadable) {
@@ -224,7 +224,7 @@ func TestReadFileTakesNoLockAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "state.json")
-	if got, err := ReadFile(t.Context(), path); err != nil || len(got.Claims) != 0 {
+	if got, _, err := FileToRead(path).Load(t.Context()); err != nil || len(got.Claims) != 0 {
 		t.Fatalf("a missing file: %v, %v", got, err)
 	}
 	if left := listDir(t, folder); len(left) > 0 {
@@ -233,7 +233,7 @@ func TestReadFileTakesNoLockAndChangesNothing(t *testing.T) {
 	f := mustOpen(t, path)
 	_, rev := mustLoad(t, f)
 	mustSave(t, f, sample(), rev)
-	got, err := ReadFile(t.Context(), path)
+	got, _, err := FileToRead(path).Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,8 @@ func acquireRunLock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock state: %w: %s", err, remedy(err, lockRemedy))
 	}
-	if err = tryLock(f); err == nil {
+	wasKilled := func() bool { return holderIsGone(f) }
+	if err = waitForLock(context.Background(), f, killedRunGrace, wasKilled); err == nil {
 		if err = writeHolder(f); err == nil {
 			return f, nil
 		}
@@ -64,8 +65,12 @@ func acquireRunLock(path string) (*os.File, error) {
 	return nil, fmt.Errorf("lock state %s: %w: keep the state on a local disk that can be written", path, err)
 }
 
-// writeLockTimeout bounds the wait for the write lock, which is held for moments.
-const writeLockTimeout = 5 * time.Second
+const (
+	// writeLockTimeout bounds the wait for the write lock, which is held for moments.
+	writeLockTimeout = 5 * time.Second
+	// lockInterval is the time between two tries to get a lock.
+	lockInterval = 5 * time.Millisecond
+)
 
 // acquireWriteLock takes the write lock of the state at path. A run holds it during
 // each Save, and an edit all the time. acquireWriteLock removes the temporary file
@@ -75,20 +80,14 @@ func acquireWriteLock(ctx context.Context, path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock state for writing: %w: %s", err, remedy(err, lockRemedy))
 	}
-	for giveUp := time.After(writeLockTimeout); ; {
-		if err = flock(f, syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
-			break
-		}
-		select {
-		case <-giveUp:
-			return nil, errors.Join(fmt.Errorf("lock state %s for writing: %w: another command has been changing it for %v: end that command, and try again",
-				path, ErrLocked, writeLockTimeout), f.Close())
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("lock state %s for writing: %w", path, context.Cause(ctx)), f.Close())
-		case <-time.After(writeLockTimeout / 1000):
-		}
-	}
-	if err != nil {
+	switch err := waitForLock(ctx, f, writeLockTimeout, func() bool { return true }); {
+	case err == nil:
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return nil, errors.Join(fmt.Errorf("lock state %s for writing: %w: another command has been changing it for %v: end that command, and try again",
+			path, ErrLocked, writeLockTimeout), f.Close())
+	case ctx.Err() != nil:
+		return nil, errors.Join(fmt.Errorf("lock state %s for writing: %w", path, err), f.Close())
+	default:
 		return nil, errors.Join(fmt.Errorf("lock state %s for writing: %w: keep the state on a local disk that can be written", path, err), f.Close())
 	}
 	if err := os.Remove(tempPath(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -97,18 +96,20 @@ func acquireWriteLock(ctx context.Context, path string) (*os.File, error) {
 	return f, nil
 }
 
-// tryLock takes the lock without waiting for a live holder. It waits up to
-// killedRunGrace for the lock of a run that was killed.
-func tryLock(f *os.File) error {
-	for giveUp := time.After(killedRunGrace); ; {
+// waitForLock takes the lock, and waits for it at most a time, as long as the holder is one to
+// wait for.
+func waitForLock(ctx context.Context, f *os.File, most time.Duration, waits func() bool) error {
+	for giveUp := time.After(most); ; {
 		err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EWOULDBLOCK) || !holderIsGone(f) {
+		if !errors.Is(err, syscall.EWOULDBLOCK) || !waits() {
 			return err
 		}
 		select {
 		case <-giveUp:
 			return err
-		case <-time.After(killedRunGrace / 100):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(lockInterval):
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
@@ -90,43 +91,54 @@ type day struct {
 func newRecord(s *schedule.State, generation int64) record {
 	r := record{
 		Version: version, Generation: generation,
-		Claims: make([]schedule.Claim, 0, len(s.Claims)), Past: slices.Clone(s.History),
-		Pause: s.Pause, Wait: s.Wait, RateLimits: compactRateLimits(s.RateLimits), Salt: s.Salt,
+		Claims:     listOf(s.Claims, cmp.Compare, func(_ tracker.ID, c schedule.Claim) schedule.Claim { return c }),
+		Deliveries: listOf(s.Deliveries, cmp.Compare, func(id tracker.ID, d schedule.Delivery) delivery { return delivery{id, d} }),
+		Conversations: listOf(s.Conversations, cmp.Compare, func(id tracker.ID, c schedule.Conversation) conversation {
+			if !c.PendingCommand.Command.Waits() {
+				c.PendingCommand = schedule.Order{}
+			}
+			if !c.Checks.Known() {
+				c.Checks = ""
+			}
+			return conversation{id, c}
+		}),
+		Queued: listOf(s.Queued, cmp.Compare, func(id tracker.ID, since time.Time) queued { return queued{id, since} }),
+		Hosts:  listOf(s.Hosts, cmp.Compare, func(name string, h schedule.HostState) host { return host{name, h} }),
+		Open:   listOf(s.Reserves, schedule.CompareOwners, func(o schedule.Owner, r schedule.Reserve) reserve { return reserve{o, r} }),
+		Past:   slices.Clone(s.History),
+		Pause:  s.Pause, Wait: s.Wait, RateLimits: compactRateLimits(s.RateLimits), Salt: s.Salt,
 		Told: slices.Clone(s.Told), Worked: s.Worked,
 		Ends: slices.Clone(s.Ends), PackedEnds: s.PackedEnds,
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
-		r.Claims = append(r.Claims, s.Claims[id])
 	}
 	for _, d := range s.Days {
 		took := max(d.Time, 0) // negative when the clock was set back
 		seconds, millis := int64(took/time.Second), int(took%time.Second/time.Millisecond)
 		r.Days = append(r.Days, day{d.Date, d.Sessions, d.Usage, seconds, millis})
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.Deliveries)) {
-		r.Deliveries = append(r.Deliveries, delivery{id, s.Deliveries[id]})
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.Conversations)) {
-		c := s.Conversations[id]
-		if !c.PendingCommand.Command.Waits() {
-			c.PendingCommand = schedule.Order{}
-		}
-		if !c.Checks.Known() {
-			c.Checks = ""
-		}
-		r.Conversations = append(r.Conversations, conversation{id, c})
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.Queued)) {
-		r.Queued = append(r.Queued, queued{id, s.Queued[id]})
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Hosts)) {
-		r.Hosts = append(r.Hosts, host{name, s.Hosts[name]})
-	}
-	for _, o := range slices.SortedFunc(maps.Keys(s.Reserves), schedule.CompareOwners) {
-		r.Open = append(r.Open, reserve{o, s.Reserves[o]})
-	}
 	_ = bounds.Apply(&r) // validate reports a value that could not be changed
 	return r
+}
+
+// listOf returns the list of the entries of a map, in the order of its keys.
+func listOf[K comparable, V, E any](all map[K]V, compare func(a, b K) int, entry func(K, V) E) []E {
+	list := make([]E, 0, len(all))
+	for _, key := range slices.SortedFunc(maps.Keys(all), compare) {
+		list = append(list, entry(key, all[key]))
+	}
+	return list
+}
+
+// mapOf returns the map with the entries of a list; nil for an empty list.
+func mapOf[E any, K comparable, V any](list []E, split func(E) (K, V)) map[K]V {
+	if len(list) == 0 {
+		return nil
+	}
+	all := make(map[K]V, len(list))
+	for _, entry := range list {
+		key, value := split(entry)
+		all[key] = value
+	}
+	return all
 }
 
 // toState returns the state that the record holds.
@@ -140,37 +152,12 @@ func (r record) toState() *schedule.State {
 	for _, d := range r.Days {
 		s.Days = append(s.Days, schedule.Day{Date: d.Date, Sessions: d.Sessions, Usage: d.Tokens, Time: d.duration()})
 	}
-	if len(r.Deliveries) > 0 {
-		s.Deliveries = make(map[tracker.ID]schedule.Delivery, len(r.Deliveries))
-	}
-	for _, d := range r.Deliveries {
-		s.Deliveries[d.ID] = d.Delivery
-	}
-	if len(r.Conversations) > 0 {
-		s.Conversations = make(map[tracker.ID]schedule.Conversation, len(r.Conversations))
-	}
-	for _, c := range r.Conversations {
-		s.Conversations[c.ID] = c.Conversation
-	}
+	s.Deliveries = mapOf(r.Deliveries, func(d delivery) (tracker.ID, schedule.Delivery) { return d.ID, d.Delivery })
+	s.Conversations = mapOf(r.Conversations, func(c conversation) (tracker.ID, schedule.Conversation) { return c.ID, c.Conversation })
+	s.Queued = mapOf(r.Queued, func(q queued) (tracker.ID, time.Time) { return q.ID, q.Since })
+	s.Hosts = mapOf(r.Hosts, func(h host) (string, schedule.HostState) { return h.Name, h.HostState })
+	s.Reserves = mapOf(r.Open, func(o reserve) (schedule.Owner, schedule.Reserve) { return o.Owner, o.Reserve })
 	s.Ends, s.PackedEnds = slices.Clone(r.Ends), r.PackedEnds
-	if len(r.Queued) > 0 {
-		s.Queued = make(map[tracker.ID]time.Time, len(r.Queued))
-	}
-	for _, q := range r.Queued {
-		s.Queued[q.ID] = q.Since
-	}
-	if len(r.Hosts) > 0 {
-		s.Hosts = make(map[string]schedule.HostState, len(r.Hosts))
-	}
-	for _, h := range r.Hosts {
-		s.Hosts[h.Name] = h.HostState
-	}
-	if len(r.Open) > 0 {
-		s.Reserves = make(map[schedule.Owner]schedule.Reserve, len(r.Open))
-	}
-	for _, o := range r.Open {
-		s.Reserves[o.Owner] = o.Reserve
-	}
 	s.RateLimits = compactRateLimits(r.RateLimits)
 	return s
 }
