@@ -58,7 +58,6 @@ func (a *account) addLost(c schedule.Claim, owner schedule.Owner, job string, be
 	return row
 }
 
-// noteAdopted counts and logs a claim that was taken over.
 func (a *account) noteAdopted(claim schedule.Adopted) {
 	a.tick.Acted++
 	a.log.Warn("adopted", "issue_id", claim.ID, "issue_identifier", claim.Identifier, "reason", claim.Why, "phase", claim.Phase)

@@ -127,7 +127,6 @@ func (c *conversations) pull(id tracker.ID) *feedback.Pull {
 	return nil
 }
 
-// warnForeign warns that the delivery of an issue is not on the issue's own branch.
 func (c *conversations) warnForeign(id tracker.ID) {
 	d := c.state.Deliveries[id]
 	c.warn(fmt.Sprintf("%s: the state says that its work is on %q, which is not its branch: pull request #%d is left alone", c.nameOf(id), d.Branch, d.Number))
@@ -151,7 +150,6 @@ func (c *conversations) readsNow(now time.Time, shards int) bool {
 	return true
 }
 
-// updates returns the times of the last changes of the claimed issues, as they were read last.
 func (c *conversations) updates() map[tracker.ID]time.Time {
 	updates := make(map[tracker.ID]time.Time, len(c.state.Claims))
 	for id := range c.state.Claims {

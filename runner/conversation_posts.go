@@ -52,7 +52,6 @@ func (c *conversations) post(ctx context.Context, what string, work func(context
 	})
 }
 
-// end notes that a post has ended.
 func (c *conversations) end(what string, err error, done func()) {
 	delete(c.posting, what)
 	if len(c.posting) == 0 {
@@ -110,7 +109,6 @@ func (c *conversations) answerOrders(ctx context.Context) {
 	}
 }
 
-// statusOf returns the status of an issue, in words for its people.
 func (c *conversations) statusOf(id tracker.ID) string {
 	s := feedback.Standing{Why: "no session works on it, and nothing is due", GoOn: c.comments().GoOn()}
 	var used schedule.Usage

@@ -34,7 +34,6 @@ func (l *ledger) change(c schedule.Change) {
 	l.unsaved.add(c)
 }
 
-// nameOf returns the name by which people know an issue.
 func (l *ledger) nameOf(id tracker.ID) string {
 	if c, claimed := l.state.Claims[id]; claimed && c.Identifier != "" {
 		return c.Identifier

@@ -250,7 +250,6 @@ func (l *loop) recordDelivery(id tracker.ID, d schedule.Delivery) {
 	l.change(schedule.Delivered{ID: id, Delivery: d})
 }
 
-// delivery returns a record as the state keeps it.
 func (d *deliverer) delivery(r publish.Record) schedule.Delivery {
 	return schedule.Delivery{
 		Identifier: d.issue.Identifier, Title: d.issue.Title, IssueURL: d.issue.URL, Branch: r.Branch.String(), Base: r.Base.String(),

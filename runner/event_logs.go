@@ -86,7 +86,6 @@ func (e *eventLogs) writePage(logger *slog.Logger, log *attempt.EventLog) {
 // end: each search lists all of them.
 const pruneEvery = time.Minute
 
-// pruneLast removes the oldest event logs at the end of a run.
 func (e *eventLogs) pruneLast() {
 	e.pruned = time.Time{}
 	e.prune()

@@ -75,7 +75,6 @@ func classOfHandOver(err error) (class schedule.Class, fault string) {
 	return schedule.IssueFailed, setting
 }
 
-// write changes an issue as a hand-over says.
 func write(ctx context.Context, w tracker.Writer, id tracker.ID, to workflow.HandOver) error {
 	if to.State != "" {
 		return w.Move(ctx, id, to.State)

@@ -34,7 +34,6 @@ func (f *inForce) branchOf(identifier string) git.Branch {
 	return branch
 }
 
-// comments returns the places of the comments that the run reads.
 func (f *inForce) comments() schedule.Comments {
 	if f.conn.Feedback == nil {
 		return schedule.Comments{}

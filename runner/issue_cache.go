@@ -22,7 +22,6 @@ func newIssueCache() issueCache {
 	return issueCache{issues: map[tracker.ID]*tracker.Issue{}, readAt: map[tracker.ID]time.Time{}, malformed: map[tracker.ID]string{}}
 }
 
-// listed reports whether candidates were read at least once.
 func (v *issueCache) listed() bool { return !v.listedAt.IsZero() }
 
 // list stores a complete list of candidates. A candidate that was gone when it was read by its

@@ -22,13 +22,11 @@ type issueReader struct {
 	limit    *rateLimit
 }
 
-// beginPoll forgets the errors of the last poll.
 func (r *issueReader) beginPoll() {
 	r.unread, r.unlisted = nil, false
 	clear(r.unasked)
 }
 
-// listCandidates reads the issues that may be started.
 func (r *issueReader) listCandidates(ctx context.Context) {
 	issues, err := r.listByState(ctx, r.wf.Settings.Policy.ActiveStates)
 	if err != nil {

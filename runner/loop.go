@@ -254,7 +254,6 @@ func (l *loop) gather(ctx context.Context) {
 	}
 }
 
-// alarm returns the next instant at which there is something to do.
 func (l *loop) alarm() time.Time {
 	at := l.nextPoll
 	if wake, ok := l.state.Wake(l.policy(), l.roundStart); ok && wake.Before(at) {

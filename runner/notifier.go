@@ -114,7 +114,6 @@ func (n *notifier) mark(now time.Time, decisions []schedule.Decision, ended bool
 	return tellings
 }
 
-// toldOf returns the entries of a destination.
 func (n *notifier) toldOf(name string) []schedule.Told {
 	return slices.DeleteFunc(slices.Clone(n.state.Told), func(t schedule.Told) bool { return t.To != name })
 }
@@ -139,7 +138,6 @@ func (n *notifier) noteWork(now time.Time) {
 	}
 }
 
-// conditions returns all conditions, by event.
 func (n *notifier) conditions(now time.Time, wanted workflow.Notify, decisions []schedule.Decision, ended bool, failure error) map[notify.Event][]condition {
 	all := map[notify.Event][]condition{}
 	add := func(c condition) {
@@ -213,7 +211,6 @@ func name(event notify.Event, parts ...string) string {
 	return fmt.Sprintf("%s %x", event, h.Sum(nil))
 }
 
-// from returns the name of the project.
 func (n *notifier) from() string {
 	if r := n.wf.Settings.Repository; r != nil && strings.Contains(r.Remote, "://") {
 		_, path, _ := strings.Cut(r.Remote, "://")

@@ -65,7 +65,6 @@ func (o *orders) waiting() []tracker.ID {
 	return ids
 }
 
-// readIssues reads those issues.
 func (o *orders) readIssues(ctx context.Context) {
 	ids := o.waiting()
 	slices.Sort(ids)
@@ -74,7 +73,6 @@ func (o *orders) readIssues(ctx context.Context) {
 	}
 }
 
-// addIssues adds those issues to a snapshot.
 func (o *orders) addIssues(snap *schedule.Snapshot, unavailable map[tracker.ID]bool) {
 	for _, id := range o.waiting() {
 		if issue, known := o.issues.issues[id]; known && !unavailable[id] {

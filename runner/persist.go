@@ -25,16 +25,13 @@ type unsaved struct {
 
 func newUnsaved() unsaved { return unsaved{heartbeats: map[tracker.ID]attempt.Update{}} }
 
-// add notes a change that was made.
 func (u *unsaved) add(c schedule.Change) { u.changes = append(u.changes, c) }
 
-// heartbeat applies an update of a session.
 func (l *ledger) heartbeat(id tracker.ID, u attempt.Update) {
 	l.state.Heartbeat(id, u.Update, u.At)
 	l.unsaved.heartbeats[id] = u.Merge(l.unsaved.heartbeats[id])
 }
 
-// recordExit applies the end of a session.
 func (l *loop) recordExit(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Next {
 	delete(l.unsaved.heartbeats, id)
 	l.unsaved.add(schedule.SessionEnded{ID: id, Session: l.state.Claims[id].Sessions, Outcome: o, At: at})

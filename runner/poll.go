@@ -52,7 +52,6 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	}
 }
 
-// room reports whether any candidate could be started now.
 func (l *loop) room(now time.Time) bool {
 	return schedule.NoRoom(l.state, l.snapshot(now), l.policy(), now).None()
 }

@@ -30,14 +30,12 @@ type display struct {
 	stale   bool // something has changed since
 }
 
-// happened notes an event of the run about an issue.
 func (d *display) happened(id tracker.ID, identifier, kind, text string) {
 	if d.show != nil {
 		d.events = d.events.Add(progress.Event{At: time.Now(), ID: id, Identifier: identifier, Kind: kind, Text: text}, runEvents)
 	}
 }
 
-// heard notes an update of a session.
 func (d *display) heard(w *worker, u attempt.Update, identifier string) {
 	if d.show != nil && u.Event != "" {
 		w.events = w.events.Add(progress.Event{At: u.At, ID: w.id, Identifier: identifier, Kind: u.Event, Text: u.Summary}, sessionEvents)
@@ -54,7 +52,6 @@ func (d *display) isDue(now time.Time) bool {
 	return !d.stale
 }
 
-// update shows the present progress.
 func (d *display) update(p progress.Progress) {
 	d.shownAt, d.stale = p.At, false
 	p.Events, p.Queue, p.Held = d.events, d.queue, d.held
@@ -133,7 +130,6 @@ func (l *loop) view(now time.Time) progress.Progress {
 	return p
 }
 
-// noteRound notes for the display the issues that the round has left waiting.
 func (l *loop) noteRound(now time.Time) {
 	if l.display.show != nil {
 		l.display.noteQueue(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), l.issues.listedAt)
@@ -150,12 +146,10 @@ func (l *loop) noteBudget(now time.Time) {
 	}
 }
 
-// compareWorkers orders sessions by the identifiers of their issues.
 func (l *loop) compareWorkers(a, b *worker) int {
 	return tracker.CompareNaturally(l.state.Claims[a.id].Identifier, l.state.Claims[b.id].Identifier)
 }
 
-// byName orders claims by the identifiers of their issues.
 func byName(a, b *schedule.Claim) int {
 	return tracker.CompareNaturally(a.Identifier, b.Identifier)
 }

@@ -124,7 +124,6 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 	}
 }
 
-// startsOf returns the issues on which decisions start sessions.
 func startsOf(decisions []schedule.Decision) []tracker.ID {
 	var ids []tracker.ID
 	for _, d := range decisions {

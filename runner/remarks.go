@@ -51,7 +51,6 @@ func (r *remarks) replace(from progress.Source, text string) {
 	r.problem(from, text)
 }
 
-// errors returns the errors that still last.
 func (r *remarks) errors() []string {
 	var texts []string
 	for _, t := range r.problems {
@@ -79,7 +78,6 @@ func addOnce(list *[]string, remarks []string) (added bool) {
 	return added
 }
 
-// warnError logs and reports a failure that does not end the run.
 func (r *remarks) warnError(what string, err error) {
 	r.warn(fmt.Sprintf("%s: %v", what, err))
 	r.log.Warn(what+" failed: continuing without it", "error", err)

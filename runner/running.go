@@ -19,7 +19,6 @@ func newSessions() *sessions {
 	return &sessions{owned: map[tracker.ID]*worker{}, lost: map[*worker]bool{}}
 }
 
-// count returns the number of sessions in progress.
 func (s *sessions) count() int { return len(s.owned) + len(s.lost) }
 
 // begin adds a session, and returns the context that stops it. Sessions do not use the context

@@ -23,7 +23,6 @@ type SessionStart struct {
 	Live      *transcript.Live // lines of that log; nil for none
 }
 
-// startSession calls OnSession for a session that begins.
 func (l *loop) startSession(w *worker, claim schedule.Claim, job attempt.Job) {
 	if l.OnSession == nil {
 		return
@@ -69,7 +68,6 @@ func (s *SessionLog) append(u attempt.Update) {
 	s.Lines = append(s.Lines, u.Summary)
 }
 
-// logSession passes the log of a session on.
 func (l *loop) logSession(m exited, claim schedule.Claim, next schedule.Next, now time.Time) {
 	if m.onEnd == nil {
 		return

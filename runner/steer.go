@@ -72,7 +72,6 @@ func (c *conversations) replyTo(id tracker.ID, given *givenItems) func(ctx conte
 	}
 }
 
-// steerable returns the sessions that can be given feedback now.
 func (s *sessions) steerable() map[tracker.ID]bool {
 	ready := map[tracker.ID]bool{}
 	for id, w := range s.owned {

@@ -51,7 +51,6 @@ func (t *tasks) run(of *task, work func() (end func())) {
 	t.wg.Go(func() { t.send(taskEnded{of, work()}) })
 }
 
-// stop ends the stoppable tasks.
 func (t *tasks) stop(cause error) {
 	for of := range t.begun {
 		of.cancel(cause)

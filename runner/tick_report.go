@@ -62,7 +62,6 @@ func isDone(v schedule.Verdict) bool {
 	return v.Phase == "" && isOver(v.Why.Reason)
 }
 
-// isOver reports whether the reason means that an issue is no longer a candidate.
 func isOver(reason schedule.Reason) bool {
 	switch reason {
 	case schedule.Terminal, schedule.NotActive, schedule.NotVisible:
@@ -129,7 +128,6 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 // maxRows bounds the rows of a service for issues that no claim is left of.
 const maxRows = 500
 
-// trimRows bounds the rows of the report of a service.
 func (l *loop) trimRows() {
 	if l.Once || len(l.tick.Rows) <= maxRows {
 		return

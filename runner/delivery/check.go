@@ -126,7 +126,6 @@ func (s Settings) Check(w Work) Verdict {
 	return v
 }
 
-// checkBounds returns the verdict on the size of a work.
 func (s Settings) checkBounds(w Work) (v Verdict) {
 	if n := len(w.Changes); n > s.MaxFiles {
 		v.refuse("", fmt.Sprintf("%d files differ from the base branch, and delivery.max_files is %d; make a smaller change", n, s.MaxFiles))

@@ -135,7 +135,6 @@ func isAtOrAbove(folded, other string) bool {
 	return folded == other || strings.HasPrefix(other, folded+"/")
 }
 
-// allowed reports whether a delivery may change a path.
 func (s Settings) allowed(path string) bool {
 	folded := fold(path)
 	return len(s.Allowed) == 0 || slices.ContainsFunc(s.Allowed, func(pattern string) bool { return matches(pattern, folded) })

@@ -66,7 +66,6 @@ func (i Item) name() string {
 	return nameOf(i.comment)
 }
 
-// idOf returns a name without its time.
 func idOf(name string) string { return name[:max(strings.LastIndexByte(name, '@'), 0)] }
 
 // Notes returns sentences for the report on the surprising parts of the items that an agent is

@@ -100,7 +100,6 @@ func (c *Channel) Read(ctx context.Context, topics []Topic) (said map[tracker.ID
 // maxFailed is the number of unreadable pull requests that counts as an outage.
 const maxFailed = 3
 
-// readPulls adds the pull requests of topics to said.
 func (c *Channel) readPulls(ctx context.Context, topics []Topic, said map[tracker.ID]Said) ([]string, error) {
 	var numbers []int
 	for _, t := range topics {
@@ -221,7 +220,6 @@ func digest(s client.PullStatus) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// remember keeps the id of a pull request.
 func (c *Channel) remember(p PullRequest, s client.PullStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -59,7 +59,6 @@ func failuresOf(p *Pull, rules Rules, now time.Time) failures {
 	return f
 }
 
-// items returns the failed checks as feedback.
 func (f failures) items() []Item {
 	var items []Item
 	for _, c := range f.checks {
@@ -71,7 +70,6 @@ func (f failures) items() []Item {
 	return items
 }
 
-// ignored returns a sentence for each check that is not heard.
 func (f failures) ignored() (sentences []string) {
 	for _, c := range f.unheard {
 		sentences = append(sentences, fmt.Sprintf("the failed check %s of %s: neither shown to the agent nor counted, since feedback.bots does not name %[2]s",
@@ -84,7 +82,6 @@ func (f failures) ignored() (sentences []string) {
 // maxCheckName bounds the name of a check in a sentence, in runes.
 const maxCheckName = 60
 
-// names returns the names of the failed checks, for people.
 func (f failures) names() []string {
 	var names []string
 	for _, c := range f.checks {
@@ -93,7 +90,6 @@ func (f failures) names() []string {
 	return slices.Compact(names)
 }
 
-// checkName returns the name by which people know a check.
 func checkName(c client.FailedCheck) string {
 	if c.Workflow != "" {
 		return c.Workflow + " / " + c.Name

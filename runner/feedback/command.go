@@ -42,7 +42,6 @@ func splitCommand(text string) (word, rest string, ok bool) {
 	return strings.ToLower(strings.Join(fields[1:], " ")), strings.TrimSpace(rest), true
 }
 
-// orderOf returns the order in an item, if its author may give orders.
 func orderOf(item Item) (Order, bool) {
 	c := item.comment
 	word, _, ok := splitCommand(c.Text)

@@ -125,12 +125,10 @@ func (u Unanswered) News() []Item {
 	return news
 }
 
-// count reports whether the word of the author of a comment counts.
 func (r Rules) count(c tracker.Comment) bool {
 	return c.Distrust == "" || c.Bot && r.names(c.Author)
 }
 
-// names reports whether the rules name a bot.
 func (r Rules) names(login string) bool {
 	return slices.ContainsFunc(r.Bots, func(bot string) bool {
 		return strings.EqualFold(strings.TrimSuffix(bot, "[bot]"), strings.TrimSuffix(login, "[bot]"))

@@ -46,7 +46,6 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// timeOf returns the time in a name.
 func timeOf(name string) time.Time {
 	seconds, _ := strconv.ParseInt(name[strings.LastIndexByte(name, '@')+1:], 10, 64)
 	return time.Unix(seconds, 0)

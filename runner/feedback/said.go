@@ -17,7 +17,6 @@ type Said struct {
 	Pull     *Pull            // nil if there is none, or if it could not be read
 }
 
-// isUnread reports whether a part was too large to be read now.
 func (s Said) isUnread() bool { return s.Comments.Unread || s.Pull != nil && s.Pull.Unread }
 
 // items returns everything that people said, oldest first.
@@ -57,7 +56,6 @@ type Pull struct {
 	Running   int             // checks of Head that have not ended
 }
 
-// isWhole reports whether all comments on the pull request were read.
 func (p *Pull) isWhole() bool { return p != nil && p.Complete && !p.Truncated }
 
 // Check is one check of a commit that did not succeed.

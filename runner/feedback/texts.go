@@ -29,7 +29,6 @@ const (
 	maxSaid    = 2_000 // bytes of the agent's last words
 )
 
-// reason returns a reason as one line of a comment.
 func reason(why string) string {
 	return defuse.Body(text.OneLine(schedule.InWords(why), maxReason))
 }

@@ -85,7 +85,6 @@ func (c counted) add(author string) {
 	c[author]++
 }
 
-// names returns the authors.
 func (c counted) names() []string { return slices.Sorted(maps.Keys(c)) }
 
 // String returns "2 comments by kim, lee"; noun is the word for the counted things.
@@ -97,7 +96,6 @@ func (c counted) String(noun string) string {
 	return plural(sum, noun) + " by " + list(c.names())
 }
 
-// plural returns a number of comments in words.
 func plural(n int, noun string) string {
 	if n != 1 {
 		noun = strings.Replace(noun, "comment", "comments", 1)
@@ -124,7 +122,6 @@ func (d distrusted) sentences() []string {
 	return lines
 }
 
-// unread returns sentences about comments that were not read.
 func unread(s Said) (sentences []string) {
 	if s.isUnread() {
 		sentences = append(sentences, "Some comments could not be read now (too many, or see the other warning). They will be read next time")

@@ -38,7 +38,6 @@ func Download(ctx context.Context, c *client.Client, run int64, attempt int, exc
 	return errors.Join(failed...)
 }
 
-// artifactName returns the name of the artifact that carries the result of a shard.
 func artifactName(owner schedule.Owner) string {
 	return fmt.Sprintf("symphony-result-%d-%d", owner.Attempt, owner.Shard)
 }

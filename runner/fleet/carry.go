@@ -128,7 +128,6 @@ func listReferences(ctx context.Context, refs *git.FileRefs, folder string) ([]R
 	return found, err
 }
 
-// pushReference creates a reference with files.
 func pushReference(ctx context.Context, refs *git.FileRefs, ref Reference, files map[string][]byte) error {
 	name, err := git.ParseFileRef(ref.String())
 	if err != nil {

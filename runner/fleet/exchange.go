@@ -51,7 +51,6 @@ const (
 	maxResult = 8 << 20
 )
 
-// resultFolder returns the name of the folder that holds the result of a shard.
 func resultFolder(shard int) string { return "result-" + strconv.Itoa(shard) }
 
 // openRoot opens the folder to which the names lead from dir. A link in place of one of
@@ -109,7 +108,6 @@ func openRegular(root *os.Root, name string, limit int64) (*os.File, error) {
 	return f, nil
 }
 
-// readFile reads a regular file of at most limit bytes.
 func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	f, err := openRegular(root, name, limit)
 	if err != nil {

@@ -17,7 +17,6 @@ type PlanName struct {
 	Digest  string // SHA-256 of its file, in hexadecimal; empty: not known
 }
 
-// namePlan returns the name of the plan with these files.
 func namePlan(r Reference, files map[string][]byte) PlanName {
 	return PlanName{r.Started, digestOf(files[planName])}
 }

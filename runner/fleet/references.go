@@ -39,7 +39,6 @@ func referenceOf(o schedule.Owner) Reference {
 	return Reference{runInName(o.Run), o.Attempt, o.Started, o.Shard}
 }
 
-// attemptReferences returns the folder of the references of an attempt of a run.
 func attemptReferences(run string, attempt int) string {
 	return fmt.Sprintf("%s/%s-%d", referencesFolder, runInName(run), attempt)
 }
@@ -100,7 +99,6 @@ func (r Reference) fileLimit(path string) int64 {
 // maxReferenceThreads bounds the packed threads of one reference, in bytes.
 const maxReferenceThreads = 64 << 20
 
-// planFiles returns the files of the reference of the plan in the exchange folder.
 func planFiles(exchange string) (Reference, map[string][]byte, error) {
 	p, err := ReadPlan(exchange)
 	if err != nil {

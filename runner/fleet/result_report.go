@@ -67,7 +67,6 @@ func newTick(t report.Tick, s *schedule.State) (tickFile, error) {
 	return f, err
 }
 
-// hasOurCommands reports whether this program would write the commands of a row.
 func hasOurCommands(r report.Row) bool {
 	_, ok := publish.KeptBranch(r.Kept.Commands)
 	return ok || len(r.Kept.Commands) == 0

@@ -67,7 +67,6 @@ func (t thread) latestIn(packed map[string][]int) (latest thread, found bool) {
 	return latest, found
 }
 
-// packedIn returns the sessions of each thread among the entries of a bundle.
 func packedIn(entries []fs.DirEntry) map[string][]int {
 	packed := map[string][]int{}
 	for _, entry := range entries {
@@ -321,7 +320,6 @@ func pruneBundle(bundle *os.Root, wanted map[string]thread) error {
 	return errors.Join(errs...)
 }
 
-// ignoreEOF returns err, or nil if it is [io.EOF].
 func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil

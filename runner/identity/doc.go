@@ -41,7 +41,6 @@ var (
 	ErrUnavailable = errors.New("identity_unavailable")
 )
 
-// refused returns an error of the category [ErrRefused].
 func refused(operation, format string, args ...any) error {
 	return fmt.Errorf("%s: %w: "+format, append([]any{operation, ErrRefused}, args...)...)
 }

@@ -133,7 +133,6 @@ func (e Exchange) server(operation, address, authorization string) (*transport.T
 	return t, nil
 }
 
-// send sends a request and decodes the answer.
 func (e Exchange) send(t *transport.Transport, request *http.Request, answer any) error {
 	request.Header.Set("Accept", "application/json")
 	a, err := t.Do(request)
@@ -175,7 +174,6 @@ func (e Exchange) exchange(ctx context.Context, proof string) (Token, error) {
 	return token, nil
 }
 
-// body returns the body of the exchange, and its media type.
 func (e Exchange) body(proof string) (body []byte, media string) {
 	fields := map[string]string{
 		"grant_type":         "urn:ietf:params:oauth:grant-type:token-exchange",

@@ -125,7 +125,6 @@ func (s *Source) Token(ctx context.Context, used string) (Token, error) {
 	}
 }
 
-// renew gets a new token for all callers that wait.
 func (s *Source) renew(ctx context.Context, p *issuing) {
 	late := fmt.Errorf("%w: no token within %v: see that the token endpoint can be reached, or try again later", ErrUnavailable, issueTime)
 	ctx, cancel := context.WithTimeoutCause(ctx, issueTime, late)

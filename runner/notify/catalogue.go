@@ -104,7 +104,6 @@ func (n Notice) Headline() string {
 	return fmt.Sprintf("Something happened (%s)", n.Event)
 }
 
-// address returns the address that the notice links to; empty for none.
 func (n Notice) address() string {
 	return link(cmp.Or(n.PullRequest, n.IssueURL))
 }

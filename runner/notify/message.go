@@ -48,10 +48,8 @@ func (b Batch) parts(harmless func(string) string) (parts []part, omitted int) {
 	return parts, len(b.Notices) - len(shown)
 }
 
-// more returns the line about notices that have no place in a message.
 func more(omitted int) string { return fmt.Sprintf("… and %d more", omitted) }
 
-// from returns the line that names the project.
 func (b Batch) from(harmless func(string) string) string {
 	return "Symphony" + strings.TrimRight(" · "+fit(b.From, 80, harmless), " ·")
 }

@@ -108,7 +108,6 @@ func (c *checker) expression(tok parser.Token) *expression {
 	}
 }
 
-// lookup returns the type of a variable, or nil when it is not known here.
 func (c *checker) lookup(name string) *typ {
 	c.used[name] = true
 	return c.names[name]
@@ -126,7 +125,6 @@ func (c *checker) bind(name string, t *typ) (restore func()) {
 	}
 }
 
-// known returns the sorted names of the variables that are known here.
 func (c *checker) known() []string { return slices.Sorted(maps.Keys(c.names)) }
 
 // suggestion returns advice for an unknown name: the known name that is nearest to

@@ -36,7 +36,6 @@ func withEngine(use func(*liquid.Engine) error) error {
 	return use(e.Engine)
 }
 
-// newEngine returns an engine whose loops count with c.
 func newEngine(c *loopCounter) *liquid.Engine {
 	e := engine{liquid.NewEngine()}
 	e.UnregisterTag("include") // these two read files

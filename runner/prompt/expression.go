@@ -97,7 +97,6 @@ func (e *expression) done() string {
 	return e.out.String() + e.args[e.last.end():]
 }
 
-// condition reads a condition and returns the type of its value.
 func (e *expression) condition() *typ {
 	t := e.comparison()
 	for e.accept("and", "or") {
@@ -221,7 +220,6 @@ func (e *expression) primary() *typ {
 	return plain
 }
 
-// variable reads a name and returns the type of its value.
 func (e *expression) variable() *typ {
 	at := e.peek()
 	t := e.lookup(at.text)

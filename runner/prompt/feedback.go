@@ -41,7 +41,6 @@ const (
 // feedbackVariable is the name under which a template knows the feedback.
 const feedbackVariable = "feedback"
 
-// feedbackFields returns the feedback as a template sees it.
 func feedbackFields(items []Feedback) []any {
 	list := make([]any, len(items))
 	for i, f := range items {

@@ -47,5 +47,4 @@ func tokenize(args string) []token {
 
 func (t token) end() int { return t.at + len(t.text) }
 
-// unquoted returns the content of a string.
 func (t token) unquoted() string { return t.text[1 : len(t.text)-1] }

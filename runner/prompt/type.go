@@ -84,7 +84,6 @@ func (s *typ) named(name string) *typ {
 	return nil
 }
 
-// names returns the names of the properties of a value.
 func (s *typ) names() []string {
 	switch s.kind {
 	case object:

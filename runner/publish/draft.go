@@ -20,7 +20,6 @@ func draftMark(w Work, v delivery.Verdict) string {
 	return ""
 }
 
-// hasDraftMark reports whether a body that the host wrote has the mark.
 func hasDraftMark(body string) bool {
 	return inMarker(withoutReturns(body), "draft") != "" && isOurs(body)
 }

@@ -81,7 +81,6 @@ func KeptBranch(commands []string) (branch git.Branch, ok bool) {
 	return branch, branch != (git.Branch{})
 }
 
-// writeFile writes a file that only the user may read.
 func writeFile(name string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -49,7 +49,6 @@ func (p *Publisher) continueAfterMerge(ctx context.Context, w Work, r *Result, m
 	return changes, err
 }
 
-// isMerged reports whether a pull request was merged with a commit at its head.
 func isMerged(pull *client.PullRequest, head git.ObjectID) bool {
 	return pull != nil && pull.GetHead().GetSHA() == head.String()
 }

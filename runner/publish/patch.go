@@ -78,7 +78,6 @@ func readRegular(file string, size int) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// writeWhole writes a file that is not there yet.
 func writeWhole(file string, data []byte) error {
 	draft := file + ".tmp"
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) { // a killed run left it

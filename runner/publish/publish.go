@@ -201,7 +201,6 @@ func (p *Publisher) check(ctx context.Context, w Work, r *Result) ([]git.Change,
 	return changes, err
 }
 
-// commit returns the commit to push.
 func (p *Publisher) commit(ctx context.Context, w Work, changes []git.Change, title string, now time.Time) (git.ObjectID, error) {
 	if p.KeepHistory {
 		return w.Incoming.Tip, nil
@@ -209,7 +208,6 @@ func (p *Publisher) commit(ctx context.Context, w Work, changes []git.Change, ti
 	return p.squash(ctx, w, changes, title, now)
 }
 
-// squash returns one commit with the changes.
 func (p *Publisher) squash(ctx context.Context, w Work, changes []git.Change, title string, now time.Time) (git.ObjectID, error) {
 	author := p.Author
 	author.When = now
@@ -222,7 +220,6 @@ func (p *Publisher) title(w Work) string {
 	return p.Secrets.String(defuse.Title(p.Secrets.String(w.Title), p.Secrets.String(w.Default), w.Issue))
 }
 
-// message returns the message of a commit that the host makes.
 func (p *Publisher) message(w Work, title string) string {
 	message := p.Secrets.String(defuse.Message(title, p.Secrets.String(w.Text)))
 	if w.Closing != "" {

@@ -63,12 +63,10 @@ func (p *Publisher) findPullRequest(ctx context.Context, w Work) (pullRequests, 
 	return pullRequests{merged: pulls[0]}, nil
 }
 
-// closed returns the error for a pull request that a person closed.
 func closed(w Work, pull *client.PullRequest) error {
 	return fmt.Errorf("publish %s: %w: somebody closed %s without merging it; reopen it, or close the issue", w.Issue, ErrClosed, pull.GetHTMLURL())
 }
 
-// report sets the parts of a Result about a pull request.
 func (r *Result) report(state PullState, pull *client.PullRequest) {
 	r.State, r.Record.Number, r.Record.URL = state, pull.GetNumber(), pull.GetHTMLURL()
 }
@@ -221,7 +219,6 @@ func (p *Publisher) origin() string {
 	return text
 }
 
-// markerText returns a text without the characters that would end a comment.
 func markerText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r <= ' ' || r == '>' || r == '<' {
@@ -245,7 +242,6 @@ var marker = sync.OnceValue(func() *regexp.Regexp {
 // stores others.
 func withoutReturns(body string) string { return strings.ReplaceAll(body, "\r\n", "\n") }
 
-// isOurs reports whether a body is as the host wrote it.
 func isOurs(body string) bool {
 	body = withoutReturns(body)
 	return inMarker(body, "text") == digest(strings.TrimSpace(marker().ReplaceAllLiteralString(body, "")))

@@ -106,7 +106,6 @@ func obeys(rule client.BranchRule, text string) bool {
 	return matches != r.Negate
 }
 
-// wanted returns the pattern of a rule in words.
 func wanted(rule client.BranchRule) string {
 	not := ""
 	if rule.Parameters.Negate {

@@ -116,7 +116,6 @@ func workAt(ctx context.Context, in *git.Incoming, commit git.ObjectID, changed 
 // contentsByID holds the contents of objects.
 type contentsByID map[git.ObjectID][]byte
 
-// readContents reads the old and the new content of changes.
 func readContents(ctx context.Context, in *git.Incoming, changes []git.Change) (contentsByID, error) {
 	contents := contentsByID{}
 	var ids []git.ObjectID
@@ -139,7 +138,6 @@ func readContents(ctx context.Context, in *git.Incoming, changes []git.Change) (
 // isContent reports whether an entry of a tree has content of this repository.
 func isContent(m git.Mode) bool { return m != 0 && m != git.ModeFolder && m != git.ModeSubmodule }
 
-// change returns a change as the policy sees it.
 func (contents contentsByID) change(c git.Change) delivery.Change {
 	text, old := contents[c.New], contents[c.Old]
 	d := delivery.Change{
@@ -156,7 +154,6 @@ func (contents contentsByID) change(c git.Change) delivery.Change {
 	return d
 }
 
-// baseLinks returns the symbolic links of the tree that the work is based on.
 func baseLinks(ctx context.Context, in *git.Incoming) ([]delivery.Link, error) {
 	found, err := in.Links(ctx, in.MergeBase)
 	links := make([]delivery.Link, 0, len(found))

@@ -193,7 +193,6 @@ func (s *Sockets) Find(lookup func(name string) (string, bool)) (err error) {
 	return err
 }
 
-// listen makes the socket of this program.
 func (s *Sockets) listen() error {
 	folder, err := os.MkdirTemp("/tmp", "symphony-socket-") // TMPDIR may be too long for a socket
 	if err != nil {

@@ -174,7 +174,6 @@ func projectsOf(paths []string) (found []project) {
 // plainPath matches the paths that a script may name: others are no project's.
 var plainPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._@+][A-Za-z0-9._@+/ -]*$`) })
 
-// depth returns the number of folders above the files of a folder.
 func depth(folder string) int {
 	if folder == "." {
 		return 0
@@ -200,7 +199,6 @@ func (p project) isPartOf(other project) bool {
 	return below && other.kind.Hosts == p.kind.Hosts && (other.kind.Members || !p.kind.Separate)
 }
 
-// commands returns the lines of a script that prepare the project.
 func (p project) commands() []string {
 	var lines []string
 	for _, command := range p.kind.Script {
@@ -232,7 +230,6 @@ var testRequirements = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(requirements[-_.](dev|test|tests|testing|development|ci)|(dev|test)[-_]requirements)\.txt$`)
 })
 
-// requirements returns the options of pip for the lists of a folder.
 func (p project) requirements() string {
 	options := "-r requirements.txt"
 	for _, name := range p.beside {

@@ -63,7 +63,6 @@ func some(names []string) string {
 	return text
 }
 
-// flow returns a list of names in one line of YAML.
 func flow(names []string) string {
 	list := make([]string, len(names))
 	for i, name := range names {

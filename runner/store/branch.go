@@ -110,7 +110,6 @@ func (b *Branch) load(ctx context.Context) (*schedule.State, error) {
 	return s, nil
 }
 
-// setHead records the commit that the branch points to and the state in it.
 func (b *Branch) setHead(head string, r record) {
 	b.rev, b.head, b.headRecord = Revision(head), head, r
 	if head == "" {
@@ -120,7 +119,6 @@ func (b *Branch) setHead(head string, r record) {
 
 func (b *Branch) String() string { return "branch " + b.name + " of " + b.client.Repo() }
 
-// ref returns the full name of the branch's ref.
 func (b *Branch) ref() string { return "refs/heads/" + b.name }
 
 // readHead returns the commit that the branch points to, "" if there is no branch.

@@ -95,7 +95,6 @@ func setChecksum(data []byte) {
 	}
 }
 
-// checksumMatches reports whether setChecksum gave data this checksum.
 func checksumMatches(data []byte, checksum string) bool {
 	if len(checksum) != len(blankChecksum) {
 		return false

@@ -133,7 +133,6 @@ func flock(f *os.File, how int) error {
 // maxCommand bounds the command of the process that holds a lock, in characters.
 const maxCommand = 200
 
-// writeHolder writes into the lock file which process holds it.
 func writeHolder(f *os.File) error {
 	host, _ := os.Hostname() // the holder is useful even if its host is not known
 	text, err := json.Marshal(holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second), bounds.Line(strings.Join(os.Args, " "), maxCommand)})
@@ -158,14 +157,12 @@ func readHolder(f *os.File) holder {
 	return h
 }
 
-// holderIsGone reports whether the holder of the lock is dead, or unknown.
 func holderIsGone(f *os.File) bool {
 	h := readHolder(f)
 	host, _ := os.Hostname()
 	return h.PID == 0 || h.Host == host && !workspace.Alive(h.PID)
 }
 
-// lockedError returns a [LockedError] with the holder of the lock.
 func lockedError(f *os.File, path string) error {
 	h := readHolder(f)
 	return &LockedError{Path: path, PID: h.PID, Host: bounds.Line(h.Host, maxName), Since: h.Started, Command: bounds.Line(h.Command, maxCommand)}

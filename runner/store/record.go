@@ -141,7 +141,6 @@ func mapOf[E any, K comparable, V any](list []E, split func(E) (K, V)) map[K]V {
 	return all
 }
 
-// toState returns the state that the record holds.
 func (r record) toState() *schedule.State {
 	s := schedule.New(schedule.Owner{})
 	for _, c := range r.Claims {
