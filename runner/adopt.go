@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -42,12 +43,10 @@ func (o *owners) askAll(ctx context.Context) {
 		ctx, cancel = context.WithDeadline(ctx, o.deadline.startBy)
 		defer cancel()
 	}
-	var unasked []schedule.Owner
-	for _, owner := range o.state.Orphans() {
-		if _, asked := o.status[owner]; !asked {
-			unasked = append(unasked, owner)
-		}
-	}
+	unasked := slices.DeleteFunc(o.state.Orphans(), func(owner schedule.Owner) bool {
+		_, asked := o.status[owner]
+		return asked
+	})
 	if len(unasked) == 0 || ctx.Err() != nil {
 		return
 	}

@@ -30,7 +30,7 @@ type cleaner struct {
 
 // places returns the machines with workspaces, and their names as hosts, without those that are left
 // alone. The name of this machine is empty.
-func (c *cleaner) places() (places, []string) {
+func (c *cleaner) places() (Places, []string) {
 	if c.conn.Hosts == nil {
 		return here{c.conn.Workspaces, c.sessionDir}, []string{""}
 	}

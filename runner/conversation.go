@@ -231,33 +231,3 @@ func (c *conversations) pullOf(id tracker.ID) feedback.PullRequest {
 	}
 	return feedback.PullRequest{Number: d.Number, Branch: d.Branch}
 }
-
-// withoutLabel hides the label of parked issues from the rest of the program: adding it
-// is not a change of the issue by a person.
-type withoutLabel struct {
-	tracker.Reader
-	label string // label in normal form
-}
-
-func (r withoutLabel) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {
-	issues, err := r.Reader.IssuesByState(ctx, states)
-	return r.hide(issues), err
-}
-
-func (r withoutLabel) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
-	issues, err := r.Reader.IssuesByID(ctx, ids)
-	return r.hide(issues), err
-}
-
-// hide returns the issues without the label. It changes no list of another.
-func (r withoutLabel) hide(issues []tracker.Issue) []tracker.Issue {
-	for i := range issues {
-		if issues[i].HasLabel(r.label) {
-			issues[i].Labels = slices.DeleteFunc(slices.Clone(issues[i].Labels), func(label string) bool { return label == r.label })
-		}
-		if len(issues[i].Labels) == 0 {
-			issues[i].Labels = nil // the same as in an issue that never had a label
-		}
-	}
-	return issues
-}

@@ -213,7 +213,7 @@ type recorded struct {
 }
 
 func (m recorded) applyTo(l *loop) {
-	l.recordDelivery(m.id, m.delivery)
+	l.change(schedule.Delivered{ID: m.id, Delivery: m.delivery})
 	m.saved <- l.saveClaimed(m.ctx, m.id)
 }
 
@@ -226,7 +226,7 @@ type delivered struct {
 }
 
 func (m delivered) applyTo(l *loop) {
-	l.recordDelivery(m.id, m.delivery)
+	l.change(schedule.Delivered{ID: m.id, Delivery: m.delivery})
 	if m.pushed {
 		l.files.stale[m.id] = true
 	}
@@ -244,11 +244,6 @@ func (m moved) applyTo(l *loop) { l.files.stale[m.id] = true }
 type oldBase struct{}
 
 func (oldBase) applyTo(l *loop) { l.files.current = false }
-
-// recordDelivery stores the delivery of an issue, as long as its claim is ours.
-func (l *loop) recordDelivery(id tracker.ID, d schedule.Delivery) {
-	l.change(schedule.Delivered{ID: id, Delivery: d})
-}
 
 func (d *deliverer) delivery(r publish.Record) schedule.Delivery {
 	return schedule.Delivery{

@@ -14,8 +14,17 @@ import (
 // Hosts reaches the worker hosts of a workflow. Several goroutines may call it. Each call ends when its
 // context is done, and its errors name the host.
 type Hosts interface {
+	Places
 	// Run runs one session on the host of its job, as [attempt.Run] does here.
 	Run(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome
+	// Test tries without an issue whether sessions can work on a host, and returns the version of its
+	// Codex.
+	Test(ctx context.Context, host string) (version string, err error)
+}
+
+// Places holds the workspaces of one machine or of several: the part of [Hosts] that this
+// machine has as well.
+type Places interface {
 	// Issues returns the issues that have a workspace on a host, and the keys of the workspaces whose
 	// issue is not known.
 	Issues(ctx context.Context, host string) (known []workspace.Issue, unknown []string, err error)
@@ -24,17 +33,6 @@ type Hosts interface {
 	Remove(ctx context.Context, host string, issue workspace.Issue) (hook, err error)
 	// ForgetUnused removes the files of sessions of the issues whose keys are not used, if they are
 	// from before a time.
-	ForgetUnused(ctx context.Context, host string, used []string, before time.Time) error
-	// Test tries without an issue whether sessions can work on a host, and returns the version of its
-	// Codex.
-	Test(ctx context.Context, host string) (version string, err error)
-}
-
-// places holds the workspaces of one machine or of several: the part of [Hosts] that this
-// machine has as well.
-type places interface {
-	Issues(ctx context.Context, host string) (known []workspace.Issue, unknown []string, err error)
-	Remove(ctx context.Context, host string, issue workspace.Issue) (hook, err error)
 	ForgetUnused(ctx context.Context, host string, used []string, before time.Time) error
 }
 

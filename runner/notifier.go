@@ -83,7 +83,7 @@ func (n *notifier) mark(now time.Time, decisions []schedule.Decision, ended bool
 	told, tellings := []schedule.Told{}, []telling{}
 	for _, d := range wanted.Destinations {
 		if d.URL == "" { // off in this run, and not in others
-			told = append(told, n.toldOf(d.Name)...)
+			told = append(told, slices.DeleteFunc(slices.Clone(n.state.Told), func(t schedule.Told) bool { return t.To != d.Name })...)
 			continue
 		}
 		t := telling{to: d}
@@ -112,10 +112,6 @@ func (n *notifier) mark(now time.Time, decisions []schedule.Decision, ended bool
 	}
 	n.state.SetTold(told)
 	return tellings
-}
-
-func (n *notifier) toldOf(name string) []schedule.Told {
-	return slices.DeleteFunc(slices.Clone(n.state.Told), func(t schedule.Told) bool { return t.To != name })
 }
 
 // noteWork notes the time of the last session that ended well, for [notify.NothingWorked]. The
@@ -303,20 +299,15 @@ func (n *notifier) sendAll(tellings []telling, left time.Duration, from string) 
 		all := byName[t.to.Name]
 		byName[t.to.Name] = telling{t.to, append(all.what, t.what...), append(all.notices, t.notices...)}
 	}
-	results := make(chan sendResult, len(byName))
+	results := make([]sendResult, 0, len(byName))
 	var wg sync.WaitGroup
 	for _, t := range byName {
-		wg.Go(func() {
-			results <- sendResult{t, notify.Send(ctx, n.base, t.to, notify.Batch{From: from, Notices: t.notices})}
-		})
+		results = append(results, sendResult{telling: t})
+		r := &results[len(results)-1]
+		wg.Go(func() { r.err = notify.Send(ctx, n.base, t.to, notify.Batch{From: from, Notices: t.notices}) })
 	}
 	wg.Wait()
-	close(results)
-	done := sending{took: time.Since(began)}
-	for r := range results {
-		done.results = append(done.results, r)
-	}
-	return done
+	return sending{time.Since(began), results}
 }
 
 // sent notes what the destinations answered, and reports whether one refused.

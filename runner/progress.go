@@ -103,7 +103,9 @@ func (l *loop) view(now time.Time) progress.Progress {
 	if down := schedule.NameDownHosts(l.state.DownHosts(policy, now)); down != "" {
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Hosts, Text: "left alone after a failure: " + down})
 	}
-	for _, w := range slices.SortedFunc(maps.Values(l.running.owned), l.compareWorkers) {
+	for _, w := range slices.SortedFunc(maps.Values(l.running.owned), func(a, b *worker) int {
+		return tracker.CompareNaturally(l.state.Claims[a.id].Identifier, l.state.Claims[b.id].Identifier)
+	}) {
 		p.Sessions = append(p.Sessions, progress.Session{
 			Claim: l.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started,
 			Event: w.last.Event, Summary: w.last.Summary, Doing: w.last.Doing, Log: w.eventLog, Live: w.live, Events: w.events,
@@ -144,10 +146,6 @@ func (l *loop) noteBudget(now time.Time) {
 	if why := l.display.budget; !why.None() && why.Reason != before {
 		l.Log.Warn("nothing more starts", "reason", why.Detail)
 	}
-}
-
-func (l *loop) compareWorkers(a, b *worker) int {
-	return tracker.CompareNaturally(l.state.Claims[a.id].Identifier, l.state.Claims[b.id].Identifier)
 }
 
 func byName(a, b *schedule.Claim) int {

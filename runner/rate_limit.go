@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,24 +29,27 @@ type rateLimit struct {
 	logged error // the error that was logged last; only the loop uses it
 }
 
-// limitedReader wraps a tracker's reader. Until the time that the tracker named,
-// it fails without a request.
+// limitedReader wraps a tracker's reader. Until the time that the tracker named, it fails without
+// a request. It hides the label of parked issues from the rest of the program: adding it is not a
+// change of the issue by a person.
 type limitedReader struct {
 	tracker.Reader
 	limit *rateLimit
+	label string // label of parked issues in normal form; empty for none
 }
 
 func (r limitedReader) IssuesByState(ctx context.Context, states []string) ([]tracker.Issue, error) {
-	return r.limit.ask(func() ([]tracker.Issue, error) { return r.Reader.IssuesByState(ctx, states) })
+	return r.ask(func() ([]tracker.Issue, error) { return r.Reader.IssuesByState(ctx, states) })
 }
 
 func (r limitedReader) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Issue, error) {
-	return r.limit.ask(func() ([]tracker.Issue, error) { return r.Reader.IssuesByID(ctx, ids) })
+	return r.ask(func() ([]tracker.Issue, error) { return r.Reader.IssuesByID(ctx, ids) })
 }
 
-// ask calls read unless the tracker asked to wait, and records when it does.
-func (l *rateLimit) ask(read func() ([]tracker.Issue, error)) ([]tracker.Issue, error) {
-	if err := l.refusal(time.Now()); err != nil {
+// ask calls read unless the tracker asked to wait, and records when it does. It changes no list of
+// another.
+func (r limitedReader) ask(read func() ([]tracker.Issue, error)) ([]tracker.Issue, error) {
+	if err := r.limit.refusal(time.Now()); err != nil {
 		return nil, err
 	}
 	issues, err := read()
@@ -54,7 +58,18 @@ func (l *rateLimit) ask(read func() ([]tracker.Issue, error)) ([]tracker.Issue, 
 		if wait <= 0 {
 			wait = defaultWait
 		}
-		return nil, l.extend(err, now, now.Add(min(wait, schedule.MaxTrackerWait)))
+		return nil, r.limit.extend(err, now, now.Add(min(wait, schedule.MaxTrackerWait)))
+	}
+	if r.label == "" {
+		return issues, err
+	}
+	for i := range issues {
+		if issues[i].HasLabel(r.label) {
+			issues[i].Labels = slices.DeleteFunc(slices.Clone(issues[i].Labels), func(label string) bool { return label == r.label })
+		}
+		if len(issues[i].Labels) == 0 {
+			issues[i].Labels = nil // the same as in an issue that never had a label
+		}
 	}
 	return issues, err
 }

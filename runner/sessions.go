@@ -67,13 +67,11 @@ func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 			w := l.running.owned[d.ID]
 			w.log.Info(d.Action.Happened(), "session_id", w.last.Session, "pid", w.last.PID, "reason", d.Why.String())
 			w.cancel(schedule.StopError(d.Why.Reason))
-		case schedule.Release:
+		case schedule.Release, schedule.Free:
 			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 			if d.Clean {
 				l.cleaner.remove(workspace.Issue{ID: string(d.ID), Identifier: d.Issue.Identifier}, d.Hosts)
 			}
-		case schedule.Free:
-			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", d.Issue.Identifier, "reason", d.Why.String())
 		case schedule.Finish:
 			l.Log.Info(d.Action.Happened(), "issue_id", d.ID, "issue_identifier", l.nameOf(d.ID), "reason", d.Why.String())
 			if d.Clean {

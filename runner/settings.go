@@ -125,10 +125,7 @@ func (s *settings) connect(ctx context.Context, wf workflow.Workflow) error {
 			s.state.Wait = schedule.TrackerWait{}
 		}
 	}
-	conn.Tracker.Reader = limitedReader{conn.Tracker.Reader, s.issues.limit}
-	if label := wf.Settings.Feedback.Label; label != "" {
-		conn.Tracker.Reader = withoutLabel{conn.Tracker.Reader, tracker.NormalLabel(label)}
-	}
+	conn.Tracker.Reader = limitedReader{conn.Tracker.Reader, s.issues.limit, tracker.NormalLabel(wf.Settings.Feedback.Label)}
 	s.conn = conn
 	return nil
 }

@@ -47,19 +47,15 @@ func (l *loop) finish(now time.Time) {
 	}
 	t.Hosts = l.state.DownHosts(l.policy(), now)
 	t.Pause, t.Spent, t.Today, t.Reserved = l.state.Pause, l.spent(), l.state.SpentToday(now), l.state.Reserved()
-	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), isDone)
+	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), func(v schedule.Verdict) bool {
+		return v.Phase == "" && isOver(v.Why.Reason) // no candidate any more: not left alone
+	})
 	for i, row := range t.Rows {
 		if c := l.state.Claims[row.ID]; c.Phase == schedule.Parked && row.Next.Phase != schedule.Parked {
 			t.Rows[i].Next = c.Next() // parked by a later plan
 		}
 	}
 	t.NextDue, _ = l.state.NextRetry(l.policy(), now)
-}
-
-// isDone reports whether an issue is no longer a candidate: then it is not reported as left
-// alone.
-func isDone(v schedule.Verdict) bool {
-	return v.Phase == "" && isOver(v.Why.Reason)
 }
 
 func isOver(reason schedule.Reason) bool {

@@ -55,6 +55,14 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
+// Some returns the first names of a list, at most most of them, and the number of the others.
+func Some(names []string, most int) string {
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
 // Duration returns d as people read it, in two units at most: 350ms, 4.2s, 1m03s, 2h05m, 3d04h.
 func Duration(d time.Duration) string {
 	if d < 0 {

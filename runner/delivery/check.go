@@ -115,9 +115,9 @@ func (s Settings) Check(w Work) Verdict {
 			v.refuse(change.Path, fmt.Sprintf("the path is protected (%s); leave it as it is on the base branch", pattern))
 		case Draft:
 			v.Draft = true
-			v.review(change.Path)
+			v.AddReview(change.Path)
 		case Review:
-			v.review(change.Path)
+			v.AddReview(change.Path)
 		}
 	}
 	for _, pair := range w.CaseCollisions {
@@ -163,7 +163,7 @@ func (s Settings) checkObjects(w Work, v *Verdict) {
 		case s.LFS:
 			v.refuse(change.Path, "it is a pointer of Git LFS, and the workspace does not have its object; write the file itself, git makes the pointer")
 		default:
-			v.review(change.Path)
+			v.AddReview(change.Path)
 			v.Warnings = append(v.Warnings, fmt.Sprintf("%s is a new pointer of Git LFS, and its object was not uploaded: unless the server has it, nobody can check the file out; see repository.lfs", quotePath(change.Path)))
 		}
 	}
@@ -220,8 +220,8 @@ func (v *Verdict) refuse(path, reason string) {
 	v.Refusals = append(v.Refusals, Refusal{Path: path, Reason: reason})
 }
 
-// review adds a path that the pull request names, once.
-func (v *Verdict) review(path string) {
+// AddReview adds a path that the pull request names, once.
+func (v *Verdict) AddReview(path string) {
 	if !slices.Contains(v.Review, path) {
 		v.Review = append(v.Review, path)
 	}

@@ -17,10 +17,12 @@ func (s Settings) CheckContent(v *Verdict, c Change, oldContent, newContent []by
 		text []byte
 		name string // name of the part for the reason; empty for the content
 	}{{newContent, ""}, {[]byte(c.Path), "the path"}, {[]byte(c.Target), "the target of the link"}} {
-		secret, found := newSecret(secrets.Find(part.text), oldContent, part.text)
-		if !found {
+		found := secrets.Find(part.text) // known secrets first
+		i := slices.IndexFunc(found, func(s redact.Secret) bool { return !bytes.Contains(oldContent, part.text[s.Start:s.End]) })
+		if i < 0 {
 			continue
 		}
+		secret := found[i]
 		where := part.name
 		if where == "" {
 			where = fmt.Sprintf("line %d", 1+bytes.Count(part.text[:secret.Start], []byte("\n")))
@@ -28,16 +30,6 @@ func (s Settings) CheckContent(v *Verdict, c Change, oldContent, newContent []by
 		s.addSecret(v, c.Path, where, secret.Known)
 		return
 	}
-}
-
-// newSecret returns the first known secret that the old content does not hold, or else
-// the first token.
-func newSecret(secrets []redact.Secret, oldContent, text []byte) (redact.Secret, bool) {
-	i := slices.IndexFunc(secrets, func(s redact.Secret) bool { return !bytes.Contains(oldContent, text[s.Start:s.End]) })
-	if i < 0 {
-		return redact.Secret{}, false
-	}
-	return secrets[i], true
 }
 
 // addSecret adds the consequence of a secret in a change to the verdict. The reason does not
@@ -53,7 +45,7 @@ func (s Settings) addSecret(v *Verdict, path, where string, known bool) {
 	case s.Tokens == Allow:
 	case s.Tokens == Review, s.Tokens == Draft:
 		v.Draft = v.Draft || s.Tokens == Draft
-		v.review(path)
+		v.AddReview(path)
 	default:
 		v.refuseSecret(shown, where+" looks like a token or a private key; remove it, or write one that cannot be taken for a real one")
 	}

@@ -136,6 +136,5 @@ func isAtOrAbove(folded, other string) bool {
 }
 
 func (s Settings) allowed(path string) bool {
-	folded := fold(path)
-	return len(s.Allowed) == 0 || slices.ContainsFunc(s.Allowed, func(pattern string) bool { return matches(pattern, folded) })
+	return len(s.Allowed) == 0 || Match(s.Allowed, path)
 }

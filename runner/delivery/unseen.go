@@ -56,19 +56,9 @@ func (v *Verdict) CheckUnseen(c Change, oldContent, newContent []byte) {
 	switch {
 	case generatedHead().Match(newContent[:min(head, len(newContent))]) && !generatedHead().Match(oldContent[:min(head, len(oldContent))]):
 		v.mark(c.Path, 0, "a head that says it is generated, so GitHub folds it")
-	case c.Old == (Entry{}) && c.New != (Entry{}) && matchesAny(foldedPaths, c.Path):
+	case c.Old == (Entry{}) && c.New != (Entry{}) && Match(foldedPaths, c.Path):
 		v.mark(c.Path, 0, "a name of generated files, so GitHub folds it")
 	}
-}
-
-func matchesAny(patterns []string, path string) bool {
-	folded := fold(path)
-	for _, pattern := range patterns {
-		if matches(pattern, folded) {
-			return true
-		}
-	}
-	return false
 }
 
 func (v *Verdict) mark(path string, line int, what string) {

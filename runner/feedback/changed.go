@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -90,7 +91,7 @@ func Notes(items []Item) (sentences []string) {
 		sentences = append(sentences, moved.String("comment on the code")+": the code at this place has changed since, and the agent is told so")
 	}
 	if len(cut) > 0 {
-		sentences = append(sentences, fmt.Sprintf("the log of %s is long: only its end was read", list(cut.names())))
+		sentences = append(sentences, fmt.Sprintf("the log of %s is long: only its end was read", text.Some(cut.names(), maxNamesInText)))
 	}
 	return sentences
 }

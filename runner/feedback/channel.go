@@ -2,8 +2,6 @@ package feedback
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -165,7 +163,7 @@ func pullOf(s client.PullStatus, t Topic) *Pull {
 	}
 	return &Pull{
 		Standing: standing[s.Checks],
-		Number:   s.Number, URL: s.URL, Branch: s.HeadRef, State: state, By: s.By, Ended: s.Ended, Drafted: s.Drafted,
+		URL:      s.URL, Branch: s.HeadRef, State: state, By: s.By, Ended: s.Ended, Drafted: s.Drafted,
 		Head: s.Head, Ours: t.Head, Base: s.Base, For: t.Base, Digest: digest(s), Conflicts: s.Mergeable == "CONFLICTING",
 	}
 }
@@ -216,8 +214,7 @@ func (c *Channel) readPull(ctx context.Context, s client.PullStatus, t Topic, p 
 // digest returns a digest of a status that changes when anything is said or happens.
 func digest(s client.PullStatus) string {
 	s.Lines = nil // they change with other pull requests
-	sum := sha256.Sum256(fmt.Appendf(nil, "%+v", s))
-	return hex.EncodeToString(sum[:16])
+	return Digest(fmt.Sprintf("%+v", s))
 }
 
 func (c *Channel) remember(p PullRequest, s client.PullStatus) {

@@ -2,8 +2,6 @@ package feedback
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,15 +45,14 @@ func failuresOf(p *Pull, rules Rules, now time.Time) failures {
 	slices.SortStableFunc(f.checks, func(a, b Check) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Conclusion, b.Conclusion), cmp.Compare(a.ID, b.ID))
 	})
-	sum := sha256.New()
-	fmt.Fprintln(sum, p.Head)
+	failed := p.Head + "\n"
 	for _, c := range f.checks {
-		fmt.Fprintf(sum, "%q %q\n", c.Name, c.Conclusion)
+		failed += fmt.Sprintf("%q %q\n", c.Name, c.Conclusion)
 		if !c.At.IsZero() && now.Sub(c.At) > patience {
 			f.ended = true
 		}
 	}
-	f.digest = hex.EncodeToString(sum.Sum(nil)[:16])
+	f.digest = Digest(failed)
 	return f
 }
 

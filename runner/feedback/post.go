@@ -2,8 +2,6 @@ package feedback
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -66,8 +64,7 @@ func (c *Channel) Reply(ctx context.Context, id tracker.ID, pull PullRequest, it
 
 // replyKey returns the key of the comment that answers an item.
 func replyKey(item Item) string {
-	sum := sha256.Sum256([]byte(string(item.Kind) + "\x00" + item.URL + "\x00" + item.Author + "\x00" + item.At.UTC().String()))
-	return "reply-" + hex.EncodeToString(sum[:8])
+	return "reply-" + Digest(strings.Join([]string{string(item.Kind), item.URL, item.Author, item.At.UTC().String()}, "\x00"))[:16]
 }
 
 // reference names an item for people, without mentioning anybody.

@@ -34,7 +34,6 @@ func (s Said) items() []Item {
 
 // Pull is a pull request of the program.
 type Pull struct {
-	Number    int
 	URL       string
 	Branch    string // the program's branch, which need not exist any more
 	State     schedule.PullState

@@ -37,33 +37,25 @@ func summarize(items []Item) string {
 		if count == 0 {
 			continue
 		}
-		text := fmt.Sprintf("%d %s", count, row.noun)
+		part := fmt.Sprintf("%d %s", count, row.noun)
 		if count > 1 {
-			text = fmt.Sprintf("%d %s", count, strings.Replace(row.noun, "comment", "comments", 1))
-			if !strings.Contains(text, "comments") {
-				text += "s"
+			part = plural(count, row.noun)
+			if !strings.Contains(part, "comments") {
+				part += "s"
 			}
 		}
-		who := list(slices.Sorted(maps.Keys(names)))
+		who := text.Some(slices.Sorted(maps.Keys(names)), maxNamesInText)
 		switch row.kind {
 		case prompt.FeedbackCheck:
-			text += " (" + who + ")"
+			part += " (" + who + ")"
 		case prompt.FeedbackConflict:
-			text += " with " + who
+			part += " with " + who
 		default:
-			text += " by " + who
+			part += " by " + who
 		}
-		parts = append(parts, text)
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// list joins names, the first few of them.
-func list(names []string) string {
-	if more := len(names) - maxNamesInText; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamesInText], ", "), more)
-	}
-	return strings.Join(names, ", ")
 }
 
 // quote returns names in quotation marks, the first few of them.
@@ -72,7 +64,7 @@ func quote(names []string) string {
 	for i, name := range names {
 		quoted[i] = fmt.Sprintf("%q", text.OneLine(name, 60))
 	}
-	return list(quoted)
+	return text.Some(quoted, maxNamesInText)
 }
 
 // counted counts comments by their authors.
@@ -93,7 +85,7 @@ func (c counted) String(noun string) string {
 	for _, n := range c {
 		sum += n
 	}
-	return plural(sum, noun) + " by " + list(c.names())
+	return plural(sum, noun) + " by " + text.Some(c.names(), maxNamesInText)
 }
 
 func plural(n int, noun string) string {

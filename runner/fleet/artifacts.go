@@ -25,13 +25,13 @@ func Download(ctx context.Context, c *client.Client, run int64, attempt int, exc
 	}
 	var failed []error
 	for _, artifact := range artifacts {
-		file, limit := artifactFile(artifact.Name, attempt)
+		file, limit, folder := artifactFile(artifact.Name, attempt)
 		if artifact.Expired || file == "" {
 			continue
 		}
 		files, err := c.ReadArtifact(ctx, artifact)
 		if err == nil {
-			err = unpackFile(files, file, limit, filepath.Join(exchange, artifactFolder(artifact.Name)))
+			err = unpackFile(files, file, limit, filepath.Join(exchange, folder))
 		}
 		failed = append(failed, err)
 	}
@@ -43,27 +43,18 @@ func artifactName(owner schedule.Owner) string {
 }
 
 // artifactFile returns the file of an artifact to copy into an exchange folder, as a path
-// in the artifact, and its largest size in bytes. The file is empty if the name is not that
-// of a plan or a result of the attempt.
-func artifactFile(name string, attempt int) (file string, limit int64) {
+// in the artifact, its largest size in bytes, and the folder of the exchange folder that it goes
+// into. The file is empty if the name is not that of a plan or a result of the attempt.
+func artifactFile(name string, attempt int) (file string, limit int64, folder string) {
 	if name == fmt.Sprintf("symphony-plan-%d", attempt) {
-		return planName, maxPlan
+		return planName, maxPlan, ""
 	}
 	number, isResult := strings.CutPrefix(name, fmt.Sprintf("symphony-result-%d-", attempt))
 	shard, err := strconv.Atoi(number)
 	if !isResult || err != nil || shard < 1 || shard > schedule.MaxShards || strconv.Itoa(shard) != number {
-		return "", 0
+		return "", 0, ""
 	}
-	return path.Join(resultFolder(shard), resultName), maxResult
-}
-
-// artifactFolder returns into which folder of an exchange folder the artifact of a plan or
-// a result is unpacked.
-func artifactFolder(name string) string {
-	if strings.HasPrefix(name, "symphony-plan-") {
-		return ""
-	}
-	return filepath.Join(resultsFolder, name)
+	return path.Join(resultFolder(shard), resultName), maxResult, filepath.Join(resultsFolder, name)
 }
 
 // unpackFile writes one file of an archive below a folder. It fails if the file has more

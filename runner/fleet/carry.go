@@ -28,7 +28,7 @@ func PushPlan(ctx context.Context, refs *git.FileRefs, exchange string) (Referen
 	if err != nil {
 		return Reference{}, PlanName{}, err
 	}
-	return ref, namePlan(ref, files), nil
+	return ref, PlanName{ref.Started, digestOf(files[planName])}, nil
 }
 
 // PushResult creates the reference of the result of a shard in the exchange folder. To repeat

@@ -81,9 +81,9 @@ func openFolder(root *os.Root, name string) (*os.Root, error) {
 	return root.OpenRoot(name)
 }
 
-// openRegular opens a regular file of at most limit bytes. It follows no link and never
-// blocks. An [os.Root] by itself would follow links that stay below it.
-func openRegular(root *os.Root, name string, limit int64) (*os.File, error) {
+// readFile reads a regular file of at most limit bytes. It follows no link and never blocks. An
+// [os.Root] by itself would follow links that stay below it.
+func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	named, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOENT} // not the name of a system call
@@ -94,26 +94,16 @@ func openRegular(root *os.Root, name string, limit int64) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer f.Close()
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-	case !info.Mode().IsRegular() || !os.SameFile(named, info):
-		err = fmt.Errorf("%s is not a regular file (%v)", name, named.Mode().Type())
-	case info.Size() > limit:
-		err = fmt.Errorf("%s has %d bytes, and %d are allowed", name, info.Size(), limit)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
-	f, err := openRegular(root, name, limit)
-	if err != nil {
 		return nil, err
+	case !info.Mode().IsRegular() || !os.SameFile(named, info):
+		return nil, fmt.Errorf("%s is not a regular file (%v)", name, named.Mode().Type())
+	case info.Size() > limit:
+		return nil, fmt.Errorf("%s has %d bytes, and %d are allowed", name, info.Size(), limit)
 	}
-	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
 		err = fmt.Errorf("%s grows while it is read", name)
@@ -124,14 +114,6 @@ func readFile(root *os.Root, name string, limit int64) ([]byte, error) {
 // writeFile replaces a file atomically: after a kill it has the old content or the new one.
 // It follows no link. Only one process may write a file.
 func writeFile(root *os.Root, name string, data []byte) error {
-	return replaceFile(root, name, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
-}
-
-// replaceFile replaces a file atomically with what write writes.
-func replaceFile(root *os.Root, name string, write func(io.Writer) error) error {
 	temp := path.Join(path.Dir(name), "."+path.Base(name)+".tmp")
 	if err := root.RemoveAll(temp); err != nil { // left by a killed process
 		return err
@@ -140,8 +122,7 @@ func replaceFile(root *os.Root, name string, write func(io.Writer) error) error 
 	if err != nil {
 		return err
 	}
-	err = write(f)
-	if err == nil {
+	if _, err = f.Write(data); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {

@@ -108,20 +108,24 @@ func WritePlan(exchange string, p Plan) error {
 // ReadPlan reads the plan of the exchange folder. Self of each slice is set. It fails with
 // [ErrUnreadable].
 func ReadPlan(exchange string) (Plan, error) {
-	var p Plan
+	p, _, err := readPlan(exchange)
+	return p, err
+}
+
+// readPlan also returns the content of the file.
+func readPlan(exchange string) (p Plan, data []byte, err error) {
 	root, err := openRoot(exchange)
 	if err == nil {
 		defer root.Close()
-		var data []byte
 		if data, err = readFile(root, planName, maxPlan); err == nil {
 			p, err = decodePlan(data)
 		}
 	}
 	if err != nil {
-		return Plan{}, fmt.Errorf("read the plan %s: %w: %w: use the folder that `symphony plan` wrote in this run",
+		return Plan{}, nil, fmt.Errorf("read the plan %s: %w: %w: use the folder that `symphony plan` wrote in this run",
 			inExchange(exchange, planName), ErrUnreadable, err)
 	}
-	return p, nil
+	return p, data, nil
 }
 
 func encodePlan(p Plan) ([]byte, error) {

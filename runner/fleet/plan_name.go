@@ -17,10 +17,6 @@ type PlanName struct {
 	Digest  string // SHA-256 of its file, in hexadecimal; empty: not known
 }
 
-func namePlan(r Reference, files map[string][]byte) PlanName {
-	return PlanName{r.Started, digestOf(files[planName])}
-}
-
 func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -100,16 +100,7 @@ func (r Reference) fileLimit(path string) int64 {
 const maxReferenceThreads = 64 << 20
 
 func planFiles(exchange string) (Reference, map[string][]byte, error) {
-	p, err := ReadPlan(exchange)
-	if err != nil {
-		return Reference{}, nil, err
-	}
-	root, err := openRoot(exchange)
-	if err != nil {
-		return Reference{}, nil, err
-	}
-	defer root.Close()
-	data, err := readFile(root, planName, maxPlan)
+	p, data, err := readPlan(exchange)
 	if err != nil {
 		return Reference{}, nil, err
 	}

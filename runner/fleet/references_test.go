@@ -99,7 +99,7 @@ func TestThePlanAndTheResultsTravelOverReferences(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	name := namePlan(ref, planFiles)
+	name := PlanName{ref.Started, digestOf(planFiles["plan.json"])}
 	if plan, results, err := selectPlan(all, name); err != nil || !slices.Equal(plan, []Reference{ref}) || !slices.Equal(results, all[3:]) {
 		t.Errorf("selected %+v, with %+v: %v", plan, results, err)
 	}
@@ -158,7 +158,7 @@ func TestAPlanThatSomebodyElsePushedIsNotTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, forged := namePlan(ref, files), ref
+	name, forged := PlanName{ref.Started, digestOf(files["plan.json"])}, ref
 	forged.Started = 999_999_999_999_999
 	result := forged
 	result.Shard = 1

@@ -246,7 +246,10 @@ func listBundle(bundle *os.Root) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	entries, err := dir.ReadDir(maxBundleFiles)
-	return entries, errors.Join(ignoreEOF(err), dir.Close())
+	if errors.Is(err, io.EOF) { // it is empty
+		err = nil
+	}
+	return entries, errors.Join(err, dir.Close())
 }
 
 // addThreads copies the wanted threads of a result into the bundle. wanted holds them by name.
@@ -273,15 +276,11 @@ func addThreads(bundle *os.Root, r Result, wanted map[string]thread) error {
 }
 
 func copyThread(to, from *os.Root, name string) error {
-	f, err := openRegular(from, name, maxThread)
+	data, err := readFile(from, name, maxThread)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return replaceFile(to, name, func(w io.Writer) error {
-		_, err := io.Copy(w, io.LimitReader(f, maxThread))
-		return err
-	})
+	return writeFile(to, name, data)
 }
 
 // pruneBundle removes what is not the latest of a wanted thread from the bundle, and then the
@@ -318,11 +317,4 @@ func pruneBundle(bundle *os.Root, wanted map[string]thread) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func ignoreEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }

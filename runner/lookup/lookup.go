@@ -116,11 +116,7 @@ func Unknown(missing, name, kind string, known []Issue) error {
 	if near := nearest(name, names); near != "" {
 		hint = fmt.Sprintf("; did you mean %s?", near)
 	}
-	listed := strings.Join(names[:min(len(names), MaxSuggested)], ", ")
-	if more := len(names) - MaxSuggested; more > 0 {
-		listed += fmt.Sprintf(" and %d more", more)
-	}
-	return fmt.Errorf("%s %q%s; %s: %s", missing, name, hint, kind, listed)
+	return fmt.Errorf("%s %q%s; %s: %s", missing, name, hint, kind, text.Some(names, MaxSuggested))
 }
 
 // nearest returns the identifier that is most similar to a name, whatever its case. An

@@ -3,7 +3,6 @@ package publish
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -35,9 +34,7 @@ func (p *Publisher) judgeHistory(ctx context.Context, in *git.Incoming, onto git
 		}
 		v.Draft = v.Draft || at.Draft
 		for _, path := range at.Review {
-			if !slices.Contains(v.Review, path) {
-				v.Review = append(v.Review, path)
-			}
+			v.AddReview(path)
 		}
 	}
 	var bytes int64

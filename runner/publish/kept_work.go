@@ -30,7 +30,7 @@ func Keep(ctx context.Context, in *git.Incoming, folder string, branch git.Branc
 	for name, write := range map[string]func(context.Context, io.Writer, git.ObjectID) error{
 		BundleFile: in.WriteBundle, PatchFile: in.WritePatch,
 	} {
-		if err := writeFile(filepath.Join(folder, name), func(w io.Writer) error { return write(ctx, w, in.Tip) }); err != nil {
+		if err := writeWhole(filepath.Join(folder, name), func(w io.Writer) error { return write(ctx, w, in.Tip) }); err != nil {
 			return nil, fmt.Errorf("keep the work: %w", err)
 		}
 	}
@@ -79,16 +79,4 @@ func KeptBranch(commands []string) (branch git.Branch, ok bool) {
 		branch = named
 	}
 	return branch, branch != (git.Branch{})
-}
-
-func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := write(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
 }

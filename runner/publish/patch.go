@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -48,7 +49,7 @@ func writeDiff(ctx context.Context, in *git.Incoming, commit git.ObjectID, folde
 }
 
 // writeOnce writes a patch under the first name that is free, and returns the path of
-// the file that has it. A kill leaves the whole file or none.
+// the file that has it.
 func writeOnce(folder, name string, patch []byte) (file string, written bool, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", false, err
@@ -57,7 +58,10 @@ func writeOnce(folder, name string, patch []byte) (file string, written bool, er
 		file = filepath.Join(folder, numbered(name, n)+".patch")
 		switch old, err := readRegular(file, len(patch)); {
 		case errors.Is(err, fs.ErrNotExist):
-			return file, true, writeWhole(file, patch)
+			return file, true, writeWhole(file, func(w io.Writer) error {
+				_, err := w.Write(patch)
+				return err
+			})
 		case err == nil && bytes.Equal(old, patch):
 			return file, false, nil
 		}
@@ -78,7 +82,9 @@ func readRegular(file string, size int) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-func writeWhole(file string, data []byte) error {
+// writeWhole makes a file with what write writes, which only the user may read. A kill leaves the
+// whole file or none.
+func writeWhole(file string, write func(io.Writer) error) error {
 	draft := file + ".tmp"
 	if err := os.Remove(draft); err != nil && !errors.Is(err, fs.ErrNotExist) { // a killed run left it
 		return err
@@ -87,8 +93,7 @@ func writeWhole(file string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err == nil {
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {

@@ -258,52 +258,46 @@ func (p *Publisher) move(ctx context.Context, w Work, r Record, commit git.Objec
 	return r, nil
 }
 
-// reviewParagraph returns the paragraph that names the paths for a person; empty for none.
-func reviewParagraph(paths []string) string {
-	if len(paths) == 0 {
+// listParagraph returns a paragraph with a list below an introduction, and the number of entries
+// that it leaves out; empty for no entries.
+func listParagraph(intro string, entries []string, more int) string {
+	if len(entries) == 0 {
 		return ""
 	}
+	if more > 0 {
+		entries = append(entries, fmt.Sprintf("and %d more", more))
+	}
+	return intro + ":\n\n- " + strings.Join(entries, "\n- ")
+}
+
+// reviewParagraph returns the paragraph that names the paths for a person.
+func reviewParagraph(paths []string) string {
 	const shown = 20
-	var b strings.Builder
-	b.WriteString("Look at these files with care:\n\n")
+	var entries []string
 	for _, path := range paths[:min(len(paths), shown)] {
-		fmt.Fprintf(&b, "- `%s`\n", strings.ReplaceAll(path, "`", "'"))
+		entries = append(entries, "`"+strings.ReplaceAll(path, "`", "'")+"`")
 	}
-	if more := len(paths) - shown; more > 0 {
-		fmt.Fprintf(&b, "- and %d more\n", more)
-	}
-	return b.String()
+	return listParagraph("Look at these files with care", entries, len(paths)-shown)
 }
 
 // marksParagraph returns the paragraph that names the places that a person does not see on
-// the page; empty for none.
+// the page.
 func marksParagraph(marks []delivery.Mark) string {
-	if len(marks) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString("This page does not show all of these; look at them in an editor that shows every character:\n\n")
+	var entries []string
 	for _, m := range marks {
-		fmt.Fprintf(&b, "- %s\n", m)
+		entries = append(entries, m.String())
 	}
-	return b.String()
+	return listParagraph("This page does not show all of these; look at them in an editor that shows every character", entries, 0)
 }
 
 // untakenParagraph returns the paragraph that names the files that could not be taken along
-// with the work; empty for none.
+// with the work.
 func (p *Publisher) untakenParagraph(u git.Untaken) string {
-	if u.Count == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString("These files of the agent are not in this work, because Git cannot take them:\n\n")
+	var entries []string
 	for _, path := range u.Paths {
-		fmt.Fprintf(&b, "- `%s` (%s)\n", p.Secrets.String(strings.ReplaceAll(path.Name, "`", "'")), path.Why)
+		entries = append(entries, fmt.Sprintf("`%s` (%s)", p.Secrets.String(strings.ReplaceAll(path.Name, "`", "'")), path.Why))
 	}
-	if more := u.More(); more > 0 {
-		fmt.Fprintf(&b, "- and %d more\n", more)
-	}
-	return b.String()
+	return listParagraph("These files of the agent are not in this work, because Git cannot take them", entries, u.More())
 }
 
 func paragraphs(parts ...string) string {

@@ -75,9 +75,7 @@ func (p *Publisher) lookAtAll(ctx context.Context, in *git.Incoming, all []git.C
 		return err
 	}
 	for _, path := range p.Policy.Check(work).Review {
-		if !slices.Contains(v.Review, path) {
-			v.Review = append(v.Review, path)
-		}
+		v.AddReview(path)
 	}
 	for i, c := range all {
 		v.CheckUnseen(work.Changes[i], contents[c.Old], contents[c.New])

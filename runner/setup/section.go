@@ -4,12 +4,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/symphony-runner/symphony/internal/text"
 )
+
+// maxNamed bounds the files that a comment names.
+const maxNamed = 3
 
 // Section returns the section setup of a WORKFLOW.md as YAML, with comments.
 func (s Suggestion) Section() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Before any agent works, and again when one of these files changes: %s.\n", some(s.Files))
+	fmt.Fprintf(&b, "# Before any agent works, and again when one of these files changes: %s.\n", text.Some(s.Files, maxNamed))
 	b.WriteString("setup:\n")
 	writeScript(&b, "run", s.Script, "")
 	if s.Update != "" {
@@ -20,7 +25,7 @@ func (s Suggestion) Section() string {
 		b.WriteString("  network_mode: full # not every client of Java takes the certificate with which Codex holds others to GET and HEAD\n")
 	}
 	if len(s.Exposed) > 0 {
-		fmt.Fprintf(&b, "  # Git does not ignore %s: write that into .gitignore, and remove keep.\n", some(s.Exposed))
+		fmt.Fprintf(&b, "  # Git does not ignore %s: write that into .gitignore, and remove keep.\n", text.Some(s.Exposed, maxNamed))
 		fmt.Fprintf(&b, "  keep: %s\n", flow(s.Makes))
 	}
 	return b.String()
@@ -51,16 +56,6 @@ func (s Suggestion) Line() string {
 		rest += ", keep: " + flow(s.Makes)
 	}
 	return fmt.Sprintf("setup: {run: %s, network: [%s]%s}", quoted(s.Script), strings.Join(s.Hosts, ", "), rest)
-}
-
-// some returns the first names of a list, and the number of the others.
-func some(names []string) string {
-	const most = 3
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if more := len(names) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
 
 func flow(names []string) string {

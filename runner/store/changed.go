@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/internal/bounds"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -68,13 +68,10 @@ func commitMessage(old, new *schedule.State) string {
 			names = append(names, plainName(identifiers[id]))
 		}
 	}
-	switch n := len(names); {
-	case n == 0:
+	if len(names) == 0 {
 		return "Update the state"
-	case n > maxNamedIssues:
-		return fmt.Sprintf("Update %s and %d more", strings.Join(names[:maxNamedIssues], ", "), n-maxNamedIssues)
 	}
-	return "Update " + strings.Join(names, ", ")
+	return "Update " + text.Some(names, maxNamedIssues)
 }
 
 // plainName returns a short name of an issue in which GitHub finds no reference: each
