@@ -214,7 +214,7 @@ type recorded struct {
 
 func (m recorded) applyTo(l *loop) {
 	l.change(schedule.Delivered{ID: m.id, Delivery: m.delivery})
-	m.saved <- l.saveClaimed(m.ctx, m.id)
+	m.saved <- l.keeper.saveClaimed(m.ctx, m.id)
 }
 
 // delivered is the message that work was published.

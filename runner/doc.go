@@ -75,13 +75,14 @@
 //
 // # The parts of a run
 //
-// The loop has the claims, the plan and the save: loop.go, poll.go, reconcile.go, persist.go, and
-// for its sessions sessions.go, session_log.go and tick_report.go. Everything else is a part with
-// its own state, methods and messages. A part knows the core, which all share, and the parts that
-// it is given. Only its messages know the loop, which applies them (tasks.go).
+// The loop has the plan and what is done about it: loop.go, poll.go, reconcile.go, and for its
+// sessions sessions.go and session_log.go. Everything else is a part with its own state and methods. A part knows the core, which all share, and the parts that
+// it is given. Its work beside the loop is a task, whose end the loop calls; only messages know the
+// loop, which applies them (tasks.go).
 //
 //	core           core.go          the workflow in force, the state with what is unsaved, the next poll,
 //	                                remarks (remarks.go) and tasks in the background (tasks.go)
+//	keeper         persist.go       loads the state and saves it; changes that are not saved yet
 //	settings       settings.go      reads WORKFLOW.md again, and connects what it names
 //	setupDigest    setup_digest.go  what sessions work with, so that a pause ends when it changes
 //	issueReader    issue_reader.go  reads the tracker, bounded by its rate limit (rate_limit.go)
@@ -95,7 +96,7 @@
 //	sessions       running.go       the sessions in progress
 //	eventLogs      event_logs.go    their logs
 //	display        progress.go      what people see of a run in progress
-//	account        account.go       the report of the tick
+//	account        account.go       the report of the tick, which the loop completes
 //	collector      collector.go     settles the results of a fleet
 //	notifier       notifier.go      tells the destinations of WORKFLOW.md what has changed
 //	fleetPart      fleet.go         what makes the run the plan or a shard of a fleet

@@ -104,11 +104,11 @@ func (v *issueCache) candidate(id tracker.ID) int {
 	return -1
 }
 
-// stale returns the ids that were last read more than maxAge ago.
-func (v *issueCache) stale(ids []tracker.ID, maxAge time.Duration, now time.Time) []tracker.ID {
+// stale returns the ids whose knowledge is too old for a session to start.
+func (v *issueCache) stale(ids []tracker.ID, now time.Time) []tracker.ID {
 	var old []tracker.ID
 	for _, id := range ids {
-		if at, read := v.readAt[id]; !read || now.Sub(at) > maxAge {
+		if at, read := v.readAt[id]; !read || now.Sub(at) > fresh {
 			old = append(old, id)
 		}
 	}

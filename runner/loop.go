@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -48,6 +49,7 @@ type loop struct {
 	setup         setupDigest
 	issues        issueReader
 	conversations conversations
+	keeper        keeper
 	orders        orders
 	owners        owners
 	files         files
@@ -114,6 +116,7 @@ func newLoop(r *Runner) *loop {
 	l.collector = collector{core: &l.core, account: &l.account, owners: &l.owners, left: r.LeftResults}
 	l.notifier = notifier{core: &l.core, account: &l.account, base: r.Web, hide: redact, isPart: r.Shards > 0, left: noticeTime}
 	l.fleet = fleetPart{core: &l.core, setup: &l.setup, plan: r.Fleet, shards: r.Shards}
+	l.keeper = keeper{&l.core, r.Store, r.Self, &l.issues, &l.setup, l.running, &l.fleet}
 	l.files = files{core: &l.core, sessions: l.running, logs: r.Logs, repeats: !r.Once}
 	l.cleaner = cleaner{
 		core: &l.core, issues: &l.issues, conversations: &l.conversations, logs: l.logs, sessionDir: r.SessionDir, once: r.Once, searched: r.Shards > 0, removing: map[tracker.ID]bool{},
@@ -129,7 +132,7 @@ func (l *loop) open(ctx context.Context) error {
 		return err
 	}
 	l.deadline = newDeadline(l.tick.Started, l.Deadline, l.delivers())
-	if err := l.load(ctx); err != nil {
+	if err := l.keeper.load(ctx); err != nil {
 		return err
 	}
 	l.fleet.sliced = len(l.state.Claims)
@@ -312,6 +315,28 @@ func (l *loop) failure() error {
 	return l.files.err
 }
 
+// saveLast saves the state at the end of a run, with the error that ends the run or nil, and
+// tells the destinations of notices what is news. An interrupted run leaves that to the next one.
+func (l *loop) saveLast(ctx context.Context, failure error) error {
+	var news []telling
+	err := l.keeper.saveOver(ctx, "close the state", func() error {
+		l.remember(time.Now())
+		if !errors.Is(failure, schedule.ErrInterrupted) {
+			news = l.notifier.mark(time.Now(), nil, true, failure)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if l.notifier.flush(news) {
+		if err := l.keeper.saveOver(ctx, "note who was not told", func() error { return nil }); err != nil {
+			l.Log.Warn("it is not noted which destinations were not told: the next run does not tell them", "error", err)
+		}
+	}
+	return nil
+}
+
 // stopAll stops every session for a reason, gracefully and in bounded time, and
 // saves their claims.
 func (l *loop) stopAll(ctx context.Context, reason schedule.Reason, err error) error {
@@ -427,6 +452,20 @@ func (l *loop) snapshot(now time.Time) schedule.Snapshot {
 	l.orders.addIssues(&snap, unavailable)
 	snap.Own, snap.Steerable = l.running.ownChanges(), l.running.steerable()
 	return snap
+}
+
+// unavailable returns the issues that no plan may touch: their workspaces are being removed,
+// a session that lost its claim has not ended, or nobody knows how they are now.
+func (l *loop) unavailable() map[tracker.ID]bool {
+	ids := make(map[tracker.ID]bool, len(l.cleaner.removing)+len(l.running.lost))
+	for id := range l.cleaner.removing {
+		ids[id] = true
+	}
+	for w := range l.running.lost {
+		ids[w.id] = true
+	}
+	maps.Copy(ids, l.issues.unasked)
+	return ids
 }
 
 // hold returns the reason for which nothing may be started now; zero if there is none.

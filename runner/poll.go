@@ -15,7 +15,7 @@ import (
 // After a failed read the earlier knowledge stays.
 func (l *loop) poll(ctx context.Context, now time.Time) {
 	if !l.nextPoll.IsZero() {
-		l.reread(ctx)
+		l.keeper.reread(ctx)
 		l.adopt(ctx) // a run that was alive may be dead by now
 	}
 	l.nextPoll = now.Add(l.fleet.pollEvery())

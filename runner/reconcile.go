@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/progress"
@@ -12,11 +11,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/tracker"
 )
-
-// maxConflicts bounds how often a save is tried again because another run saved
-// first; conflictPause bounds the random pause before each try, which separates
-// runs that collide.
-const maxConflicts, conflictPause = 20, 100 * time.Millisecond
 
 // reconcile performs one round: poll, plan, save the claims, perform. It fails
 // only if the run cannot continue.
@@ -52,23 +46,12 @@ func (l *loop) reconcile(ctx context.Context) error {
 			return l.handleSaveError(err)
 		}
 		l.Log.Info("another run was faster: planning again", "try", try+1)
-		if err := l.yield(ctx); err != nil {
+		if err := l.keeper.yield(ctx); err != nil {
 			return l.handleSaveError(err)
 		}
 		l.adopt(ctx)
 	}
 	return l.handleSaveError(fmt.Errorf("save claims: %w %d times in a row: lower the number of runs that share this state", store.ErrConflict, maxConflicts))
-}
-
-// yield loads the state that a faster run has saved. That run may have changed the issues, so
-// none is started before it is read again.
-func (l *loop) yield(ctx context.Context) error {
-	select {
-	case <-time.After(rand.N(conflictPause)):
-	case <-ctx.Done():
-	}
-	l.issues.doubtAll()
-	return l.load(ctx)
 }
 
 // handleSaveError decides whether a failed save ends the run. A service keeps its
@@ -100,7 +83,7 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 		if len(starting) > 0 && l.Fleet == nil && !l.files.ready(ctx, decisions) {
 			continue // now there is a reason why nothing starts
 		}
-		unknown := l.issues.stale(starting, fresh, now)
+		unknown := l.issues.stale(starting, now)
 		switch {
 		case len(unknown) == 0:
 			return decisions
@@ -118,7 +101,7 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 		// Expect as many sessions to end soon as ended lately; the slots of some are free already.
 		policy.MaxConcurrent += max(0, len(lately(l.running.exits, now))-len(starting))
 		soon := startsOf(schedule.Plan(l.state, snap, policy, now))
-		if err := l.issues.readByID(reads, l.issues.stale(soon, fresh, now)); err != nil {
+		if err := l.issues.readByID(reads, l.issues.stale(soon, now)); err != nil {
 			l.issues.unasking("re-read the issues that are about to start", err)
 		}
 	}
@@ -151,7 +134,7 @@ func (l *loop) commit(ctx context.Context, decisions []schedule.Decision) error 
 		l.remember(now) // this may be the last save of the tick
 	}
 	news := l.notifier.mark(now, decisions, false, nil)
-	err := l.save(ctx)
+	err := l.keeper.save(ctx)
 	if err != nil {
 		l.state, l.tick.Acted = before, acted
 		return err

@@ -504,7 +504,7 @@ const maxMessage = 200
 
 // longTexts holds the files whose long texts are not messages: what agents and the
 // readers of documents get.
-var longTexts = []string{"tracker/linear/tool.go", "tracker/github/tool.go", "runner/workflow/keys.go", "runner/prompt/continuation.go", "runner/prompt/preamble.go",
+var longTexts = []string{"tracker/linear/tool.go", "tracker/github/tool.go", "runner/workflow/keys.go", "runner/prompt/preamble.go",
 	"runner/attempt/deliver_tool.go", "runner/attempt/conversation.go", "runner/prompt/feedback.go",
 }
 

@@ -107,7 +107,11 @@ func (c *Channel) answer(conn *net.UnixConn) {
 	defer context.AfterFunc(c.ctx, func() { conn.Close() })()
 	_ = conn.SetDeadline(time.Now().Add(AskTime))
 	if err := prove(conn, c.leader); err != nil {
-		c.noteStranger(err)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.stranger == nil {
+			c.stranger = fmt.Errorf("a process that is not the session's Codex asked for the model's token and got none: %w", err)
+		}
 		return
 	}
 	c.mu.Lock()
@@ -129,14 +133,6 @@ func (c *Channel) answer(conn *net.UnixConn) {
 
 // maxReason bounds the reason that a client gets, in runes.
 const maxReason = 1000
-
-func (c *Channel) noteStranger(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stranger == nil {
-		c.stranger = fmt.Errorf("a process that is not the session's Codex asked for the model's token and got none: %w", err)
-	}
-}
 
 // Stranger returns the refusal of the first process that asked and was not the app-server's; nil
 // if there was none.

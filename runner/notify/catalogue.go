@@ -104,10 +104,6 @@ func (n Notice) Headline() string {
 	return fmt.Sprintf("Something happened (%s)", n.Event)
 }
 
-func (n Notice) address() string {
-	return link(cmp.Or(n.PullRequest, n.IssueURL))
-}
-
 // Batch is the content of one message.
 type Batch struct {
 	From    string // name of the project

@@ -42,7 +42,7 @@ func (b Batch) parts(harmless func(string) string) (parts []part, omitted int) {
 			head: fit(n.Headline(), min(each/4, maxLine), harmless),
 			line: fit(strings.ReplaceAll(line, "\n", " "), min(each/3, 3*maxLine), harmless),
 			said: fit(n.Said, min(each/3, maxSaid), harmless),
-			url:  n.address(), issue: fit(n.Issue, 40, harmless), notice: n,
+			url:  link(cmp.Or(n.PullRequest, n.IssueURL)), issue: fit(n.Issue, 40, harmless), notice: n,
 		})
 	}
 	return parts, len(b.Notices) - len(shown)

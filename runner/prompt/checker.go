@@ -108,11 +108,6 @@ func (c *checker) expression(tok parser.Token) *expression {
 	}
 }
 
-func (c *checker) lookup(name string) *typ {
-	c.used[name] = true
-	return c.names[name]
-}
-
 // bind gives a name a type, until restore is called.
 func (c *checker) bind(name string, t *typ) (restore func()) {
 	old, known := c.names[name]
@@ -124,8 +119,6 @@ func (c *checker) bind(name string, t *typ) (restore func()) {
 		}
 	}
 }
-
-func (c *checker) known() []string { return slices.Sorted(maps.Keys(c.names)) }
 
 // suggestion returns advice for an unknown name: the known name that is nearest to
 // it, with prefix, or all the known names.

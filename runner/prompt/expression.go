@@ -3,9 +3,12 @@ package prompt
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -222,7 +225,8 @@ func (e *expression) primary() *typ {
 
 func (e *expression) variable() *typ {
 	at := e.peek()
-	t := e.lookup(at.text)
+	t := e.names[at.text]
+	e.used[at.text] = true
 	if t == nil && at.text == "not" {
 		e.fail()
 	}
@@ -230,7 +234,7 @@ func (e *expression) variable() *typ {
 	if t != nil {
 		return t
 	}
-	prefix, known, issue := "", e.known(), e.schema["issue"].names()
+	prefix, known, issue := "", slices.Sorted(maps.Keys(e.names)), e.schema["issue"].names()
 	if tracker.Nearest(at.text, known) == "" && tracker.Nearest(at.text, issue) != "" { // people easily forget "issue."
 		prefix, known = "issue.", issue
 	}
@@ -263,3 +267,47 @@ func (e *expression) item(t *typ, of string) *typ {
 	}
 	return e.report(at, "%s is %s, so write the name of a field: %s", of, t.kind, suggestion("", of+".", t.names()))
 }
+
+// token is a piece of an expression. The token after the last one has no text.
+type token struct {
+	text  string
+	at    int // offset in the expression
+	class class
+}
+
+// class tells the tokens apart that can have more than one text.
+type class int
+
+const (
+	symbol   class = iota
+	word           // a string in quotes
+	number         // a number with its sign
+	keyword        // a name with its colon
+	name           // a variable, a filter or a word of the grammar
+	property       // a dot and the name of a property
+)
+
+// lexeme returns the expression that matches one token of the engine's scanner. Its groups are the
+// classes from word on, in their order.
+var lexeme = sync.OnceValue(func() *regexp.Regexp {
+	const name = `[\pL_][\pL\pM\p{Nd}_-]*\??`
+	return regexp.MustCompile(`(?s)("(?:[^"\\]|\\.)*"|'[^']*')|(-?\d+(?:\.\d+)?)|(` + name + `:)|(` + name + `)|(\.` + name + `)|\.\.|[=!<>]=|[^\s\v]`)
+})
+
+func tokenize(args string) []token {
+	var all []token
+	for _, m := range lexeme().FindAllStringSubmatchIndex(args, -1) {
+		t := token{text: args[m[0]:m[1]], at: m[0]}
+		for c := word; c <= property; c++ {
+			if m[2*c] >= 0 {
+				t.class = c
+			}
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+func (t token) end() int { return t.at + len(t.text) }
+
+func (t token) unquoted() string { return t.text[1 : len(t.text)-1] }

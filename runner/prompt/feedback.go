@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -94,10 +95,7 @@ func listed(issue tracker.Issue, items []Feedback, replies bool, intro, where st
 
 // heading returns the line that names an item, which is the nth.
 func (f Feedback) heading(n int) string {
-	number := f.ID
-	if number == "" {
-		number = fmt.Sprint(n)
-	}
+	number := cmp.Or(f.ID, fmt.Sprint(n))
 	who := text.OneLine(f.Author, 100)
 	var s string
 	switch f.Kind {
@@ -107,11 +105,10 @@ func (f Feedback) heading(n int) string {
 		s = fmt.Sprintf("%s. A conflict with the branch %q", number, who)
 	case FeedbackThread:
 		s = fmt.Sprintf("%s. %s, on a line of a review", number, who)
+	case FeedbackAnswer:
+		s = fmt.Sprintf("%s. %s: an answer to your question", number, who)
 	default:
 		s = fmt.Sprintf("%s. %s: a %s", number, who, f.Kind)
-		if f.Kind == FeedbackAnswer {
-			s = fmt.Sprintf("%s. %s: an answer to your question", number, who)
-		}
 	}
 	if f.Path != "" {
 		s += fmt.Sprintf(", %q", text.OneLine(f.Path, 300))

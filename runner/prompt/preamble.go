@@ -12,7 +12,7 @@ import (
 // work, the state of the workspace, and the way to deliver. The template need not say any of
 // it.
 func preamble(issue tracker.Issue, run Run) string {
-	return refusal(issue, run) + leftOut(issue, run) + blocked(issue, run) + resumption(issue, run) + repository(run) + room(run) + asking(run)
+	return refusal(issue, run) + lastSession(issue, run.LeftOut, leftOut) + lastSession(issue, run.Blocked, blocked) + resumption(issue, run) + repository(run) + room(run) + asking(run)
 }
 
 // maxRefused bounds the reasons of a refusal, in bytes.
@@ -33,25 +33,22 @@ func refusal(issue tracker.Issue, run Run) string {
 	return fmt.Sprintf("The work of the last session on %s was refused and not published, for these reasons:\n\n> %s\n\n%s\n\n", issue.Identifier, reasons, where)
 }
 
-// leftOut returns the text that names the files of the last session that are gone. Names are
-// the agent's, so they stand in a quotation.
-func leftOut(issue tracker.Issue, run Run) string {
-	list := strings.TrimSpace(text.OneLine(run.LeftOut, maxRefused))
+// lastSession returns a text about the last session around a list in one line; empty for an empty
+// list. The list is the agent's, so it stands in a quotation.
+func lastSession(issue tracker.Issue, list, format string) string {
+	list = strings.TrimSpace(text.OneLine(list, maxRefused))
 	if list == "" {
 		return ""
 	}
-	return fmt.Sprintf("Git could not take these files of the last session on %s along, so its work was taken without them:\n\n> %s\n\nThey may be gone from this workspace. If the issue needs them, make them again so that Git can take them: smaller than 32 MiB, readable, in the encoding that .gitattributes says, and not in a repository of their own.\n\n", issue.Identifier, list)
+	return fmt.Sprintf(format, issue.Identifier, list)
 }
 
-// blocked returns the text that names the hosts which commands of the last session were
-// refused. Names and commands are the agent's, so they stand in a quotation.
-func blocked(issue tracker.Issue, run Run) string {
-	list := strings.TrimSpace(text.OneLine(run.Blocked, maxRefused))
-	if list == "" {
-		return ""
-	}
-	return fmt.Sprintf("Commands of the last session on %s asked for hosts that they may not reach, and were ended:\n\n> %s\n\nDo not ask for them again. If the work cannot be done without one of them, say so: a person has to name it in WORKFLOW.md.\n\n", issue.Identifier, list)
-}
+// The texts about files of the last session that are gone, and about hosts which its commands were
+// refused.
+const (
+	leftOut = "Git could not take these files of the last session on %s along, so its work was taken without them:\n\n> %s\n\nThey may be gone from this workspace. If the issue needs them, make them again so that Git can take them: smaller than 32 MiB, readable, in the encoding that .gitattributes says, and not in a repository of their own.\n\n"
+	blocked = "Commands of the last session on %s asked for hosts that they may not reach, and were ended:\n\n> %s\n\nDo not ask for them again. If the work cannot be done without one of them, say so: a person has to name it in WORKFLOW.md.\n\n"
+)
 
 // resumption returns the text for a session that continues the thread of an earlier one (SPEC
 // §7.1). The thread holds an older rendering of the prompt, so the text names the one that
@@ -129,4 +126,20 @@ func asking(run Run) string {
 		return ""
 	}
 	return "If you cannot go on without a decision of a person, ask with the tool `ask` and end your turn: a session with the answer continues this one.\n\n"
+}
+
+// Continuation returns the text that starts each turn of a session after the first one.
+// The thread holds the session's prompt already (SPEC §7.1). It is plain text: no
+// template. delivers says that the work is published by the tool deliver.
+func Continuation(issue tracker.Issue, turn, maxTurns int, delivers bool) string {
+	end := "hand the issue over as the instructions say: move it on from its present state. If you cannot go on, say what you are missing, and hand it over all the same."
+	if delivers {
+		end = "call the tool `deliver` and end your turn. If you cannot go on, say what you are missing, and call it all the same."
+	}
+	return fmt.Sprintf(`Go on with %s. This is turn %d of at most %d, and the issue is still open for work: its state is %q.
+
+The latest instructions in this thread stand, and so does everything you have found out and done in this session. Do not start over.
+
+Look at what is left, and do that. When nothing is left, %s
+`, issue.Identifier, turn, maxTurns, issue.State, end)
 }

@@ -48,7 +48,3 @@ func (p *Publisher) continueAfterMerge(ctx context.Context, w Work, r *Result, m
 	}
 	return changes, err
 }
-
-func isMerged(pull *client.PullRequest, head git.ObjectID) bool {
-	return pull != nil && pull.GetHead().GetSHA() == head.String()
-}

@@ -159,7 +159,10 @@ func (p *Publisher) publish(ctx context.Context, w Work, now time.Time) (Result,
 		}
 	}
 	title := p.title(w)
-	commit, err := p.commit(ctx, w, changes, title, now)
+	commit := w.Incoming.Tip
+	if !p.KeepHistory {
+		commit, err = p.squash(ctx, w, changes, title, now)
+	}
 	switch {
 	case errors.Is(err, git.ErrNothingNew) && !w.RemoteHead.IsZero():
 		commit = w.RemoteHead
@@ -199,13 +202,6 @@ func (p *Publisher) check(ctx context.Context, w Work, r *Result) ([]git.Change,
 		}
 	}
 	return changes, err
-}
-
-func (p *Publisher) commit(ctx context.Context, w Work, changes []git.Change, title string, now time.Time) (git.ObjectID, error) {
-	if p.KeepHistory {
-		return w.Incoming.Tip, nil
-	}
-	return p.squash(ctx, w, changes, title, now)
 }
 
 func (p *Publisher) squash(ctx context.Context, w Work, changes []git.Change, title string, now time.Time) (git.ObjectID, error) {
@@ -307,3 +303,22 @@ func paragraphs(parts ...string) string {
 	}
 	return strings.Join(parts, "\n\n")
 }
+
+// Record holds what a run leaves to the next about the delivery of an issue. The zero
+// value stands for no delivery.
+type Record struct {
+	Branch git.Branch // branch of the remote
+	Base   git.Branch // branch that the work is for
+	// Head is the commit of the branch as we left it, or the commit that a patch was made of;
+	// zero before the first push.
+	Head git.ObjectID
+	// Pushing is the commit of a push that has begun; zero if none has, or if its end is
+	// known. The branch is at Head or at Pushing.
+	Pushing git.ObjectID
+	Number  int       // number of the pull request; 0 for none
+	URL     string    // address of the pull request, or path of the patch
+	At      time.Time // time of the latest push
+}
+
+// IsZero reports whether nothing was delivered or begun.
+func (r Record) IsZero() bool { return r == Record{} }

@@ -56,7 +56,7 @@ func (p *Publisher) settle(ctx context.Context, w Work, now time.Time) (Result, 
 	case pulls.open != nil && isKnown(w, pulls.open) && w.RemoteHead != w.Last.Pushing && !(w.Proven && hasDraftMark(pulls.open.GetBody())):
 		r.report(PullUnchanged, pulls.open)
 		return r, nil
-	case isMerged(pulls.merged, w.RemoteHead):
+	case pulls.merged != nil && pulls.merged.GetHead().GetSHA() == w.RemoteHead.String():
 		r.report(PullUnchanged, pulls.merged)
 		return r, nil
 	}

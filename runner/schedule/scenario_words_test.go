@@ -331,7 +331,7 @@ func (s *story) say(name, author, text string) {
 func (s *story) pull(name, state string, words []string) {
 	s.talks = true
 	head := s.state.Deliveries[s.id(name)].Head
-	p := &feedback.Pull{Number: 7, State: schedule.PullState(state), Head: head, Ours: head, Base: "main", Complete: true}
+	p := &feedback.Pull{State: schedule.PullState(state), Head: head, Ours: head, Base: "main", Complete: true}
 	s.issue(name).said.Pull = p
 	s.settings(words, func(key, value string) bool {
 		switch key {

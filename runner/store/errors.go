@@ -39,11 +39,8 @@ var (
 // holder writes the lock file a moment after it has locked it, so the fields other
 // than Path may be zero. They are for people; no decision depends on them.
 type LockedError struct {
-	Path    string // path of the state
-	PID     int
-	Host    string
-	Since   time.Time
-	Command string
+	Path string // path of the state
+	Holder
 }
 
 // maxShownCommand bounds the command in the text of a [LockedError], in characters: the
@@ -53,7 +50,7 @@ const maxShownCommand = 60
 func (e *LockedError) Error() string {
 	holder := "another run"
 	if e.PID > 0 {
-		holder = fmt.Sprintf("process %d on %s since %s (%s)", e.PID, e.Host, e.Since.Format(time.RFC3339), bounds.Line(e.Command, maxShownCommand))
+		holder = fmt.Sprintf("process %d on %s since %s (%s)", e.PID, e.Host, e.Started.Format(time.RFC3339), bounds.Line(e.Command, maxShownCommand))
 	}
 	return fmt.Sprintf("open state %s: %v: %s has it open: wait until it ends, or stop it", e.Path, ErrLocked, holder)
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// holder describes the process that holds the run lock. It is written into the lock
+// Holder describes the process that holds the run lock. It is written into the lock
 // file, for people to read.
-type holder struct {
+type Holder struct {
 	PID     int       `json:"pid"`
 	Host    string    `json:"host"`
 	Started time.Time `json:"started"`
@@ -60,7 +60,7 @@ func acquireRunLock(path string) (*os.File, error) {
 	}
 	defer f.Close()
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, lockedError(f, path)
+		return nil, &LockedError{path, readHolder(f)}
 	}
 	return nil, fmt.Errorf("lock state %s: %w: keep the state on a local disk that can be written", path, err)
 }
@@ -135,7 +135,7 @@ const maxCommand = 200
 
 func writeHolder(f *os.File) error {
 	host, _ := os.Hostname() // the holder is useful even if its host is not known
-	text, err := json.Marshal(holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second), bounds.Line(strings.Join(os.Args, " "), maxCommand)})
+	text, err := json.Marshal(Holder{os.Getpid(), host, time.Now().UTC().Truncate(time.Second), bounds.Line(strings.Join(os.Args, " "), maxCommand)})
 	if err != nil {
 		return err
 	}
@@ -148,12 +148,13 @@ func writeHolder(f *os.File) error {
 
 // readHolder reads who holds the lock. It returns the zero holder if the lock file
 // does not say, because the holder has not yet written to it.
-func readHolder(f *os.File) holder {
+func readHolder(f *os.File) Holder {
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, maxHolderBytes))
-	var h holder
+	var h Holder
 	if err != nil || json.Unmarshal(text, &h) != nil {
-		return holder{}
+		return Holder{}
 	}
+	h.Host, h.Command = bounds.Line(h.Host, maxName), bounds.Line(h.Command, maxCommand)
 	return h
 }
 
@@ -161,9 +162,4 @@ func holderIsGone(f *os.File) bool {
 	h := readHolder(f)
 	host, _ := os.Hostname()
 	return h.PID == 0 || h.Host == host && !workspace.Alive(h.PID)
-}
-
-func lockedError(f *os.File, path string) error {
-	h := readHolder(f)
-	return &LockedError{Path: path, PID: h.PID, Host: bounds.Line(h.Host, maxName), Since: h.Started, Command: bounds.Line(h.Command, maxCommand)}
 }

@@ -29,7 +29,7 @@ func TestTheErrorOfASecondRunNamesTheHolder(t *testing.T) {
 		t.Fatal(hostErr)
 	}
 	if locked.Path != path || locked.PID != first.cmd.Process.Pid || locked.Host != host ||
-		locked.Since.Before(began) || locked.Command != os.Args[0] {
+		locked.Started.Before(began) || locked.Command != os.Args[0] {
 		t.Errorf("it names %+v", locked)
 	}
 
@@ -162,7 +162,7 @@ func TestTheLockOfAKilledRunIsWaitedFor(t *testing.T) {
 
 func TestALongCommandOfTheHolderHidesNoRemedy(t *testing.T) {
 	t.Parallel()
-	err := &LockedError{Path: "/home/me/project/.symphony/state.json", PID: 1 << 22, Host: "runner", Since: time.Now(), Command: strings.Repeat("word ", 100)}
+	err := &LockedError{Path: "/home/me/project/.symphony/state.json", Holder: Holder{PID: 1 << 22, Host: "runner", Started: time.Now(), Command: strings.Repeat("word ", 100)}}
 	if text := err.Error(); len(text) > 240 || !strings.HasSuffix(text, ": wait until it ends, or stop it") {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
