@@ -66,8 +66,7 @@ func (o *orders) waiting() []tracker.ID {
 }
 
 func (o *orders) readIssues(ctx context.Context) {
-	ids := o.waiting()
-	slices.Sort(ids)
+	ids := slices.Sorted(slices.Values(o.waiting()))
 	if err := o.issues.readByID(ctx, ids); err != nil {
 		o.issues.unasking("read the issues that a command is for", err)
 	}

@@ -75,18 +75,13 @@ func (s *settings) reload(ctx context.Context) {
 // inOneLine returns an error with a problem in each of its lines, such as
 // [workflow.Problems], as one sentence for places that have no lines.
 func inOneLine(err error) string {
-	text := ""
+	var lines []string
 	for line := range strings.Lines(err.Error()) {
-		switch line = strings.TrimSpace(line); {
-		case text == "" || line == "":
-			text += line
-		case strings.HasSuffix(text, ":"):
-			text += " " + line
-		default:
-			text += "; " + line
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
 		}
 	}
-	return text
+	return strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": ")
 }
 
 // apply puts a workflow into force and connects again if its settings changed. It
@@ -136,14 +131,13 @@ func (s *settings) reopenWorkspaces(ctx context.Context) {
 	if s.conn.Workspaces == nil {
 		return
 	}
+	s.noRoot = schedule.Why{}
 	gone := s.conn.Workspaces.Check()
 	if gone == nil {
-		s.noRoot = schedule.Why{}
 		return
 	}
 	err := s.connect(ctx, s.wf)
 	if err == nil {
-		s.noRoot = schedule.Why{}
 		s.resolve(progress.Workspaces)
 		s.log.Warn("the folder of the workspaces was made again", "reason", gone)
 		return

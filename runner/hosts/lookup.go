@@ -49,7 +49,7 @@ func (r Refusal) Reason(private string) string {
 func (l Lookup) Check(ctx context.Context, hosts []string, private bool) []Refusal {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
-	found := make([]*Refusal, len(hosts))
+	found := make([]Refusal, len(hosts))
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, lookups)
 	for i, host := range hosts {
@@ -59,7 +59,7 @@ func (l Lookup) Check(ctx context.Context, hosts []string, private bool) []Refus
 			addresses, _ := l(ctx, host) // none for a host that is not known
 			for _, a := range addresses {
 				if own := isOwn(a.Unmap()); own || !private && !isPublic(a.Unmap()) {
-					found[i] = &Refusal{Host: host, Address: a.Unmap(), Own: own}
+					found[i] = Refusal{Host: host, Address: a.Unmap(), Own: own}
 					return
 				}
 			}
@@ -68,8 +68,8 @@ func (l Lookup) Check(ctx context.Context, hosts []string, private bool) []Refus
 	wg.Wait()
 	var refused []Refusal
 	for _, r := range found {
-		if r != nil {
-			refused = append(refused, *r)
+		if r != (Refusal{}) {
+			refused = append(refused, r)
 		}
 	}
 	return refused

@@ -3,6 +3,7 @@ package notify
 import (
 	"net/url"
 	"regexp"
+	"sort"
 	"strings"
 	"sync"
 	"unicode/utf16"
@@ -80,16 +81,10 @@ func fit(s string, n int, harmless func(string) string) string {
 		return whole
 	}
 	runes := []rune(s)
-	low, high := 0, min(len(runes), n)
-	for low < high { // the part grows with the text
-		mid := (low + high + 1) / 2
-		if units(harmless(string(runes[:mid])+"…")) <= n {
-			low = mid
-		} else {
-			high = mid - 1
-		}
-	}
-	return harmless(string(runes[:low]) + "…")
+	fits := sort.Search(min(len(runes), n), func(i int) bool { // the part grows with the text
+		return units(harmless(string(runes[:i+1])+"…")) > n
+	})
+	return harmless(string(runes[:fits]) + "…")
 }
 
 func units(s string) int { return len(utf16.Encode([]rune(s))) }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -136,9 +137,7 @@ func (b Batch) discord() object {
 func (b Batch) teams() object {
 	run := func(s string, more object) object {
 		r := object{"type": "TextRun", "text": s}
-		for key, value := range more {
-			r[key] = value
-		}
+		maps.Copy(r, more)
 		return r
 	}
 	block := func(runs ...any) object { return object{"type": "RichTextBlock", "inlines": runs} }

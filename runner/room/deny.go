@@ -207,9 +207,6 @@ func (r resolver) resolveEntry(path string, links int) resolved {
 }
 
 func inside(path, folder string) bool {
-	if path == folder {
-		return true
-	}
-	folder = strings.TrimSuffix(folder, "/")
-	return len(path) > len(folder) && path[len(folder)] == '/' && strings.HasPrefix(path, folder)
+	rest, isPrefix := strings.CutPrefix(path, strings.TrimSuffix(folder, "/"))
+	return path == folder || isPrefix && strings.HasPrefix(rest, "/")
 }

@@ -17,6 +17,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/symphony-runner/symphony/internal/shell"
 )
 
 // Room is the folder of a session, and the environment of the program that it is made in.
@@ -50,7 +52,7 @@ func (r Room) Certificates() string { return filepath.Join(r.Dir, "certificates.
 // start before each command, followed by the lines of the room.
 func (r Room) Make(root *os.Root, start string) error {
 	// bash sets TMPDIR, and not Codex, because Codex's own is read-only at its top.
-	start += "export TMPDIR='" + strings.ReplaceAll(r.Temp(), "'", `'\''`) + "'\n"
+	start += "export TMPDIR=" + shell.Quote(r.Temp()) + "\n"
 	err := errors.Join(root.MkdirAll("home", 0o700), root.MkdirAll("tmp", 0o700), root.WriteFile("start.sh", []byte(start), 0o600), root.WriteFile("certificates.pem", nil, 0o600), root.WriteFile("certificates.jks", nil, 0o600))
 	if settings := r.gitSettings(); err == nil && settings != "" {
 		err = root.WriteFile("home/.gitconfig", []byte(settings), 0o600)

@@ -2,11 +2,14 @@ package setup
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/symphony-runner/symphony/internal/shell"
 )
 
 // Kind is a row of the table of kinds of projects.
@@ -147,14 +150,8 @@ func projectsOf(paths []string) (found []project) {
 			folders[folder] = append(folders[folder], name)
 		}
 	}
-	var order []string
-	for folder := range folders {
-		order = append(order, folder)
-	}
-	slices.SortFunc(order, func(a, b string) int {
-		return cmp.Or(cmp.Compare(depth(a), depth(b)), cmp.Compare(a, b))
-	})
-	for _, folder := range order {
+	order := func(a, b string) int { return cmp.Or(cmp.Compare(depth(a), depth(b)), cmp.Compare(a, b)) }
+	for _, folder := range slices.SortedFunc(maps.Keys(folders), order) {
 		slices.Sort(folders[folder])
 		taken := map[string]bool{}
 		for _, kind := range Kinds() {
@@ -208,7 +205,7 @@ func (p project) commands() []string {
 			continue
 		}
 		for _, name := range p.files {
-			lines = append(lines, strings.ReplaceAll(command, "{file}", quote(name)))
+			lines = append(lines, strings.ReplaceAll(command, "{file}", shell.Word(name)))
 		}
 	}
 	for i, line := range lines {
@@ -222,7 +219,7 @@ func (p project) inFolder(command string) string {
 	if p.folder == "." {
 		return command
 	}
-	return "(cd " + quote(p.folder) + " && " + command + ")"
+	return "(cd " + shell.Word(p.folder) + " && " + command + ")"
 }
 
 // testRequirements matches the lists of requirements of tests besides requirements.txt.
@@ -238,12 +235,4 @@ func (p project) requirements() string {
 		}
 	}
 	return options
-}
-
-// quote returns a path as a word of a shell. It has no quotes itself.
-func quote(name string) string {
-	if strings.ContainsAny(name, " ") {
-		return "'" + name + "'"
-	}
-	return name
 }
