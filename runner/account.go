@@ -115,7 +115,7 @@ func (l *loop) finish(now time.Time) {
 	}
 	t.Hosts = l.state.DownHosts(l.policy(), now)
 	t.Pause, t.Spent, t.Today, t.Reserved = l.state.Pause, l.spent(), l.state.SpentToday(now), l.state.Reserved()
-	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), func(v schedule.Verdict) bool {
+	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.outlook.snapshot(now), l.policy(), now), func(v schedule.Verdict) bool {
 		return v.Phase == "" && isOver(v.Why.Reason) // no candidate any more: not left alone
 	})
 	for i, row := range t.Rows {
@@ -196,7 +196,7 @@ func (l *loop) trimRows() {
 	if l.Once || len(l.tick.Rows) <= maxRows {
 		return
 	}
-	working := l.unavailable()
+	working := l.outlook.unavailable()
 	l.tick.Trim(maxRows, func(id tracker.ID) bool {
 		_, claimed := l.state.Claims[id]
 		return claimed || working[id]

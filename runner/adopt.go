@@ -22,11 +22,6 @@ type owners struct {
 	collected map[schedule.Owner]bool                 // fleets, as owners with only Run, Attempt and Started, for whose results LeftResults was called
 }
 
-func newOwners(c *core, ask func(context.Context, []schedule.Owner) map[schedule.Owner]OwnerAnswer) owners {
-	return owners{core: c, ask: ask, status: map[schedule.Owner]schedule.OwnerStatus{}, job: map[schedule.Owner]string{}, adopted: map[tracker.ID]bool{}, collected: map[schedule.Owner]bool{}}
-}
-
-// endRound forgets the answers and the adopted claims of a round.
 func (o *owners) endRound() {
 	clear(o.status)
 	clear(o.job)

@@ -160,7 +160,6 @@ func (c *conversations) updates() map[tracker.ID]time.Time {
 	return updates
 }
 
-// toRead returns the issues whose comments to read.
 func (c *conversations) toRead() []feedback.Topic {
 	var topics []feedback.Topic
 	add := func(id tracker.ID) {

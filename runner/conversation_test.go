@@ -26,7 +26,7 @@ func TestWhatWasHeardEndsWithItsConversation(t *testing.T) {
 	claim("ends")
 	claim("lasts")
 	l.conversations.read = map[tracker.ID]*conversation{"ends": {}, "lasts": {}}
-	heard := func() []tracker.ID { return slices.Sorted(maps.Keys(l.snapshot(now).Feedback)) }
+	heard := func() []tracker.ID { return slices.Sorted(maps.Keys(l.outlook.snapshot(now).Feedback)) }
 	if diff := cmp.Diff([]tracker.ID{"ends", "lasts"}, heard()); diff != "" {
 		t.Errorf("before the end: %s", diff)
 	}
@@ -52,14 +52,14 @@ func TestWhatASessionAnsweredIsNotUnansweredAnyMoreBeforeItIsReadAgain(t *testin
 	l.state.StartConversations(now)
 	comment := tracker.Comment{ID: "c", Author: "kim", Text: "why?", At: now.Add(time.Minute)}
 	l.conversations.read = map[tracker.ID]*conversation{"1": {said: feedback.Said{Comments: tracker.Comments{List: []tracker.Comment{comment}}}}}
-	said := l.snapshot(now).Feedback["1"]
+	said := l.outlook.snapshot(now).Feedback["1"]
 	if said.Round != schedule.RoundSaid {
 		t.Fatalf("nothing is unanswered: %+v", said)
 	}
 	talk := l.state.Conversations["1"]
 	talk.ReadUpTo = said.Mark
 	l.state.Conversations["1"] = talk
-	if after := l.snapshot(now).Feedback["1"]; after.Round != "" || !after.Mark.Equal(said.Mark) {
+	if after := l.outlook.snapshot(now).Feedback["1"]; after.Round != "" || !after.Mark.Equal(said.Mark) {
 		t.Errorf("after the session: %+v", after)
 	}
 }

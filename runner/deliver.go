@@ -168,7 +168,6 @@ func (d *deliverer) finish(ctx context.Context, result publish.Result, err error
 	return answer, nil
 }
 
-// keep writes work that may not leave, or that the remote has not taken, as files.
 func (d *deliverer) keep(ctx context.Context, in *git.Incoming) error {
 	commands, err := publish.Keep(ctx, in, d.folder, d.branch)
 	if err == nil {

@@ -83,6 +83,7 @@
 //	core           core.go          the workflow in force, the state with what is unsaved, the next poll,
 //	                                remarks (remarks.go) and tasks in the background (tasks.go)
 //	keeper         persist.go       loads the state and saves it; changes that are not saved yet
+//	outlook        outlook.go       the policy with all limits, and the snapshot for a plan
 //	settings       settings.go      reads WORKFLOW.md again, and connects what it names
 //	setupDigest    setup_digest.go  what sessions work with, so that a pause ends when it changes
 //	issueReader    issue_reader.go  reads the tracker, bounded by its rate limit (rate_limit.go)

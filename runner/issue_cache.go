@@ -41,7 +41,6 @@ func (v *issueCache) list(issues []tracker.Issue, at time.Time) {
 	}
 }
 
-// refresh stores a complete read of the asked ids.
 func (v *issueCache) refresh(asked []tracker.ID, issues []tracker.Issue, at time.Time) {
 	found := make(map[tracker.ID]bool, len(issues))
 	for i := range issues {
@@ -55,7 +54,6 @@ func (v *issueCache) refresh(asked []tracker.ID, issues []tracker.Issue, at time
 	}
 }
 
-// learn stores one issue as it is now.
 func (v *issueCache) learn(issue tracker.Issue, at time.Time) {
 	v.issues[issue.ID] = &issue
 	v.readAt[issue.ID] = at

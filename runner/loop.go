@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -58,6 +57,7 @@ type loop struct {
 	collector     collector
 	notifier      notifier
 	fleet         fleetPart
+	outlook       outlook
 	running       *sessions
 	logs          *eventLogs
 	display       display
@@ -78,7 +78,6 @@ func (r *Runner) Run(ctx context.Context) (report.Tick, error) {
 	return l.tick, err
 }
 
-// run runs a loop to its end and returns it, with its report.
 func (r *Runner) run(ctx context.Context) (*loop, error) {
 	l := newLoop(r)
 	err := l.open(ctx)
@@ -90,7 +89,7 @@ func (r *Runner) run(ctx context.Context) (*loop, error) {
 		l.files.close()
 	}
 	if l.display.stale {
-		l.display.update(l.view(time.Now()))
+		l.display.update(time.Now())
 	}
 	return l, err
 }
@@ -105,11 +104,14 @@ func newLoop(r *Runner) *loop {
 		redact = func(text string) string { return text }
 	}
 	l.logs = &eventLogs{folder: r.Logs, transcripts: r.Transcripts, pages: r.Pages, run: r.Self.Run, redact: r.Redact, log: r.Log}
-	l.policy, l.display.show = l.currentPolicy, r.Progress
+	l.policy = l.outlook.currentPolicy
 	l.issues = issueReader{core: &l.core, issueCache: newIssueCache(), unasked: map[tracker.ID]bool{}, limit: new(rateLimit)}
 	l.setup = setupDigest{core: &l.core, login: r.Login, renews: r.Once && r.Shards == 0, started: func() time.Time { return l.tick.Started }}
 	l.settings = settings{core: &l.core, issues: &l.issues, setup: &l.setup, workflows: r.Workflows, open: r.Connect, watched: r.Refresh != nil}
-	l.owners = newOwners(&l.core, r.OwnerStatuses)
+	l.owners = owners{
+		core: &l.core, ask: r.OwnerStatuses,
+		status: map[schedule.Owner]schedule.OwnerStatus{}, job: map[schedule.Owner]string{}, adopted: map[tracker.ID]bool{}, collected: map[schedule.Owner]bool{},
+	}
 	l.conversations = conversations{core: &l.core, issues: &l.issues, redact: redact, failed: map[string]bool{}, posting: map[string]bool{}}
 	l.account = account{core: &l.core, partial: r.Shards > 0}
 	l.orders = orders{core: &l.core, issues: &l.issues, first: r.Order}
@@ -121,6 +123,8 @@ func newLoop(r *Runner) *loop {
 	l.cleaner = cleaner{
 		core: &l.core, issues: &l.issues, conversations: &l.conversations, logs: l.logs, sessionDir: r.SessionDir, once: r.Once, searched: r.Shards > 0, removing: map[tracker.ID]bool{},
 	}
+	l.outlook = outlook{&l.core, &l.account, r, &l.settings, &l.setup, &l.issues, &l.conversations, &l.orders, l.running, &l.cleaner, &l.files, &l.fleet}
+	l.display = display{core: &l.core, account: &l.account, outlook: &l.outlook, running: l.running, logs: l.logs, show: r.Progress}
 	l.pauseTest = pauseTest{core: &l.core, causes: newCauseTests(r.Test)}
 	l.tick.Started = time.Now()
 	return l
@@ -144,7 +148,7 @@ func (l *loop) open(ctx context.Context) error {
 	if l.tick.DryRun {
 		return nil
 	}
-	l.progress()
+	l.display.refresh()
 	l.Log.Info("started", "workflow", l.wf.Path, "tracker", l.wf.Settings.Tracker.Kind, "claims", len(l.state.Claims), "once", l.Once)
 	return nil
 }
@@ -210,7 +214,7 @@ func (l *loop) wait(ctx context.Context) {
 			}
 			l.replan = true
 		case <-show:
-			l.progress()
+			l.display.refresh()
 		case m := <-l.inbox:
 			m.applyTo(l)
 			l.drain()
@@ -281,7 +285,7 @@ func (l *loop) finished(now time.Time) bool {
 	case !at.After(now):
 		return false // it fell due while the round planned: the next round begins at once
 	}
-	for _, d := range schedule.Plan(l.state, l.snapshot(at), l.policy(), at) {
+	for _, d := range schedule.Plan(l.state, l.outlook.snapshot(at), l.policy(), at) {
 		if d.Action == schedule.Dispatch {
 			return false
 		}
@@ -424,72 +428,4 @@ func stopText(reason schedule.Reason) string {
 		return "the deadline was reached"
 	}
 	return "the run was interrupted"
-}
-
-// currentPolicy returns the workflow's policy, with the limits of the command line and of a fleet.
-func (l *loop) currentPolicy() schedule.Policy {
-	p := l.wf.Settings.Policy
-	p.Setup, p.Salt = l.setup.now, l.setup.salt
-	p.Delivers = l.delivers()
-	p.MaxConcurrent = max(p.MaxConcurrent-len(l.running.lost), 0) // a session that lost its claim still takes a slot
-	switch {
-	case l.Fleet != nil:
-		p = l.Fleet.Bind(p)
-	case l.fleet.isShard():
-		l.fleet.limit(&p)
-	}
-	if l.MaxIssues > 0 {
-		p.MaxPerTick = min(p.PerTick(), l.MaxIssues)
-	}
-	return p
-}
-
-// snapshot returns the input of a plan at this time.
-func (l *loop) snapshot(now time.Time) schedule.Snapshot {
-	snap := l.issues.snapshot(l.state, l.unavailable(), l.hold(now))
-	unavailable := l.unavailable()
-	l.conversations.addFeedback(&snap, unavailable)
-	l.orders.addIssues(&snap, unavailable)
-	snap.Own, snap.Steerable = l.running.ownChanges(), l.running.steerable()
-	return snap
-}
-
-// unavailable returns the issues that no plan may touch: their workspaces are being removed,
-// a session that lost its claim has not ended, or nobody knows how they are now.
-func (l *loop) unavailable() map[tracker.ID]bool {
-	ids := make(map[tracker.ID]bool, len(l.cleaner.removing)+len(l.running.lost))
-	for id := range l.cleaner.removing {
-		ids[id] = true
-	}
-	for w := range l.running.lost {
-		ids[w.id] = true
-	}
-	maps.Copy(ids, l.issues.unasked)
-	return ids
-}
-
-// hold returns the reason for which nothing may be started now; zero if there is none.
-func (l *loop) hold(now time.Time) schedule.Why {
-	why := l.settings.hold()
-	switch {
-	case !why.None():
-		return why
-	case l.issues.unlisted:
-		return schedule.Why{Reason: schedule.OnHold, Detail: l.issues.unread.Error()}
-	case l.OrderOnly:
-		return schedule.Why{Reason: schedule.CommandOnly, Detail: "this run only carries out a command"}
-	case l.deadline.forbidsStart(now):
-		return schedule.Why{Reason: schedule.OutOfTime, Detail: "too little time is left before the deadline"}
-	case l.tick.Collects:
-		return schedule.Why{Reason: schedule.NextPlan, Detail: "collect starts nothing"}
-	case l.tick.Stopped == "failed":
-		return schedule.Why{Reason: schedule.Interrupted, Detail: "the run failed"}
-	case l.tick.Stopped != "":
-		return schedule.Why{Reason: schedule.Interrupted, Detail: stopText(schedule.Reason(l.tick.Stopped))}
-	case l.fleet.saved:
-		return schedule.Why{Reason: schedule.BatchSpent, Detail: "the shards of this tick have their issues"}
-	case l.Fleet != nil:
-		return schedule.Why{} // shards fetch the repository
-	}
-	return l.files.hold()
 }

@@ -118,7 +118,6 @@ func (k *keeper) takeBack(state *schedule.State) {
 	k.fleet.takeBack(state)
 }
 
-// save makes the state durable and clears the unsaved changes.
 func (k *keeper) save(ctx context.Context) error {
 	k.issues.keepWait()
 	rev, err := k.store.Save(ctx, k.state, k.rev)

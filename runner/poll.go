@@ -41,7 +41,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 		l.conversations.listen(ctx)
 	}
 	l.cleaner.search()
-	if listed := l.issues.listedAt; !l.fleet.isShard() && (!l.issues.listed() || l.room(now)) {
+	if listed := l.issues.listedAt; !l.fleet.isShard() && (!l.issues.listed() || l.outlook.hasRoom(now)) {
 		l.issues.listCandidates(ctx)
 		if l.issues.listedAt != listed && !l.tick.DryRun {
 			l.noteQueued(now)
@@ -52,13 +52,9 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	}
 }
 
-func (l *loop) room(now time.Time) bool {
-	return schedule.NoRoom(l.state, l.snapshot(now), l.policy(), now).None()
-}
-
 // noteQueued notes since when the listed issues lack nothing but room.
 func (l *loop) noteQueued(now time.Time) {
-	queued := schedule.QueuedBy(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), now)
+	queued := schedule.QueuedBy(schedule.Explain(l.state, l.outlook.snapshot(now), l.policy(), now), now)
 	if queued.Changes(l.state) {
 		l.change(queued)
 	}
@@ -68,7 +64,7 @@ func (l *loop) noteQueued(now time.Time) {
 // than a poll: more urgent issues may have come while every slot was taken. So
 // the list that decides an order is at most one poll old.
 func (l *loop) relist(ctx context.Context, now time.Time) {
-	if l.issues.listed() && now.Sub(l.issues.listedAt) > l.wf.Settings.Poll && l.room(now) {
+	if l.issues.listed() && now.Sub(l.issues.listedAt) > l.wf.Settings.Poll && l.outlook.hasRoom(now) {
 		l.issues.listCandidates(ctx)
 	}
 }

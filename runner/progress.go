@@ -21,6 +21,12 @@ const (
 
 // display holds the data that the loop keeps only for people who watch the run.
 type display struct {
+	*core
+	*account
+	outlook *outlook
+	running *sessions
+	logs    *eventLogs
+
 	show    func(progress.Progress) // Progress of [Runner]; nil without a display, and then nothing is kept
 	events  progress.Events
 	queue   progress.Queue              // queue of the last round
@@ -42,29 +48,78 @@ func (d *display) heard(w *worker, u attempt.Update, identifier string) {
 	}
 }
 
-// isDue reports whether a change is to be shown now. If another was shown a moment ago, it
-// will be soon.
-func (d *display) isDue(now time.Time) bool {
-	if d.show == nil {
-		return false
+// refresh shows the present progress now, or soon if another was shown a moment ago.
+func (d *display) refresh() {
+	if now := time.Now(); d.show != nil {
+		if d.stale = now.Sub(d.shownAt) < showEvery; !d.stale {
+			d.update(now)
+		}
 	}
-	d.stale = now.Sub(d.shownAt) < showEvery
-	return !d.stale
 }
 
-func (d *display) update(p progress.Progress) {
-	d.shownAt, d.stale = p.At, false
+func (d *display) update(now time.Time) {
+	d.shownAt, d.stale = now, false
+	d.show(d.view(now))
+}
+
+func (d *display) view(now time.Time) progress.Progress {
+	policy := d.policy()
+	p := progress.Progress{
+		At: now, Started: d.tick.Started, Workflow: d.wf.Path, Tracker: d.wf.Settings.Tracker.Kind,
+		Slots: policy.MaxConcurrent, NextPoll: d.nextPoll, Deadline: d.deadline.stopAt, Pause: d.state.Pause,
+		Root: d.root(), Logs: d.logs.readable(), Comments: d.comments(),
+		Asked: map[tracker.ID]string{}, Deliveries: maps.Clone(d.state.Deliveries), Checks: d.state.Checks(),
+		Spent: d.spent(), Today: d.state.SpentToday(now), Prices: policy.Budget.Prices, Limits: d.state.RateLimits, Completed: d.state.Completed,
+		NoRoom: schedule.NoRoom(d.state, schedule.Snapshot{Hold: d.outlook.hold(now)}, policy, now),
+	}
+	for _, t := range d.problems {
+		p.Trouble = append(p.Trouble, progress.Trouble{Source: t.source, Text: t.text})
+	}
+	if down := schedule.NameDownHosts(d.state.DownHosts(policy, now)); down != "" {
+		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Hosts, Text: "left alone after a failure: " + down})
+	}
+	for _, w := range slices.SortedFunc(maps.Values(d.running.owned), func(a, b *worker) int {
+		return tracker.CompareNaturally(d.state.Claims[a.id].Identifier, d.state.Claims[b.id].Identifier)
+	}) {
+		p.Sessions = append(p.Sessions, progress.Session{
+			Claim: d.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started,
+			Event: w.last.Event, Summary: w.last.Summary, Doing: w.last.Doing, Log: w.eventLog, Live: w.live, Events: w.events,
+		})
+	}
+	for id, c := range d.state.Claims {
+		switch c.Phase {
+		case schedule.Running, schedule.Stopping:
+			if c.Owner != d.state.Self {
+				p.Elsewhere = append(p.Elsewhere, c)
+			}
+		case schedule.Waiting:
+			p.Waiting = append(p.Waiting, c)
+		case schedule.Parked:
+			p.Parked = append(p.Parked, c)
+		}
+		if asked := d.state.Conversations[id].Asked; asked != "" {
+			p.Asked[id] = asked
+		}
+	}
+	p.Elsewhere = schedule.SortedClaims(p.Elsewhere, byName)
+	p.Waiting = schedule.SortedClaims(p.Waiting, byName)
+	p.Parked = schedule.SortedClaims(p.Parked, byName)
 	p.Events, p.Queue, p.Held = d.events, d.queue, d.held
 	if !d.budget.None() {
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Budget, Text: d.budget.Detail})
 	}
-	d.show(p)
+	return p
 }
 
-// noteQueue notes which issues wait for room, and why claims that wait do not start.
-func (d *display) noteQueue(verdicts []schedule.Verdict, listed time.Time) {
+// noteRound notes which issues the round has left waiting for room, and why claims that wait do not
+// start.
+func (d *display) noteRound(now time.Time) {
+	if d.show == nil {
+		return
+	}
+	verdicts := schedule.Explain(d.state, d.outlook.snapshot(now), d.policy(), now)
 	issues := schedule.Queue(verdicts)
-	d.queue = progress.Queue{Length: len(issues), Listed: listed}
+	d.queue = progress.Queue{Length: len(issues), Listed: d.outlook.issues.listedAt}
 	for _, issue := range issues[:min(len(issues), progress.MaxNext)] {
 		d.queue.Next = append(d.queue.Next, schedule.Claim{ID: issue.ID, Identifier: issue.Identifier, Title: issue.Title, URL: issue.URL, State: issue.State})
 	}
@@ -79,72 +134,13 @@ func (d *display) noteQueue(verdicts []schedule.Verdict, listed time.Time) {
 	}
 }
 
-// progress shows the present progress, if that is due.
-func (l *loop) progress() {
-	if now := time.Now(); l.display.isDue(now) {
-		l.display.update(l.view(now))
-	}
-}
-
-// view returns the run as a display shows it.
-func (l *loop) view(now time.Time) progress.Progress {
-	policy := l.policy()
-	p := progress.Progress{
-		At: now, Started: l.tick.Started, Workflow: l.wf.Path, Tracker: l.wf.Settings.Tracker.Kind,
-		Slots: policy.MaxConcurrent, NextPoll: l.nextPoll, Deadline: l.deadline.stopAt, Pause: l.state.Pause,
-		Root: l.root(), Logs: l.logs.readable(), Comments: l.comments(),
-		Asked: map[tracker.ID]string{}, Deliveries: maps.Clone(l.state.Deliveries), Checks: l.state.Checks(),
-		Spent: l.spent(), Today: l.state.SpentToday(now), Prices: policy.Budget.Prices, Limits: l.state.RateLimits, Completed: l.state.Completed,
-		NoRoom: schedule.NoRoom(l.state, schedule.Snapshot{Hold: l.hold(now)}, policy, now),
-	}
-	for _, t := range l.problems {
-		p.Trouble = append(p.Trouble, progress.Trouble{Source: t.source, Text: t.text})
-	}
-	if down := schedule.NameDownHosts(l.state.DownHosts(policy, now)); down != "" {
-		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Hosts, Text: "left alone after a failure: " + down})
-	}
-	for _, w := range slices.SortedFunc(maps.Values(l.running.owned), func(a, b *worker) int {
-		return tracker.CompareNaturally(l.state.Claims[a.id].Identifier, l.state.Claims[b.id].Identifier)
-	}) {
-		p.Sessions = append(p.Sessions, progress.Session{
-			Claim: l.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started,
-			Event: w.last.Event, Summary: w.last.Summary, Doing: w.last.Doing, Log: w.eventLog, Live: w.live, Events: w.events,
-		})
-	}
-	for id, c := range l.state.Claims {
-		switch c.Phase {
-		case schedule.Running, schedule.Stopping:
-			if c.Owner != l.state.Self {
-				p.Elsewhere = append(p.Elsewhere, c)
-			}
-		case schedule.Waiting:
-			p.Waiting = append(p.Waiting, c)
-		case schedule.Parked:
-			p.Parked = append(p.Parked, c)
-		}
-		if asked := l.state.Conversations[id].Asked; asked != "" {
-			p.Asked[id] = asked
-		}
-	}
-	p.Elsewhere = schedule.SortedClaims(p.Elsewhere, byName)
-	p.Waiting = schedule.SortedClaims(p.Waiting, byName)
-	p.Parked = schedule.SortedClaims(p.Parked, byName)
-	return p
-}
-
-func (l *loop) noteRound(now time.Time) {
-	if l.display.show != nil {
-		l.display.noteQueue(schedule.Explain(l.state, l.snapshot(now), l.policy(), now), l.issues.listedAt)
-	}
-}
-
 // noteBudget notes which budget is spent, so that nothing more starts. The log says it
 // once: no session and no issue does.
-func (l *loop) noteBudget(now time.Time) {
-	before := l.display.budget.Reason
-	l.display.budget = l.state.SpentBudget(l.policy().Budget, now)
-	if why := l.display.budget; !why.None() && why.Reason != before {
-		l.Log.Warn("nothing more starts", "reason", why.Detail)
+func (d *display) noteBudget(now time.Time) {
+	before := d.budget.Reason
+	d.budget = d.state.SpentBudget(d.policy().Budget, now)
+	if why := d.budget; !why.None() && why.Reason != before {
+		d.log.Warn("nothing more starts", "reason", why.Detail)
 	}
 }
 

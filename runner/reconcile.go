@@ -24,7 +24,7 @@ func (l *loop) reconcile(ctx context.Context) error {
 	}
 	if l.cleaner.found != nil {
 		reads, cancel := l.deadline.bound(ctx, time.Now())
-		l.cleaner.cleanUp(reads, l.unavailable)
+		l.cleaner.cleanUp(reads, l.outlook.unavailable)
 		cancel()
 	}
 	for try := range maxConflicts {
@@ -38,9 +38,9 @@ func (l *loop) reconcile(ctx context.Context) error {
 			l.perform(ctx, decisions)
 			l.conversations.answerOrders(ctx)
 			l.conversations.tellOfParked(ctx)
-			l.noteBudget(time.Now())
-			l.noteRound(time.Now())
-			l.progress()
+			l.display.noteBudget(time.Now())
+			l.display.noteRound(time.Now())
+			l.display.refresh()
 			return nil
 		case !errors.Is(err, store.ErrConflict):
 			return l.handleSaveError(err)
@@ -62,7 +62,7 @@ func (l *loop) handleSaveError(err error) error {
 	}
 	l.Log.Error("state not saved: nothing was started", "error", err)
 	l.replace(progress.State, err.Error()) // the text before may have named another file
-	l.progress()
+	l.display.refresh()
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (l *loop) plan(ctx context.Context) []schedule.Decision {
 	relisted := false
 	for {
 		now := time.Now()
-		snap, policy := l.snapshot(now), l.policy()
+		snap, policy := l.outlook.snapshot(now), l.policy()
 		decisions := l.fleet.spread(schedule.Plan(l.state, snap, policy, now))
 		starting := startsOf(decisions)
 		if len(starting) > 0 && l.Fleet == nil && !l.files.ready(ctx, decisions) {

@@ -45,7 +45,6 @@ func (r *remarks) resolve(from progress.Source) {
 	})
 }
 
-// replace adds an error in place of all others of its source.
 func (r *remarks) replace(from progress.Source, text string) {
 	r.problems = slices.DeleteFunc(r.problems, func(t problem) bool { return t.source == from })
 	r.problem(from, text)

@@ -173,7 +173,7 @@ func (f *files) renew() {
 	}
 }
 
-// close closes the store. No session uses it any more.
+// close closes the store, which no session uses any more.
 func (f *files) close() {
 	if f.store != nil {
 		if err := f.store.Close(); err != nil {

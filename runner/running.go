@@ -30,7 +30,7 @@ func (s *sessions) begin(w *worker) context.Context {
 	return ctx
 }
 
-// end removes a session that has ended. It reports whether the session had lost its claim.
+// end removes a session that has ended, and reports whether it had lost its claim.
 func (s *sessions) end(w *worker, now time.Time) (lost bool) {
 	if s.lost[w] {
 		delete(s.lost, w)

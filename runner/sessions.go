@@ -48,7 +48,6 @@ type worker struct {
 	onEnd func(SessionLog) // result of Runner.OnSession; nil for none
 }
 
-// perform carries out decisions that have been saved.
 func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 	for _, d := range decisions {
 		if d.Action != schedule.Observe {
@@ -201,7 +200,7 @@ func (m updated) applyTo(l *loop) {
 	}
 	l.warn(m.update.Warnings...)
 	l.replan = l.replan || l.policy().Budget.LimitsSpending() || m.update.Turn == schedule.TurnBegan && l.conversations.hasNews(m.id)
-	l.progress()
+	l.display.refresh()
 }
 
 // exited is the message that a session has ended; its processes are gone.
@@ -242,7 +241,7 @@ func (m exited) applyTo(l *loop) {
 		l.cleaner.remove(workspace.Issue{ID: string(m.id), Identifier: claim.Identifier, Attempt: claim.Attempt}, claim.Hosts())
 	}
 	l.replan = true
-	l.progress()
+	l.display.refresh()
 }
 
 // endLost applies the end of a session that lost its claim. It changes no claim.
@@ -252,7 +251,7 @@ func (l *loop) endLost(m exited, now time.Time) {
 	l.record(m, m.claim, next, now)
 	l.logSession(m, m.claim, next, now)
 	l.replan = true
-	l.progress()
+	l.display.refresh()
 }
 
 // unfinishedSessions is the number of sessions on an issue from which on a run that stops

@@ -105,7 +105,6 @@ func (s *settings) apply(ctx context.Context, wf workflow.Workflow) error {
 	return nil
 }
 
-// connect opens the connections of a workflow, in place of the earlier ones.
 func (s *settings) connect(ctx context.Context, wf workflow.Workflow) error {
 	conn, err := s.open(ctx, wf)
 	if err != nil {

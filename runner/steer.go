@@ -37,7 +37,6 @@ func (g *givenItems) add(items []feedback.Item) []prompt.Feedback {
 	return added
 }
 
-// find returns the item with this id, and reports whether there is one.
 func (g *givenItems) find(id string) (feedback.Item, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,7 +121,7 @@ func (m steered) applyTo(l *loop) {
 	m.round += m.said.News
 	l.change(schedule.Steered{ID: m.id, Session: m.claim.Sessions, Mark: m.said.Mark})
 	l.replan = true // more may have been said since
-	l.progress()
+	l.display.refresh()
 }
 
 // hasNews reports whether people said something that the session on an issue was not given.

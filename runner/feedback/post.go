@@ -62,7 +62,6 @@ func (c *Channel) Reply(ctx context.Context, id tracker.ID, pull PullRequest, it
 	return nil
 }
 
-// replyKey returns the key of the comment that answers an item.
 func replyKey(item Item) string {
 	return "reply-" + Digest(strings.Join([]string{string(item.Kind), item.URL, item.Author, item.At.UTC().String()}, "\x00"))[:16]
 }

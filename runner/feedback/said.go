@@ -87,7 +87,6 @@ func newItem(c tracker.Comment) Item {
 	return Item{Feedback: prompt.Feedback{Kind: prompt.FeedbackComment, Author: c.Author, URL: c.URL, At: c.At, Text: c.Text, Comment: c.ID}, comment: c, order: true}
 }
 
-// onPull returns a comment in the conversation of a pull request as an item.
 func onPull(c tracker.Comment) Item {
 	item := newItem(c)
 	item.OnPull = true
@@ -108,7 +107,6 @@ func inReview(c tracker.Comment, verdict string) Item {
 	return item
 }
 
-// onLine returns a comment on a line of code as an item.
 func onLine(c tracker.Comment, t client.ReviewThread) Item {
 	item := onPull(c)
 	item.Kind, item.ReviewThread, item.Path, item.Line, item.Code = prompt.FeedbackThread, t.Node, t.Path, t.Line, t.Code

@@ -118,7 +118,6 @@ func (s *SliceStore) revision() store.Revision {
 	return store.Revision(strconv.FormatInt(s.result.saved, 10))
 }
 
-// write replaces result.json, and remembers r as the result that was written last.
 func (s *SliceStore) write(r Result) error {
 	data, err := encodeResult(r)
 	if err != nil {

@@ -148,7 +148,6 @@ func (s *SliceStore) packThread(sessionDir, secret string, t thread) error {
 	return writeFile(threads, t.fileName(), data)
 }
 
-// makeThreads opens the folder of threads in a folder, and creates it if it is missing.
 func makeThreads(folder *os.Root) (*os.Root, error) {
 	if err := folder.Mkdir(threadsFolder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err

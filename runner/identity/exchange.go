@@ -90,7 +90,6 @@ func (e Exchange) Issue(ctx context.Context) (Token, error) {
 	return e.exchange(ctx, proof)
 }
 
-// proof returns the job's identity token.
 func (e Exchange) proof(ctx context.Context) (string, error) {
 	const operation = "ask GitHub for the job's identity token"
 	if e.Job.URL == "" || e.Job.Token == "" {

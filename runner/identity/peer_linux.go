@@ -70,7 +70,6 @@ func peer(conn *net.UnixConn) (pid int, err error) {
 	return int(who.Pid), nil
 }
 
-// parent returns the id of the parent of a process.
 func parent(pid int) (int, error) {
 	line, err := os.ReadFile(procFile(pid, "stat"))
 	if err != nil {

@@ -69,7 +69,6 @@ func (c *checker) open(e *expression, leave func()) {
 	c.blocks = append(c.blocks, block{e.tag, e.start, leave})
 }
 
-// leave ends the body of the innermost block.
 func (c *checker) leave() {
 	if last := len(c.blocks) - 1; last >= 0 && c.blocks[last].leave != nil {
 		c.blocks[last].leave()

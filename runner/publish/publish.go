@@ -241,7 +241,6 @@ func (p *Publisher) push(ctx context.Context, w Work, r *Result, commit git.Obje
 	return err
 }
 
-// move saves a record of the move that follows, and moves the branch.
 func (p *Publisher) move(ctx context.Context, w Work, r Record, commit git.ObjectID, now time.Time, move func() error) (Record, error) {
 	r.Branch, r.Head, r.Pushing = w.Branch, w.RemoteHead, commit
 	if err := w.Save(ctx, r); err != nil {

@@ -95,7 +95,6 @@ func since(ctx context.Context, in *git.Incoming, onto, commit git.ObjectID, all
 	}), err
 }
 
-// workAt returns the changes up to a commit as the policy sees them, and their contents.
 func workAt(ctx context.Context, in *git.Incoming, commit git.ObjectID, changed []git.Change, links []delivery.Link) (delivery.Work, contentsByID, error) {
 	work := delivery.Work{Links: links}
 	contents, err := readContents(ctx, in, changed)

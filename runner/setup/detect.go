@@ -214,7 +214,6 @@ func (p project) commands() []string {
 	return lines
 }
 
-// inFolder returns a command that runs another one in the folder of the project.
 func (p project) inFolder(command string) string {
 	if p.folder == "." {
 		return command

@@ -58,7 +58,6 @@ func (p *Pack) extract(to Places, work, home io.Writer) (err error) {
 	return err
 }
 
-// place writes an entry of a pack to its stream.
 func place(to Places, h *tar.Header, content io.Reader, outs map[string]*tar.Writer) error {
 	first, name, _ := strings.Cut(h.Name, "/")
 	prefix := first + "/"

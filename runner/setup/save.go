@@ -69,7 +69,6 @@ type saver struct {
 	Content
 }
 
-// write writes the compressed tar of both streams.
 func (s *saver) write(w io.Writer) error {
 	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
@@ -119,7 +118,6 @@ func (s *saver) copy(prefix string, from io.Reader) error {
 	}
 }
 
-// entry checks and writes one entry.
 func (s *saver) entry(prefix string, h *tar.Header, content io.Reader) error {
 	name := path.Clean(h.Name)
 	if name == "." {
@@ -178,7 +176,6 @@ func checkName(prefix, name string) error {
 	return nil
 }
 
-// file writes an entry with its content.
 func (s *saver) file(h *tar.Header, content io.Reader) error {
 	body := content
 	s.secrets.Reset()
