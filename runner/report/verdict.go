@@ -212,7 +212,7 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.OnHold:          "Fix that, then try again: nothing starts before.",
 	schedule.OutOfTime:       "It has its turn in the next tick; the deadline is the limit.",
 	schedule.CommandOnly:     "It has its turn in the next run.",
-	schedule.Changed:         "It is looked at as a new issue in the same tick.",
+	schedule.Changed:         "It is looked at again in the same tick.",
 	schedule.Commanded:       "It has its turn as soon as a slot is free.",
 	schedule.Unanswered:      "It has its turn as soon as a slot is free.",
 	schedule.Closed:          "Reopen the pull request, or close the issue.",
