@@ -49,7 +49,7 @@ func (h *Hosts) Run(ctx context.Context, job attempt.Job, report func(attempt.Up
 	if s.outcome == nil {
 		return s.lost(ctx, err)
 	}
-	return s.hiddenOutcome(ctx)
+	return s.end(ctx)
 }
 
 // remoteSession is a session on a host, as this side sees it.
@@ -63,6 +63,7 @@ type remoteSession struct {
 	outcome *schedule.Outcome
 	failure *failure // reason why the session has not begun
 	unsteer func()   // ends the steering of the turn in progress; nil for none
+	logged  int      // bytes of the host's log
 }
 
 // run runs the session until its outcome, or an error of the connection.
@@ -131,22 +132,18 @@ func (s *remoteSession) over(ctx context.Context, l *link, o order) error {
 	return l.broken(rest, "run", cmp.Or(err, io.ErrUnexpectedEOF))
 }
 
-// take takes a message of the session. Its times are of this machine: the clock of the host may be
-// wrong.
+// take takes a message of the session.
 func (s *remoteSession) take(ctx context.Context, l *link, m message) {
 	switch {
 	case m.Update != nil:
-		u := *m.Update
-		u.At, u.Summary, u.Doing = time.Now(), s.redact(u.Summary), s.redact(u.Doing)
-		for i, warning := range u.Warnings {
-			u.Warnings[i] = s.redact(warning)
-		}
+		u := s.screenUpdate(*m.Update)
 		s.last = u.Merge(s.last)
+		s.last.Warnings = nil // they were reported
 		s.report(u)
 	case m.Line != "":
 		s.job.EventLog.Relayed(m.Line)
 	case m.Log != nil:
-		m.Log.writeTo(s.job.Log)
+		s.log(m.Log)
 	case m.Ready != nil && *m.Ready && s.job.Steering != nil:
 		s.endSteering()
 		s.unsteer = s.job.Steering.Serve(ctx, func(_ context.Context, items []prompt.Feedback) error {
@@ -185,15 +182,9 @@ func (s *remoteSession) hidden(items []prompt.Feedback) []prompt.Feedback {
 	return hidden
 }
 
-// hiddenOutcome returns the outcome, without the secrets of this machine.
-func (s *remoteSession) hiddenOutcome(ctx context.Context) schedule.Outcome {
-	o := *s.outcome
-	for _, text := range []*string{&o.Why, &o.Question, &o.Refused, &o.Said, &o.LeftOut, &o.Blocked, &o.Fault} {
-		*text = s.redact(*text)
-	}
-	for i, warning := range o.Warnings {
-		o.Warnings[i] = s.redact(warning)
-	}
+// end returns the outcome of a session that the host has ended.
+func (s *remoteSession) end(ctx context.Context) schedule.Outcome {
+	o := s.screenOutcome(*s.outcome)
 	if ctx.Err() == nil && o.Class == schedule.Stopped { // somebody there has stopped the program
 		o.Class, o.Why = schedule.HostLost, fmt.Sprintf("worker host %s: the session was interrupted there", s.job.Host)
 	}
@@ -204,7 +195,7 @@ func (s *remoteSession) hiddenOutcome(ctx context.Context) schedule.Outcome {
 func (s *remoteSession) lost(ctx context.Context, err error) schedule.Outcome {
 	u := s.last
 	o := schedule.Outcome{
-		Class: schedule.HostLost, Status: schedule.StatusFailed, Why: s.redact(err.Error()),
+		Class: schedule.HostLost, Status: schedule.StatusFailed, Why: s.line(err.Error()),
 		Thread: u.Thread, Turns: u.Turns, Usage: u.Usage, CutOff: s.began && s.failure == nil,
 	}
 	if ctx.Err() != nil && !s.began {
@@ -213,12 +204,15 @@ func (s *remoteSession) lost(ctx context.Context, err error) schedule.Outcome {
 	return o
 }
 
+// maxListed bounds the workspaces that a host may name, since each issue is read.
+const maxListed = 5000
+
 // Issues returns the issues that have a workspace on a host, and the keys of workspaces whose issue is
 // not known.
 func (h *Hosts) Issues(ctx context.Context, host string) (known []workspace.Issue, unknown []string, err error) {
 	var answer issuesAnswer
 	err = h.ask(ctx, host, "issues", h.Place, &answer)
-	return answer.Known, answer.Unknown, err
+	return answer.Known[:min(len(answer.Known), maxListed)], answer.Unknown[:min(len(answer.Unknown), maxListed)], err
 }
 
 // Remove removes the workspace of an issue from a host, and the files of its sessions. It returns the

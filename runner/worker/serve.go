@@ -54,18 +54,13 @@ func (m Machine) Serve(ctx context.Context, conn io.ReadWriteCloser, panics io.W
 		"forget": function(s.forget),
 		"test":   function(s.test),
 	}
-	var running sync.WaitGroup
-	l.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		running.Add(1)
-		defer running.Done()
-		f.ServeHTTP(w, r)
-	}), log.New(panics, "", 0))
+	l.serve(f, log.New(panics, "", 0))
 	select {
 	case <-l.lost():
 	case <-ctx.Done():
 	}
 	s.stop(schedule.ErrInterrupted) // nobody can take the work, so there is no time for it
-	running.Wait()
+	l.finish()
 	l.close()
 	return nil
 }
