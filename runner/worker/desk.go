@@ -327,10 +327,17 @@ func (d *desk) deliver(ctx context.Context, a deliverArguments) (deliverAnswer, 
 	case !d.beginsHere(work.About().From):
 		return deliverAnswer{}, errors.New("the work was taken for another base, or from another commit than the session began with")
 	}
-	a.Work = work
+	a.Work, a.Receipt = work, d.screenReceipt(a.Receipt)
 	got, err := d.job.Repository.Deliver(ctx, a.Delivery)
 	d.delivered = err == nil && got.Refused == ""
 	return answerOf(got, work.About(), err), nil
+}
+
+// screenReceipt returns a receipt of the host, which becomes a part of the pull request, with the issue as it
+// is known here.
+func (d *desk) screenReceipt(r receipt.Receipt) receipt.Receipt {
+	r.Identifier, r.Title, r.URL, r.Sessions = d.job.Issue.Identifier, d.job.Issue.Title, d.job.Issue.URL, d.job.Sessions
+	return r.Harmless()
 }
 
 // beginsHere reports whether work may begin there. The checks of the work trust these commits. While the
@@ -344,7 +351,7 @@ func (d *desk) settle(ctx context.Context, told receipt.Receipt) (deliverAnswer,
 	if d.job.Repository.Settle == nil {
 		return deliverAnswer{}, nil
 	}
-	got, err := d.job.Repository.Settle(ctx, told)
+	got, err := d.job.Repository.Settle(ctx, d.screenReceipt(told))
 	d.delivered = err == nil && got.Refused == "" && (!got.Head.IsZero() || got.URL != "")
 	return answerOf(got, git.Facts{}, err), nil
 }

@@ -17,31 +17,40 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// takenOver has a host answer the order of a session by a function, as one does that somebody has taken over.
-func (f *fixture) takenOver(run func(l *link, send func(message))) {
+// serves has a host answer calls as one does that somebody has taken over.
+func (f *fixture) serves(calls func(*link) functions) {
 	f.hosts.Dial = func(context.Context, string) (Conn, error) {
 		here, there := net.Pipe()
 		l, err := newLink(there, false)
 		f.check(err)
-		l.serve(functions{"run": streaming(func(_ context.Context, _ order, _ io.Reader, w http.ResponseWriter) error {
-			run(l, func(m message) { _, _ = w.Write(lineOf(m)) })
-			return nil
-		})}, log.New(f.t.Output(), "", 0))
+		l.serve(calls(l), log.New(f.t.Output(), "", 0))
 		f.serving.Go(func() {
 			<-l.lost()
 			l.close()
 		})
 		return &piped{Conn: here, done: make(chan struct{})}, nil
 	}
+}
+
+// takenOver has a host answer the order of a session by a function.
+func (f *fixture) takenOver(run func(l *link, send func(message))) {
+	f.serves(func(l *link) functions {
+		return functions{"run": streaming(func(_ context.Context, _ order, _ io.Reader, w http.ResponseWriter) error {
+			run(l, func(m message) { _, _ = w.Write(lineOf(m)) })
+			return nil
+		})}
+	})
 }
 
 // links returns the two sides of a connection. The first one answers.
@@ -255,8 +264,11 @@ func TestWorkBeginsWithItsSession(t *testing.T) {
 	}
 	head, older := git.ObjectID{1}, git.ObjectID{2}
 	published := 0
-	job := attempt.Job{Repository: &attempt.Repository{Source: fakeSource{}, Deliver: func(context.Context, attempt.Delivery) (attempt.Delivered, error) {
+	job := attempt.Job{Issue: tracker.Issue{Title: "A title"}, Repository: &attempt.Repository{Source: fakeSource{}, Deliver: func(_ context.Context, d attempt.Delivery) (attempt.Delivered, error) {
 		published++
+		if d.Receipt.Title != "A title" || strings.Contains(d.Receipt.Markdown(), "Closes #12") {
+			t.Errorf("the receipt of the host: %+v", d.Receipt)
+		}
 		return attempt.Delivered{}, nil
 	}}}
 	for _, test := range []struct {
@@ -278,7 +290,7 @@ func TestWorkBeginsWithItsSession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = from.deliver(t.Context(), attempt.Delivery{Work: taken})
+		_, err = from.deliver(t.Context(), attempt.Delivery{Work: taken, Receipt: receipt.Receipt{Title: "Another", Findings: "Closes #12"}})
 		if (err == nil) != test.taken || (published == 1) != test.taken {
 			t.Errorf("%+v: published %d times (%v)", test, published, err)
 		}
@@ -325,26 +337,36 @@ func TestOnlyPicturesOfTheSessionLeave(t *testing.T) {
 func TestAHostListsSoManyWorkspaces(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
-	f.hosts.Dial = func(context.Context, string) (Conn, error) {
-		here, there := net.Pipe()
-		l, err := newLink(there, false)
-		f.check(err)
-		l.serve(functions{"issues": function(func(context.Context, Place) (answer issuesAnswer, err error) {
+	f.serves(func(*link) functions {
+		return functions{"issues": function(func(context.Context, Place) (answer issuesAnswer, err error) {
 			for i := range 2 * maxListed {
 				answer.Known = append(answer.Known, workspace.Issue{ID: fmt.Sprint(i)})
 				answer.Unknown = append(answer.Unknown, fmt.Sprint(i))
 			}
 			return answer, nil
-		})}, log.New(t.Output(), "", 0))
-		f.serving.Go(func() {
-			<-l.lost()
-			l.close()
-		})
-		return &piped{Conn: here, done: make(chan struct{})}, nil
-	}
+		})}
+	})
 	known, unknown, err := f.hosts.Issues(t.Context(), "build1")
 	f.serving.Wait()
 	if err != nil || len(known) != maxListed || len(unknown) != maxListed {
 		t.Errorf("%d, %d (%v)", len(known), len(unknown), err)
+	}
+}
+
+// TestAHostThatHangsIsNotWaitedFor bounds what the plan waits for.
+func TestAHostThatHangsIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	var left time.Duration
+	h := &Hosts{Dial: func(ctx context.Context, _ string) (Conn, error) {
+		deadline, _ := ctx.Deadline() // of no time without one
+		left = time.Until(deadline)
+		return nil, io.EOF
+	}}
+	h.Workspaces.Hooks.Timeout = time.Hour
+	if _, err := h.Remove(t.Context(), "build1", workspace.Issue{ID: "1"}); err == nil || left < time.Hour || left > time.Hour+removeTime {
+		t.Errorf("a removal may take %v (%v)", left, err)
+	}
+	if _, err := h.Test(t.Context(), "build1"); err == nil || left <= 0 || left > trialTime {
+		t.Errorf("a test may take %v (%v)", left, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -215,13 +216,20 @@ func (h *Hosts) Issues(ctx context.Context, host string) (known []workspace.Issu
 	return answer.Known[:min(len(answer.Known), maxListed)], answer.Unknown[:min(len(answer.Unknown), maxListed)], err
 }
 
+// The times that a removal, besides its hook, and a test may take. A host that hangs would hold up its issue, and
+// the end of a pause.
+const (
+	removeTime = 10 * time.Minute
+	trialTime  = 5 * time.Minute
+)
+
 // Remove removes the workspace of an issue from a host, and the files of its sessions. It returns the
 // failure of before_remove too, which does not stop it.
 func (h *Hosts) Remove(ctx context.Context, host string, issue workspace.Issue) (hook, err error) {
 	var answer removeAnswer
-	err = h.ask(ctx, host, "remove", removeArguments{h.Place, issue}, &answer)
+	err = h.askFor(ctx, h.Workspaces.Hooks.Timeout+removeTime, host, "remove", removeArguments{h.Place, issue}, &answer)
 	if answer.Hook != "" {
-		hook = fmt.Errorf("worker host %s: %s", host, answer.Hook)
+		hook = fmt.Errorf("worker host %s: %s", host, text.OneLine(answer.Hook, maxLine))
 	}
 	return hook, err
 }
@@ -238,13 +246,20 @@ func (h *Hosts) Test(ctx context.Context, host string) (version string, err erro
 	trial := h.Trial
 	trial.Host = host
 	var answer testAnswer
-	err = h.ask(ctx, host, "test", h.order(trial), &answer)
-	return answer.Codex, err
+	err = h.askFor(ctx, trialTime, host, "test", h.order(trial), &answer)
+	return text.OneLine(answer.Codex, maxLine), err
 }
 
 // ask calls a function on a host.
 func (h *Hosts) ask(ctx context.Context, host, name string, arguments, answer any) error {
 	return h.with(ctx, host, functions{}, func(l *link) error { return l.call(ctx, name, arguments, answer) })
+}
+
+// askFor calls a function on a host for at most a time.
+func (h *Hosts) askFor(ctx context.Context, limit time.Duration, host, name string, arguments, answer any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %v: look at the load and the disk of the host", limit))
+	defer cancel()
+	return h.ask(ctx, host, name, arguments, answer)
 }
 
 // order returns the order of a job.
