@@ -81,7 +81,7 @@ func (r *repository) markStateLabelsSeen(states []string) {
 
 // listLabels returns the names of all labels of the repository.
 func (r *repository) listLabels(ctx context.Context) ([]string, error) {
-	labels, err := r.client.Labels(ctx)
+	labels, err := r.client.Issues.Labels(ctx)
 	if err != nil {
 		return nil, failed("list the labels of "+r.cfg.Repo, err)
 	}
