@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/google/go-github/v62/github"
 
@@ -24,7 +23,6 @@ type Artifact struct {
 	Name    string
 	Bytes   int64 // size as packed
 	Expired bool  // GitHub no longer has it
-	Made    time.Time
 }
 
 // Artifacts makes requests about the uploads of workflow runs.
@@ -35,7 +33,7 @@ func (a Artifacts) Of(ctx context.Context, run int64) (all []Artifact, err error
 	err = walk(ctx, a.c, ReadActions, a.c.Path("/actions/runs/%d/artifacts?per_page=100", run), func(page github.ArtifactList) bool {
 		for _, of := range page.Artifacts {
 			if of != nil {
-				all = append(all, Artifact{of.GetID(), of.GetName(), of.GetSizeInBytes(), of.GetExpired(), of.GetCreatedAt().Time})
+				all = append(all, Artifact{of.GetID(), of.GetName(), of.GetSizeInBytes(), of.GetExpired()})
 			}
 		}
 		return true

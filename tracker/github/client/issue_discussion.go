@@ -7,10 +7,9 @@ import (
 
 // IssueStatus is the state of the conversation on an issue.
 type IssueStatus struct {
-	Node    string    // id in GraphQL
-	Updated time.Time // last change of the issue, as GitHub reports it
-	Edited  time.Time // last change of a comment; zero for none
-	Total   int       // number of its comments
+	Node   string    // id in GraphQL
+	Edited time.Time // last change of a comment; zero for none
+	Total  int       // number of its comments
 	// Latest holds the comments that changed last, in that order, and LatestSince the time of
 	// the first of these changes; it is zero if there are no others.
 	Latest      []PullComment
@@ -23,7 +22,6 @@ const latestComments = 5
 type issueStatusNode struct {
 	ID             string
 	Number         int
-	UpdatedAt      time.Time
 	Comments       struct{ TotalCount int } `graphql:"comments"`
 	LatestComments nodes[changedComment]    `graphql:"latest: comments(last: 5, orderBy: {field: UPDATED_AT, direction: ASC})"`
 }
@@ -38,7 +36,7 @@ func (i Issues) Statuses(ctx context.Context, numbers []int) (map[int]IssueStatu
 }
 
 func (n *issueStatusNode) status() IssueStatus {
-	s := IssueStatus{Node: n.ID, Updated: n.UpdatedAt, Total: n.Comments.TotalCount}
+	s := IssueStatus{Node: n.ID, Total: n.Comments.TotalCount}
 	for _, comment := range n.LatestComments.Nodes {
 		if comment == nil {
 			continue
