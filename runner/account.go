@@ -20,6 +20,7 @@ type account struct {
 	tick    report.Tick
 	before  schedule.Spent // spending of this run's earlier ticks
 	partial bool           // the run is a shard, or it has given work to shards: collect adds the tick to the history
+	died    string         // the last run or shard that is known to have been killed, in words; empty for none that is news
 }
 
 // reportExcused corrects the report on an issue whose charge was taken back, because its
@@ -80,6 +81,14 @@ func (a *account) addLost(c schedule.Claim, owner schedule.Owner, job string, be
 func (a *account) noteAdopted(claim schedule.Adopted) {
 	a.tick.Acted++
 	a.log.Warn("adopted", "issue_id", claim.ID, "issue_identifier", claim.Identifier, "reason", claim.Why, "phase", claim.Phase)
+	if claim.Began {
+		a.noteDeath(claim.From, claim.Identifier)
+	}
+}
+
+// noteDeath notes, for a notice, that an owner of a claim was killed. No error of its own was told.
+func (a *account) noteDeath(owner schedule.Owner, identifier string) {
+	a.died = owner.Name() + " was killed while a session worked on " + identifier
 }
 
 // finish completes the report with the claims, the spending and the issues that
@@ -152,7 +161,11 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 		row.Title, row.URL, row.State = o.Issue.Title, o.Issue.URL, o.Issue.State
 	}
 
-	attrs := []any{"session_id", m.last.Session, "pid", m.last.PID, "outcome", o.Class, "status", o.Status, "turns", o.Turns, "tokens", o.Usage.Total(), "next", nextWord(next)}
+	attrs := []any{"session_id", m.last.Session, "pid", m.last.PID, "outcome", o.Class, "status", o.Status, "turns", o.Turns, "tokens", o.Usage.Total()}
+	if prices := l.wf.Settings.Policy.Budget.Prices; len(prices) > 0 {
+		attrs = append(attrs, "cost", prices.Of(o.Usage).String())
+	}
+	attrs = append(attrs, "next", nextWord(next))
 	why := o.Why
 	if o.Class == schedule.Stopped || next.Phase == schedule.Parked {
 		why = cmp.Or(next.Why.String(), why) // the error of the session repeats "stopped", and says nothing of a budget

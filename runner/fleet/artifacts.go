@@ -22,7 +22,7 @@ import (
 // Download downloads the plan and the results of an attempt of a workflow run into an
 // exchange folder. It skips artifacts that have expired, and those that are neither.
 func Download(ctx context.Context, c *client.Client, run int64, attempt int, exchange string) error {
-	artifacts, err := c.Artifacts(ctx, run)
+	artifacts, err := c.Artifacts.Of(ctx, run)
 	if err != nil {
 		return fmt.Errorf("list the artifacts of workflow run %d: %w", run, err)
 	}
@@ -32,7 +32,7 @@ func Download(ctx context.Context, c *client.Client, run int64, attempt int, exc
 		if artifact.Expired || file == "" {
 			continue
 		}
-		files, err := c.ReadArtifact(ctx, artifact)
+		files, err := c.Artifacts.Read(ctx, artifact)
 		if err == nil {
 			err = unpackFile(files, file, limit, filepath.Join(exchange, folder))
 		}
@@ -86,7 +86,7 @@ func unpackFile(files *zip.Reader, name string, limit int64, folder string) erro
 // Logs returns the event logs in the artifacts of a workflow run; nil if it has none. An artifact
 // that cannot be read hides no other: skipped has its error, unless there is no other.
 func Logs(ctx context.Context, c *client.Client, run int64) (logs fs.FS, skipped []error, err error) {
-	artifacts, err := c.Artifacts(ctx, run)
+	artifacts, err := c.Artifacts.Of(ctx, run)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the artifacts of workflow run %d: %w", run, err)
 	}
@@ -95,7 +95,7 @@ func Logs(ctx context.Context, c *client.Client, run int64) (logs fs.FS, skipped
 		if artifact.Expired || !holdsLogs(artifact.Name) {
 			continue
 		}
-		files, err := c.ReadArtifact(ctx, artifact)
+		files, err := c.Artifacts.Read(ctx, artifact)
 		if err != nil && ctx.Err() != nil {
 			return nil, nil, fmt.Errorf("read the artifact of workflow run %d: %w", run, err)
 		} else if err != nil { // another artifact may have the log

@@ -34,7 +34,7 @@ var catalogue = []struct {
 	{Merged, "The work on ISSUE is merged", "the pull request of an issue is merged"},
 	{BudgetSpent, "The budget of the day is spent", "budget.max_tokens_per_day or budget.max_usd_per_day is spent, so that nothing more starts on this day of UTC"},
 	{Paused, "Everything is paused", "a failure that is no issue's own has paused everything"},
-	{RunFailed, "A run failed", "a run ended with an error after it had read the state; told again only after a run without one"},
+	{RunFailed, "A run failed", "a run ended with an error after it had read the state, or was killed, which the next run finds out; told again only after a run without either"},
 	{NothingWorked, "Nothing has worked for days", "no session has ended well for notify.quiet_days days"},
 }
 
