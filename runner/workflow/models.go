@@ -24,11 +24,7 @@ func tierID(name string) string {
 
 // serviceTier decodes a service tier.
 func (f forms) serviceTier(to *string) form {
-	text := f.text(to)
-	return form{func(v value) {
-		text.decode(v)
-		*to = tierID(*to)
-	}, textSchema()}
+	return parsedText(f, to, func(name string) (string, error) { return tierID(name), nil })
 }
 
 // modelsByLabel decodes the models of issues by their labels, in the order of the file. An entry

@@ -234,6 +234,6 @@ func (d *decoder) checkHooks() {
 		d.reject(v, "hooks would run "+outside+"remove the key, or write hooks.trusted: true as well if they are safe there")
 	}
 	if v, written := d.written["hooks.before_remove"]; written && hooks.BeforeRemove != "" && !s.TrustHooks {
-		d.add(Problem{Key: v.key, Line: v.line, Column: v.column, Reason: "can only run " + outside + "remove the hook, or write hooks.trusted: true if it is safe there"})
+		d.refuse(v, "can only run "+outside+"remove the hook, or write hooks.trusted: true if it is safe there")
 	}
 }
