@@ -45,6 +45,15 @@ type view struct {
 	Completed         []string // ids
 	Events            []event
 	Limits            json.RawMessage
+	Windows           []progress.Window // of Limits
+
+	Slots                       int
+	QueueLength                 int
+	QueueWords                  string    // the reason why the queue waits
+	Listed                      time.Time // time of the last list of candidates
+	NextPoll, Deadline, Started time.Time
+	Spent                       schedule.Spent
+	Today                       schedule.Day
 
 	byName map[string]*issue // and by id
 	turn   string            // when an issue that is due gets its turn
@@ -69,9 +78,14 @@ type trouble struct {
 
 // viewOf returns the view of a progress.
 func viewOf(p progress.Progress, r *redact.Redactor) *view {
-	v := &view{raw: p, redactor: r, byName: map[string]*issue{}, turn: p.Turn(), Trouble: []trouble{}, Completed: []string{}}
+	v := &view{
+		raw: p, redactor: r, byName: map[string]*issue{}, turn: p.Turn(), Trouble: []trouble{}, Completed: []string{},
+		Slots: p.Slots, QueueLength: p.Queue.Length, QueueWords: p.QueueWords(), Listed: p.Queue.Listed,
+		NextPoll: p.NextPoll, Deadline: p.Deadline, Started: p.Started, Spent: p.Spent, Today: p.Today,
+	}
 	v.Workflow, v.Tracker, v.Pause = v.line(p.Workflow, maxLine), v.line(p.Tracker, maxName), v.line(p.Pause.Why, maxLine)
 	v.Limits, v.Events = cleanJSON(r, p.Limits), v.events(p.Events)
+	v.Windows = progress.Windows(v.Limits)
 	for _, t := range p.Trouble {
 		v.Trouble = append(v.Trouble, trouble{string(t.Source), v.line(t.Text, maxLine)})
 	}
@@ -183,23 +197,10 @@ func (v *view) line(s string, n int) string { return clean(v.redactor, s, n) }
 // invisible is removed first, because it may stand inside a secret; and secrets are hidden
 // before that too, because some are known by their lines.
 func clean(r *redact.Redactor, s string, n int) string {
-	if !isPlain(s) {
+	if !text.IsPlain(s) {
 		s = text.Fit(r.String(s), math.MaxInt)
 	}
-	if s = r.String(s); len(s) <= n { // a character has at least as many bytes as columns
-		return s
-	}
-	return text.Fit(s, n)
-}
-
-// isPlain reports whether s is printable ASCII.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return text.Fit(r.String(s), n)
 }
 
 // cleanLines returns a text of several lines without secrets, see [clean], at most n bytes.
@@ -230,7 +231,7 @@ const maxAddress = 600 // bytes
 // file, or an address whose user name could be taken for its host.
 func webAddress(r *redact.Redactor, address string) string {
 	u, err := url.Parse(address)
-	if err != nil || len(address) > maxAddress || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || !isPlain(address) || r.String(address) != address {
+	if err != nil || len(address) > maxAddress || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || !text.IsPlain(address) || r.String(address) != address {
 		return ""
 	}
 	return u.String()

@@ -54,10 +54,10 @@ func (p *painter) clean(s string) string {
 		return ""
 	}
 	s = p.redacted(s)
-	if !isPlain(s) {
+	if !text.IsPlain(s) {
 		s = p.redacted(text.Fit(strings.Map(unifyWidth, s), math.MaxInt))
 	}
-	return fit(s, maxText)
+	return text.Fit(s, maxText)
 }
 
 // redacted returns text without secrets.
@@ -66,16 +66,6 @@ func (p *painter) redacted(text string) string {
 		return text
 	}
 	return p.Redact(text)
-}
-
-// isPlain reports whether text is printable ASCII, of which each byte takes one column.
-func isPlain(text string) bool {
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // unifyWidth replaces the characters that are not equally wide on all terminals: the
@@ -91,23 +81,7 @@ func unifyWidth(r rune) rune {
 }
 
 // line returns one line of the frame, of clean text.
-func (p *painter) line(s style, text string) string { return s.Render(fit(text, p.columns)) }
-
-// fit returns clean text in at most the given number of columns.
-func fit(s string, columns int) string {
-	if isPlain(s) && len(s) <= columns {
-		return s
-	}
-	return text.Fit(s, columns)
-}
-
-// width returns the columns that clean text takes.
-func width(s string) int {
-	if isPlain(s) {
-		return len(s)
-	}
-	return text.Columns(s)
-}
+func (p *painter) line(s style, clean string) string { return s.Render(text.Fit(clean, p.columns)) }
 
 // titled returns text below its title; the title alone if the text says nothing.
 func titled(title, text string) string {
