@@ -52,7 +52,7 @@ func (o opener) tracker(wf workflow.Workflow, log *slog.Logger, startsNothing bo
 		}
 	}
 	if o.actions.InActions() {
-		options.Checkout, _ = o.getenv("GITHUB_WORKSPACE")
+		options.Checkout = o.value("GITHUB_WORKSPACE")
 	}
 	return s.Tracker.Config.Open(options, http.DefaultClient, log)
 }

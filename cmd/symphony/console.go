@@ -51,8 +51,7 @@ func (a *app) console(live bool, workflowPath string) *console {
 // wantsDisplay reports whether the environment allows a live display: not on a terminal
 // that cannot move its cursor, and not in CI. Without colors it is shown in black and white.
 func (p process) wantsDisplay() bool {
-	kind, _ := p.getenv("TERM")
-	ci, _ := p.getenv("CI")
+	kind, ci := p.value("TERM"), p.value("CI")
 	return kind != "" && kind != "dumb" && (ci == "" || ci == "false") && !p.actions.InActions()
 }
 

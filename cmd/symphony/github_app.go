@@ -60,11 +60,9 @@ func (o opener) token(wf workflow.Workflow, log *slog.Logger) (tokenFunc, error)
 			return opened.Token, nil
 		}
 	}
-	id, _ := o.getenv(appIDVariable)
-	key, _ := o.getenv(appKeyVariable)
 	repo, api := o.named(remote)
 	app, err := client.NewApp(client.AppConfig{
-		ID: id, Key: key, Repo: repo, APIURL: api, Permissions: appPermissions(kind), Log: log,
+		ID: o.value(appIDVariable), Key: o.value(appKeyVariable), Repo: repo, APIURL: api, Permissions: appPermissions(kind), Log: log,
 		Issued: func(token string) { o.addSecret(o.redactor, token) },
 		Names:  client.AppNames{ID: o.appSetting(appIDVariable), Key: o.appSetting(appKeyVariable), Repo: "repository.url", APIURL: "GITHUB_API_URL"},
 	}, nil)
@@ -99,9 +97,7 @@ func appPermissions(kind workflow.DeliveryKind) []client.Permission {
 }
 
 func (g gitHub) hasApp() bool {
-	id, _ := g.getenv(appIDVariable)
-	key, _ := g.getenv(appKeyVariable)
-	return strings.TrimSpace(id+key) != ""
+	return strings.TrimSpace(g.value(appIDVariable)+g.value(appKeyVariable)) != ""
 }
 
 // appSetting returns the name by which a user knows a setting of the App.
@@ -115,12 +111,10 @@ func (g gitHub) appSetting(variable string) string {
 // checkApp returns an error for settings of an App that contradict each other or the
 // workflow: their author expects them to be used.
 func (g gitHub) checkApp(wf workflow.Workflow) error {
-	id, _ := g.getenv(appIDVariable)
-	key, _ := g.getenv(appKeyVariable)
-	hasID, hasKey := strings.TrimSpace(id) != "", strings.TrimSpace(key) != ""
+	hasID, hasKey := strings.TrimSpace(g.value(appIDVariable)) != "", strings.TrimSpace(g.value(appKeyVariable)) != ""
 	file := filepath.Base(wf.Path)
 	r := wf.Settings.Repository
-	own, _ := g.getenv("GITHUB_TOKEN")
+	own := g.value("GITHUB_TOKEN")
 	idName, keyName := g.appSetting(appIDVariable), g.appSetting(appKeyVariable)
 	switch {
 	case !hasID && !hasKey:

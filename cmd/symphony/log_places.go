@@ -21,8 +21,7 @@ type logPlaces struct {
 }
 
 func (t *tickReport) places() logPlaces {
-	artifact, _ := t.getenv("SYMPHONY_ARTIFACT")
-	return logPlaces{t.actions.InActions(), artifact, t.logs, t.ownCommand(), t.wf.Path}
+	return logPlaces{t.actions.InActions(), t.value("SYMPHONY_ARTIFACT"), t.logs, t.ownCommand(), t.wf.Path}
 }
 
 // keptBriefly is the notice for work that was not published and that no artifact keeps.

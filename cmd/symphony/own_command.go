@@ -48,8 +48,7 @@ func (p process) isOnPath(self string) bool {
 	if err != nil {
 		return false
 	}
-	path, _ := p.getenv("PATH")
-	for _, folder := range filepath.SplitList(path) {
+	for _, folder := range filepath.SplitList(p.value("PATH")) {
 		if info, err := os.Stat(filepath.Join(folder, "symphony")); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return os.SameFile(own, info)
 		}

@@ -138,7 +138,7 @@ func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) {
 	event, _ := c.actions.Event() // it lacks the payload if that cannot be read
 	r.Fleet = &schedule.Fleet{Owner: owner, Name: event.File, Shards: c.shards, Slots: c.slots, Lease: c.limit + queueTime, RunsOn: wf.Settings.RunsOn}
 	r.Login, r.Test = nil, testMachine(c.process) // only shards have the login of the agent
-	if asJob, _ := c.getenv("SYMPHONY_ACTS_AS_JOB"); asJob == "true" && c.shards >= needToken {
+	if c.value("SYMPHONY_ACTS_AS_JOB") == "true" && c.shards >= needToken {
 		c.warn(fmt.Sprintf("%s is %d: such a fleet can need more than the 1,000 requests an hour of the job's own token: "+
 			"set SYMPHONY_GITHUB_TOKEN, the input github-token, to that of a GitHub App", c.option("shards"), c.shards))
 	}

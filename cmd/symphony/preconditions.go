@@ -98,7 +98,7 @@ func (x *tickRun) useJob(event action.Event) error {
 // checkTrackerKey returns an error for a tracker's key that WORKFLOW.md does not use:
 // its author expects it to be used.
 func checkTrackerKey(p process, wf workflow.Workflow) error {
-	key, _ := p.getenv("LINEAR_API_KEY")
+	key := p.value("LINEAR_API_KEY")
 	if key == "" || slices.Contains(wf.Settings.Tracker.Credentials, key) {
 		return nil
 	}

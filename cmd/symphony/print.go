@@ -166,8 +166,7 @@ func (a *app) summarizeError(err error) {
 	if !a.actions.InActions() {
 		return
 	}
-	repository, _ := a.getenv("GITHUB_REPOSITORY")
-	page := report.Failure(errorTitles[exitStatus(err)], a.redactor.String(err.Error()), a.gitHub().links(workflow.Workflow{}, repository))
+	page := report.Failure(errorTitles[exitStatus(err)], a.redactor.String(err.Error()), a.gitHub().links(workflow.Workflow{}, a.value("GITHUB_REPOSITORY")))
 	if err := a.actions.Summary(page); err != nil {
 		a.actions.Warning("", a.redactor.String(err.Error()))
 	}

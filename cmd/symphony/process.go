@@ -39,8 +39,7 @@ type process struct {
 
 // tempDir returns the folder for temporary files.
 func (p process) tempDir() string {
-	folder, _ := p.getenv("TMPDIR")
-	return cmp.Or(folder, "/tmp")
+	return cmp.Or(p.value("TMPDIR"), "/tmp")
 }
 
 // getenv returns the value of an environment variable. If only one of the two addresses of a
@@ -120,20 +119,15 @@ func (p process) option(flag string) string {
 
 // colors reports whether the environment wants colors on a terminal.
 func (p process) colors() bool {
-	no, _ := p.getenv("NO_COLOR")
-	terminal, _ := p.getenv("TERM")
-	return no == "" && terminal != "dumb"
+	return p.value("NO_COLOR") == "" && p.value("TERM") != "dumb"
 }
 
 // owner returns this run as the owner of its claims.
 func (p process) owner() schedule.Owner {
 	host, _ := os.Hostname()
-	run, _ := p.getenv("GITHUB_RUN_ID")
-	job, _ := p.getenv("GITHUB_JOB")
-	number, _ := p.getenv("GITHUB_RUN_ATTEMPT")
-	attempt, _ := strconv.Atoi(number) // 0 outside Actions
+	attempt, _ := strconv.Atoi(p.value("GITHUB_RUN_ATTEMPT")) // 0 outside Actions
 	return schedule.Owner{
-		Run: run, Attempt: attempt, Job: job, Host: cmp.Or(host, "unknown"), PID: os.Getpid(), Started: time.Now().UnixMilli(),
+		Run: p.value("GITHUB_RUN_ID"), Attempt: attempt, Job: p.value("GITHUB_JOB"), Host: cmp.Or(host, "unknown"), PID: os.Getpid(), Started: time.Now().UnixMilli(),
 	}
 }
 

@@ -110,7 +110,9 @@ func (s *stateCommand) show(ctx context.Context, args []string) error {
 		state.Days, state.History = nil, nil // they are of all issues
 		maps.DeleteFunc(state.Deliveries, func(id tracker.ID, _ schedule.Delivery) bool { return id != n.ID })
 	}
-	return s.print(report.State(redacted(state, s.redactor), time.Now()).ReachedBy(s.ownCommand(), s.state).HeardIn(commentsOf(wf)).PricedBy(wf.Settings.Policy.Budget.Prices))
+	view := report.State(redacted(state, s.redactor), time.Now())
+	view.Program, view.Place, view.Comments, view.Prices = s.ownCommand(), s.state, commentsOf(wf), wf.Settings.Policy.Budget.Prices
+	return s.print(view)
 }
 
 // takePath takes the path of a WORKFLOW.md from the end of the arguments of a command that

@@ -114,7 +114,8 @@ func (s statePlace) branch(wf workflow.Workflow, name string) (*stateStore, erro
 // page returns the function that writes the README.md of the state branch.
 func (s statePlace) page(l report.Links, wf workflow.Workflow) func(*schedule.State, time.Time) string {
 	return func(state *schedule.State, now time.Time) string {
-		view := report.State(state, now).HeardIn(commentsOf(wf)).PricedBy(wf.Settings.Policy.Budget.Prices)
+		view := report.State(state, now)
+		view.Comments, view.Prices = commentsOf(wf), wf.Settings.Policy.Budget.Prices
 		return s.redactor.String(view.Markdown(l))
 	}
 }
@@ -124,7 +125,7 @@ func (s statePlace) page(l report.Links, wf workflow.Workflow) func(*schedule.St
 func (s statePlace) repository(wf workflow.Workflow) (repo, api, token string, err error) {
 	repo = s.ownRepository(wf.Path, wf)
 	server, api := s.server(wf)
-	token, _ = s.getenv("GITHUB_TOKEN")
+	token = s.value("GITHUB_TOKEN")
 	var missing []string
 	if repo == "" {
 		missing = append(missing, "GITHUB_REPOSITORY=OWNER/NAME")
@@ -191,9 +192,7 @@ func (s statePlace) checkBranch(event action.Event) error {
 	if name == "" {
 		return nil
 	}
-	head, _ := s.getenv("GITHUB_HEAD_REF")
-	base, _ := s.getenv("GITHUB_BASE_REF")
-	if event.Ref == "refs/heads/"+name || head == name || base == name {
+	if event.Ref == "refs/heads/"+name || s.value("GITHUB_HEAD_REF") == name || s.value("GITHUB_BASE_REF") == name {
 		return fmt.Errorf("%w: %s is the branch that is checked out: give the state a branch of its own, such as symphony-state", errUsage, s.stateOption())
 	}
 	return nil

@@ -289,12 +289,11 @@ func (v *validateCommand) checkWorkspace(_ context.Context, _ *validation.Report
 // checkAppToken gets a token of the GitHub App, which fails unless all its settings are
 // right.
 func (v *validateCommand) checkAppToken(ctx context.Context, _ *validation.Report, wf workflow.Workflow) (string, error) {
-	id, _ := v.getenv(appIDVariable)
 	tokens, err := v.opener().token(wf, quiet())
 	if err == nil && tokens != nil {
 		_, err = tokens(ctx)
 	}
-	return id, err
+	return v.value(appIDVariable), err
 }
 
 // checkIdentity gets a token for the model, which fails unless all settings are right, also those

@@ -62,6 +62,18 @@ type list struct {
 	left  int // items that are left out
 }
 
+// maxTexts is how many errors, warnings and notices are shown.
+const maxTexts = 20
+
+// listOf returns a list of the texts of others, and the number of those that are too many.
+func listOf(texts []string) list {
+	l := list{left: max(0, len(texts)-maxTexts)}
+	for _, text := range texts[:min(len(texts), maxTexts)] {
+		l.items = append(l.items, item{text: phrase{foreign(text)}})
+	}
+	return l
+}
+
 // item is one entry of a list.
 type item struct {
 	count int // the number of issues that it stands for; 0 is an item without a number

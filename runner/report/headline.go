@@ -80,7 +80,7 @@ func (v view) idleReason() (lead, detail string) {
 		return v.collectedNothing()
 	}
 	for _, verdict := range v.Verdicts {
-		if g := skipTexts[verdict.Why.Reason]; g.all {
+		if g := reasonTexts[verdict.Why.Reason]; g.all {
 			return "Nothing can be started", sentence(g.words)
 		}
 		if verdict.Why.Reason == schedule.OpenLimit {
@@ -157,7 +157,6 @@ func (v view) tally() string {
 	return strings.Join(parts, ", ")
 }
 
-// tokens returns a number of tokens in words.
 // spent returns a usage in words: its tokens, and with prices their cost.
 func spent(u schedule.Usage, prices schedule.Prices) string {
 	words := tokens(u.Total())

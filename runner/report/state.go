@@ -31,16 +31,11 @@ type StateView struct {
 	claims     []schedule.Claim
 	deliveries []Delivery
 	now        time.Time
-	program    string            // the words of a shell that start this program; empty for symphony
-	place      string            // where the state is, as --state takes it; empty for the default of every command
-	comments   schedule.Comments // zero if the workflow is not known
-	prices     schedule.Prices   // nil if the workflow is not known
-}
 
-// PricedBy returns the view with the cost of tokens.
-func (v StateView) PricedBy(prices schedule.Prices) StateView {
-	v.prices = prices
-	return v
+	Program  string            // the words of a shell that start this program; empty for symphony
+	Place    string            // where the state is, as --state takes it; empty for the default of every command
+	Comments schedule.Comments // where people write what the program reads; zero if the workflow is not known
+	Prices   schedule.Prices   // nil if the workflow is not known
 }
 
 // State returns a view of the state as it is at now.
@@ -56,20 +51,6 @@ func State(s *schedule.State, now time.Time) StateView {
 		)
 	})
 	v.deliveries = DeliveriesOf(s.Deliveries, s.Checks())
-	return v
-}
-
-// ReachedBy returns the view with commands that reach the state: program and place are
-// Program and State of [Tick].
-func (v StateView) ReachedBy(program, place string) StateView {
-	v.program, v.place = program, place
-	return v
-}
-
-// HeardIn returns the view with the place where people write the comments that the program
-// reads, as the workflow has it.
-func (v StateView) HeardIn(comments schedule.Comments) StateView {
-	v.comments = comments
 	return v
 }
 
@@ -103,7 +84,7 @@ func (v StateView) Markdown(l Links) string {
 	w := &markdownWriter{level: "##", now: v.now}
 	w.lines("# Symphony")
 	w.lines("What is kept between runs, as of **" + moment(v.now) + " UTC**, when it changed last; ages are as of then. This page is for people: `state.json` beside it is what counts.")
-	v.place = l.state()
+	v.Place = l.state()
 	here := l
 	here.Branch = "" // this is its page
 	if places := here.places(); len(places) > 0 {
@@ -129,7 +110,7 @@ func (v StateView) document(l Links, page bool) document {
 		}
 		d.add(p)
 		if pause.Until.After(v.now) {
-			d.add(endPause(v.heardIn(), v.program, v.place))
+			d.add(v.ways().endPause().block())
 		}
 	}
 	addHosts(&d, v.downHosts())
@@ -193,7 +174,7 @@ func (v StateView) parked(d *document, page bool) {
 		{head: "Why", min: 14, width: whyWidth, prose: true},
 	}}
 	for _, c := range claims {
-		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Since), number(c.Sessions), number(c.Tokens), price(c.Spent(), v.prices), cell(v.parkedReason(c)))
+		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Since), number(c.Sessions), number(c.Tokens), price(c.Spent(), v.Prices), cell(v.parkedReason(c)))
 	}
 	if page { // a phone shows only the columns to the left
 		t.move(len(t.columns)-1, 1)
@@ -202,7 +183,7 @@ func (v StateView) parked(d *document, page bool) {
 	if len(claims) == 1 {
 		id = argument(name(claims[0].Identifier, claims[0].ID))
 	}
-	body := document{t, goOnOr(v.heardIn(), v.program, v.place, id)}
+	body := document{t, v.ways().goOn(id).block()}
 	if page { // nobody scrolls past a hundred rows to see how
 		slices.Reverse(body)
 	}
@@ -223,18 +204,17 @@ func (v StateView) parkedReason(c schedule.Claim) string {
 	return text + ": " + inOneLine(refusal)
 }
 
-// heardIn returns the places where people write the comments that the program reads. A state does not
-// say where, but whether the people of an issue were reached, whose answers the program reads.
-func (v StateView) heardIn() schedule.Comments {
-	if v.comments != (schedule.Comments{}) {
-		return v.comments
+// ways returns the ways in which people reach the run. A state does not say where they comment, but
+// whether the people of an issue were reached, whose answers the program reads.
+func (v StateView) ways() ways {
+	reached := func(c schedule.Claim) bool {
+		return v.state.Conversations[c.ID].Posted != "" || v.state.Deliveries[c.ID].Number > 0
 	}
-	for _, c := range v.claims {
-		if v.state.Conversations[c.ID].Posted != "" || v.state.Deliveries[c.ID].Number > 0 {
-			return schedule.AnyComments
-		}
+	comments := v.Comments
+	if comments == (schedule.Comments{}) && slices.ContainsFunc(v.claims, reached) {
+		comments = schedule.AnyComments
 	}
-	return schedule.Comments{}
+	return ways{comments, v.Program, v.Place}
 }
 
 // running adds the claims that a run works on.
@@ -276,7 +256,7 @@ func (v StateView) waiting(d *document, l Links) {
 		{head: "Why", min: 14, width: whyWidth, prose: true},
 	}}
 	for _, c := range claims {
-		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Due), number(c.Attempt), number(c.Tokens), price(c.Spent(), v.prices), l.lostShard(c.Why))
+		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Due), number(c.Attempt), number(c.Tokens), price(c.Spent(), v.Prices), l.lostShard(c.Why))
 	}
 	d.add(section{heading: "Waiting", detail: "a tick starts what is due", body: document{t}})
 }
@@ -327,7 +307,7 @@ func (v StateView) days(d *document) {
 			{head: "Day (UTC)"}, {head: "Sessions", kind: numberColumn}, {head: "Tokens", kind: numberColumn}, {head: "Cost", kind: numberColumn}, {head: "Agent time", kind: numberColumn},
 		}}
 		for _, day := range slices.Backward(v.state.Days) {
-			t.add(cell(day.Date), number(day.Sessions), number(day.Usage.Total()), price(day.Usage, v.prices), duration(day.Time))
+			t.add(cell(day.Date), number(day.Sessions), number(day.Usage.Total()), price(day.Usage, v.Prices), duration(day.Time))
 		}
 		body.add(t)
 	}

@@ -176,7 +176,9 @@ func TestTheCommandUnderParkedIssuesIsWholeOnEveryTerminal(t *testing.T) {
 	s.Claims["1"] = schedule.Claim{ID: "1", Identifier: "ABC-1", Phase: schedule.Parked, Since: end, Why: "it asks"}
 	place := "file:/home/somebody" + strings.Repeat("/a-folder", 14) + "/state.json"
 	for _, width := range []int{40, 80, 160} {
-		text := strings.ReplaceAll(report.State(s, end).ReachedBy("", place).Text(width), "\\\n", "")
+		view := report.State(s, end)
+		view.Place = place
+		text := strings.ReplaceAll(view.Text(width), "\\\n", "")
 		if got := strings.Join(strings.Fields(text), " "); !strings.Contains(got, "symphony state retry ABC-1 --state "+place) {
 			t.Errorf("at %d columns:\n%s", width, text)
 		}

@@ -291,7 +291,7 @@ const pageDays = 30
 
 // stats adds the numbers of the last days to the state page.
 func (v StateView) stats(d *document) {
-	s := StatsOf(v.state, v.now.AddDate(0, 0, -pageDays), v.now, v.prices)
+	s := StatsOf(v.state, v.now.AddDate(0, 0, -pageDays), v.now, v.Prices)
 	if s.isEmpty() {
 		return
 	}

@@ -162,6 +162,8 @@ func (r *Row) Publish(d schedule.Delivery, pullRequest string) {
 	}
 }
 
+func (t Tick) ways() ways { return ways{t.Comments, t.Program, t.State} }
+
 // Work reports whether there was something to do besides looking: whether the tick
 // started, stopped, released, parked or took over an issue, or a dry run would.
 func (t Tick) Work() bool { return t.Acted > 0 || t.Ordered || t.Noted || t.DryRun && t.planned() > 0 }
