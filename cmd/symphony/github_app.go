@@ -85,7 +85,6 @@ func (a *app) revokeTokens() {
 	}
 }
 
-// appPermissions returns the permissions that a kind of delivery needs, and no more.
 func appPermissions(kind workflow.DeliveryKind) []client.Permission {
 	switch kind {
 	case workflow.KindPullRequest:

@@ -35,7 +35,6 @@ func showSessions(a *app, places logPlaces, r *runner.Runner, console *console, 
 	return func() {}
 }
 
-// printSession prints the messages of an ended session, as a group under its outcome.
 func printSession(a *app, places logPlaces, s runner.SessionLog) {
 	title := fmt.Sprintf("%s %s · %s", s.Claim.Identifier, s.Claim.Title, sessionResult(s))
 	lines := s.Lines

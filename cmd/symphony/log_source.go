@@ -115,7 +115,6 @@ func (s *logSource) find(ctx context.Context, name string) ([]transcript.File, e
 	return slices.DeleteFunc(files, func(f transcript.File) bool { return !slices.Contains(keys[n.ID], f.Key) }), nil
 }
 
-// path returns the path of a log as people read it.
 func (s *logSource) path(f transcript.File) string {
 	return filepath.Join(shownPath(s.name), f.Path)
 }

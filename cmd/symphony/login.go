@@ -53,7 +53,6 @@ func readStart(path string) string {
 // loginFiles lists the files of a Codex home that log sessions in.
 var loginFiles = []string{"auth.json", "config.toml"}
 
-// codexHome returns the user's own Codex home.
 func (p process) codexHome() string {
 	if home, set := p.getenv("CODEX_HOME"); set {
 		return home

@@ -42,7 +42,6 @@ func goRun(info *debug.BuildInfo) string {
 	return "go run " + info.Path + "@" + info.Main.Version
 }
 
-// isOnPath reports whether the command symphony is the program of this path.
 func (p process) isOnPath(self string) bool {
 	own, err := os.Stat(self)
 	if err != nil {

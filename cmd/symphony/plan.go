@@ -129,7 +129,6 @@ func (c *planCommand) checkFlags() error {
 	return nil
 }
 
-// prepare makes r the runner of a plan.
 func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) {
 	owner := schedule.Owner{Run: r.Self.Run, Attempt: r.Self.Attempt, Started: r.Self.Started, Limit: int64(c.limit.Seconds())}
 	if owner.Run == "" { // the host name marks the run as one that GitHub does not know
@@ -172,7 +171,6 @@ type shardJob struct {
 	RunsOn []string `json:"runs_on"`
 }
 
-// matrix returns the matrix of the jobs of the shards, as JSON.
 func (c *planCommand) matrix() string {
 	usual, _ := runnerLabels(c.runsOn)
 	jobs := make([]shardJob, 0, len(c.made.Shards))
@@ -203,7 +201,6 @@ func (c *planCommand) shardOutputs(event action.Event, wf workflow.Workflow) [][
 		[2]string{"attempt", strconv.Itoa(c.made.Owner.Attempt)})
 }
 
-// runnerLabels parses the labels of a runner: one, or a list in JSON.
 func runnerLabels(text string) ([]string, error) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "[") {

@@ -37,7 +37,6 @@ type process struct {
 	openHosts func(workflow.Workflow, *slog.Logger) runner.Hosts // reaches the worker hosts of a workflow; nil by ssh
 }
 
-// tempDir returns the folder for temporary files.
 func (p process) tempDir() string {
 	return cmp.Or(p.value("TMPDIR"), "/tmp")
 }
@@ -63,7 +62,6 @@ func (p process) getenv(name string) (value string, set bool) {
 	return value, set
 }
 
-// value returns the value of an environment variable; empty if it is not set.
 func (p process) value(name string) string {
 	value, _ := p.getenv(name)
 	return value
@@ -90,7 +88,6 @@ func (p process) namesAPI() bool {
 	return api != ""
 }
 
-// makeTempFolder makes a folder for temporary files whose name begins with prefix.
 func (p process) makeTempFolder(prefix string) (string, error) {
 	folder, err := os.MkdirTemp(p.tempDir(), prefix)
 	if err != nil {
@@ -117,12 +114,10 @@ func (p process) option(flag string) string {
 	return "--" + flag
 }
 
-// colors reports whether the environment wants colors on a terminal.
 func (p process) colors() bool {
 	return p.value("NO_COLOR") == "" && p.value("TERM") != "dumb"
 }
 
-// owner returns this run as the owner of its claims.
 func (p process) owner() schedule.Owner {
 	host, _ := os.Hostname()
 	attempt, _ := strconv.Atoi(p.value("GITHUB_RUN_ATTEMPT")) // 0 outside Actions

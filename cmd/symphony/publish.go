@@ -37,7 +37,6 @@ func (t *tickReport) publish(tick report.Tick, summarizes bool, outputs [][2]str
 	return errors.Join(errs...)
 }
 
-// links returns the links of the summary of a step.
 func (t *tickReport) links() report.Links {
 	l := t.gitHub().links(workflow.Workflow{}, t.event.Repository)
 	l.Branch, l.Run = t.statePlace().branchName(), t.event.RunID
@@ -51,7 +50,6 @@ func (t *tickReport) links() report.Links {
 const checksWait = "GitHub starts no checks by itself for a pull request that the job's own token opened: approve them on its page, " +
 	"or set the inputs app-id and private-key, or a token of your own as github-token"
 
-// openedAsJob reports whether the tick opened a pull request with the job's own token.
 func (t *tickReport) openedAsJob(tick report.Tick) bool {
 	repository := t.wf.Settings.Repository
 	if t.value("SYMPHONY_ACTS_AS_JOB") != "true" || t.gitHub().hasApp() || repository == nil || repository.Token != t.value("GITHUB_TOKEN") {
@@ -69,7 +67,6 @@ func (t *tickReport) locateJobs(tick *report.Tick) {
 	}
 }
 
-// outputs returns the names and values of the step's outputs.
 func (t *tickReport) outputs(tick report.Tick) [][2]string {
 	counts := tick.Counts()
 	due := ""
@@ -94,7 +91,6 @@ func (t *tickReport) outputs(tick report.Tick) [][2]string {
 	return all
 }
 
-// annotate writes the annotations of a tick.
 func annotate(to *action.Runtime, r report.Report) {
 	show := func(notes []report.Note, write func(title, text string)) {
 		for _, n := range notes {

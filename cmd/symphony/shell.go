@@ -131,7 +131,6 @@ func (s *shellCommand) Run(ctx context.Context, name string, args, command []str
 	return nil
 }
 
-// findWorkspace returns the issue with a workspace that a person means by a name.
 func (s *shellCommand) findWorkspace(wf workflow.Workflow, root *workspace.Root, name string) (tracker.Issue, error) {
 	known, _, err := root.Issues()
 	if err != nil {

@@ -170,7 +170,6 @@ func (s *stateCommand) retry(ctx context.Context, names []string) error {
 	})
 }
 
-// release forgets the claim of an issue.
 func (s *stateCommand) release(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("%w: %s", errUsage, issueOf("state release"))
@@ -190,7 +189,6 @@ func (s *stateCommand) release(ctx context.Context, names []string) error {
 	})
 }
 
-// notEdited returns the error for a claim that a run works on.
 func notEdited(operation string, c schedule.Claim) error {
 	return fmt.Errorf("%s %s: it is %s; a run that is alive works on it, one that died is taken over by a later tick; symphony explain %[2]s says when, if that is known",
 		operation, c.Identifier, c.Phase)
@@ -259,7 +257,6 @@ func (s *stateCommand) stateHere(use stateUse) (*stateStore, workflow.Workflow, 
 	return kept, wf, err
 }
 
-// findClaims returns the claims of the issues that a person means by names.
 func findClaims(wf workflow.Workflow, state *schedule.State, names []string) (claims []schedule.Claim, err error) {
 	for _, name := range names {
 		claim, err := findClaim(wf, state, name)
@@ -271,7 +268,6 @@ func findClaims(wf workflow.Workflow, state *schedule.State, names []string) (cl
 	return claims, nil
 }
 
-// findClaim returns the claim of the issue that a person means by a name.
 func findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedule.Claim, error) {
 	if n, ok := matchIssue(wf, name, lookup.InState(state)); ok {
 		if c, claimed := state.Claims[n.ID]; claimed {

@@ -161,7 +161,6 @@ func (s statePlace) stateOption() string {
 	return fmt.Sprintf("--state %q", s.flag)
 }
 
-// branchName returns the branch that --state names; empty if it names none.
 func (s statePlace) branchName() string {
 	if name, isBranch := strings.CutPrefix(s.flag, "branch:"); isBranch {
 		return name
@@ -169,7 +168,6 @@ func (s statePlace) branchName() string {
 	return ""
 }
 
-// path returns the path of the file that --state names; empty if it names none.
 func (s statePlace) path() string {
 	if kind, path, _ := strings.Cut(s.flag, ":"); kind == "file" || kind == "cache" {
 		return path

@@ -112,7 +112,6 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 		c.addReport(tick), run.printReport(tick), run.writeReport(tick), run.writeMetrics(tick), run.publish(tick, err != nil, run.outputs(tick))))
 }
 
-// shardNumber returns the number of a shard from the text of a flag.
 func shardNumber(text string) (int, error) {
 	number, err := strconv.Atoi(text)
 	if err != nil || number < 1 || number > schedule.MaxShards {
@@ -185,7 +184,6 @@ func (c *workCommand) openSlice() *stateStore {
 	}}
 }
 
-// prepare makes r the runner of a shard.
 func (c *workCommand) prepare(r *runner.Runner, event action.Event, wf workflow.Workflow) {
 	r.Self, r.Shards = c.slice.State.Self, len(c.plan.Shards)
 	r.Deadline = min(r.Deadline, timeLeft(c.limit(), event.Began, time.Now()))

@@ -111,7 +111,6 @@ func askApproval(ctx context.Context, t *turn, args []string) error {
 	return err
 }
 
-// askQuestion asks the client a question and repeats the answer in a message.
 func askQuestion(ctx context.Context, t *turn, args []string) error {
 	waiting(t, "waitingOnUserInput")
 	answer, err := ask(ctx, t, "item/tool/requestUserInput", object{
@@ -188,7 +187,6 @@ func exit(ctx context.Context, t *turn, args []string) error {
 	return context.Cause(ctx)
 }
 
-// output runs a real command that prints a number of bytes.
 func output(ctx context.Context, t *turn, args []string) error {
 	return t.Command(ctx, fmt.Sprintf("yes | head -c %d", count(args)))
 }
@@ -210,7 +208,6 @@ func flood(ctx context.Context, t *turn, args []string) error {
 	return nil
 }
 
-// sendLine sends a line verbatim, also one that Codex would never send.
 func sendLine(_ context.Context, t *turn, args []string) error {
 	t.Write(args[0])
 	return nil

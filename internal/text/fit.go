@@ -93,7 +93,6 @@ func visible(s string) iter.Seq[rune] {
 
 const blankBraille = '\u2800' // a symbol that looks like a space
 
-// isBreak reports whether r breaks a line.
 func isBreak(r rune) bool {
 	return unicode.IsSpace(r) && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029')
 }

@@ -39,7 +39,6 @@ func decimals(f float64, unit int) int {
 	return 2
 }
 
-// trimZeros removes the zeros that end a fraction.
 func trimZeros(digits string) string {
 	if !strings.Contains(digits, ".") {
 		return digits

@@ -17,7 +17,6 @@ const maxParked = 20
 // maxOpen is how many lines a section that is not urgent may have before a page folds it.
 const maxOpen = 8
 
-// attention adds what a person must do.
 func (v view) attention(d *document) {
 	errors, rejected, parked := v.otherErrors(), v.refused(), v.parked()
 	l := listOf(errors)
@@ -55,7 +54,6 @@ func (v view) attention(d *document) {
 	d.add(section{heading: "What needs a person", body: body})
 }
 
-// warnings adds the failures that changed no result.
 func (v view) warnings(d *document) {
 	if len(v.Warnings) == 0 {
 		return
@@ -64,7 +62,6 @@ func (v view) warnings(d *document) {
 	d.add(section{heading: "Warnings", detail: strconv.Itoa(n), folded: n > maxOpen, body: document{listOf(v.Warnings)}})
 }
 
-// notices adds what people should know.
 func (v view) notices(d *document) {
 	if len(v.Notices) == 0 {
 		return
@@ -98,7 +95,6 @@ func (v view) parked() []schedule.Verdict {
 	return parked
 }
 
-// pausedUntil returns the end of a pause, in words.
 func (v view) pausedUntil() string { return "Nothing starts until " + v.pauseEnd() }
 
 // pauseEnd returns the time when the pause ends, in words. If a schedule starts the runs, people read

@@ -9,7 +9,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// headline adds the verdict on the tick, and the totals of its issues.
 func (v view) headline(d *document) {
 	h := headline{emoji: v.statusEmoji()}
 	h.lead, h.detail = v.headlineText()
@@ -54,7 +53,6 @@ func (v view) headlineText() (lead, detail string) {
 	return "", ""
 }
 
-// totals returns the numbers of issues by their outcome, and their cost.
 func (v view) totals() string {
 	issues := text.Count(v.Worked(), "issue") + " worked on"
 	if n := v.shards(); n > 0 {
@@ -71,7 +69,6 @@ func (v view) beforeAny() string {
 	return ", before any issue was worked on"
 }
 
-// idleReason returns the reason why no issue was started.
 func (v view) idleReason() (lead, detail string) {
 	if v.pausing() {
 		return "Nothing can be started until " + v.pauseEnd(), sentence(v.Pause.Why)
@@ -118,7 +115,6 @@ func (v view) collectedNothing() (lead, detail string) {
 	}
 }
 
-// planSummary counts what a dry run would do.
 func (v view) planSummary() string {
 	count := map[schedule.Action]int{}
 	candidates := 0
@@ -142,7 +138,6 @@ func (v view) planSummary() string {
 // pausing reports whether a systemic failure keeps sessions from starting.
 func (v view) pausing() bool { return v.Pause.Why != "" && v.Pause.Until.After(v.Ended) }
 
-// tally counts issues by outcome, in words.
 func (v view) tally() string {
 	count := v.outcomes()
 	var parts []string

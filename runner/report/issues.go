@@ -19,7 +19,6 @@ const maxIssues, maxFleetIssues = 100, 1000
 // step: a quarter of what GitHub shows of it.
 const tableRoom = 256 << 10
 
-// issues adds the table of the issues that were worked on.
 func (v view) issues(d *document) {
 	if len(v.Rows) == 0 {
 		return
@@ -168,7 +167,6 @@ func (t Tick) Completed(r Row) bool {
 	return word == completed || word == handedOver
 }
 
-// outcomes counts the issues that were worked on, by outcome.
 func (t Tick) outcomes() map[string]int {
 	count := maps.Clone(t.Earlier.Outcomes)
 	if count == nil {

@@ -68,7 +68,6 @@ type skipGroup struct {
 	verdicts []schedule.Verdict
 }
 
-// skipGroups returns the issues that nothing is done about, grouped by the reason.
 func (v view) skipGroups() []skipGroup {
 	var order []schedule.Reason
 	by := map[schedule.Reason][]schedule.Verdict{}
@@ -114,7 +113,6 @@ func newSkipGroup(reason schedule.Reason, verdicts []schedule.Verdict) skipGroup
 	return g
 }
 
-// notStarted adds the issues that nothing was done about, by the reason.
 func (v view) notStarted(d *document) {
 	groups := v.skipGroups()
 	if len(groups) == 0 {
@@ -153,7 +151,6 @@ func (v view) skipItem(group skipGroup) item {
 	return it
 }
 
-// issueLink returns the name of an issue with a link to it.
 func (v view) issueLink(issue tracker.Issue) span {
 	return issueName(issue.Identifier, issue.ID, cmp.Or(issue.URL, v.Claims[issue.ID].URL))
 }
@@ -173,7 +170,6 @@ func (v view) waitingIssues() []schedule.Verdict {
 	return waiting
 }
 
-// waiting adds the table of the waiting issues.
 func (v view) waiting(d *document) {
 	waiting := v.waitingIssues()
 	if len(waiting) == 0 {

@@ -7,7 +7,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// plan adds the table of what a dry run would do, in order.
 func (v view) plan(d *document) {
 	if !v.DryRun || v.planned() == 0 {
 		return
@@ -39,7 +38,6 @@ func (v view) decided() (verdicts []schedule.Verdict, left int) {
 	return verdicts, v.planned() - len(verdicts)
 }
 
-// actionWord returns the word of a plan for an action.
 func actionWord(action schedule.Action) string {
 	if action == schedule.Dispatch {
 		return "start"
@@ -47,7 +45,6 @@ func actionWord(action schedule.Action) string {
 	return string(action)
 }
 
-// purpose returns the reason of a decision.
 func (v view) purpose(verdict schedule.Verdict) string {
 	switch {
 	case verdict.Action != schedule.Dispatch:

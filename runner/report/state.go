@@ -63,7 +63,6 @@ func latestParked(a, b schedule.Claim) int {
 	return b.Since.Compare(a.Since)
 }
 
-// phaseRank returns the place of a phase in the order of claims.
 func phaseRank(phase schedule.Phase) int {
 	return slices.Index([]schedule.Phase{schedule.Running, schedule.Stopping, schedule.Waiting, schedule.Parked}, phase)
 }
@@ -126,7 +125,6 @@ func (v StateView) document(l Links, page bool) document {
 	return d
 }
 
-// summary counts the claims by phase.
 func (v StateView) summary() string {
 	if len(v.claims) == 0 {
 		return "No claims."
@@ -146,7 +144,6 @@ func (v StateView) summary() string {
 	return text + "."
 }
 
-// in returns the claims in one of the phases.
 func (v StateView) in(phases ...schedule.Phase) []schedule.Claim {
 	var claims []schedule.Claim
 	for _, c := range v.claims {
@@ -217,7 +214,6 @@ func (v StateView) ways() ways {
 	return ways{comments, v.Program, v.Place}
 }
 
-// running adds the claims that a run works on.
 func (v StateView) running(d *document, l Links) {
 	claims := v.in(schedule.Running, schedule.Stopping)
 	if len(claims) == 0 {
@@ -240,7 +236,6 @@ func (v StateView) running(d *document, l Links) {
 	d.add(section{heading: "Running", body: document{t}})
 }
 
-// waiting adds the claims that wait for another session.
 func (v StateView) waiting(d *document, l Links) {
 	claims := v.in(schedule.Waiting)
 	if len(claims) == 0 {
@@ -261,7 +256,6 @@ func (v StateView) waiting(d *document, l Links) {
 	d.add(section{heading: "Waiting", detail: "a tick starts what is due", body: document{t}})
 }
 
-// delivered adds where the work on issues was published, the latest first.
 func (v StateView) delivered(d *document) {
 	if len(v.deliveries) == 0 {
 		return
@@ -336,8 +330,6 @@ func (v StateView) ticks(d *document, l Links) {
 	d.add(section{heading: "Last ticks that did something", body: document{t}})
 }
 
-// instantCell returns a cell with an instant.
 func instantCell(at time.Time) phrase { return phrase{instantSpan(at)} }
 
-// claimLink returns the name of the issue of a claim with a link to it.
 func claimLink(c schedule.Claim) span { return issueName(c.Identifier, c.ID, c.URL) }

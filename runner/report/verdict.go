@@ -58,7 +58,6 @@ func (v VerdictView) rank() string {
 	return fmt.Sprintf("It is the %s of %d candidates for %s.", ordinal(s.Place), s.Of, text.Count(s.Slots, "slot"))
 }
 
-// ordinal returns a number as in 1st, 2nd and 11th.
 func ordinal(n int) string {
 	suffix := "th"
 	if n/10%10 != 1 {
@@ -120,7 +119,6 @@ func (v VerdictView) MarshalJSON() ([]byte, error) {
 	}{verdictOf(v.verdict), v.nextStep(), s.Place, s.Of, s.Slots, v.Choice.orNil(), v.Ignored, v.Run})
 }
 
-// finding returns the decision about the issue, and its reason.
 func (v VerdictView) finding() string {
 	id, reason := name(v.verdict.Issue.Identifier, v.verdict.Issue.ID), v.verdict.Why.Reason
 	why := v.verdict.Why.String()
@@ -186,7 +184,6 @@ func (v VerdictView) nextStep() string {
 	return step
 }
 
-// showsNothing reports whether a text has no visible character.
 func showsNothing(s string) bool { return strings.TrimSpace(text.Fit(s, itemWidth)) == "" }
 
 // Cause returns a reason in words, see [schedule.InWords], without what it is about, for

@@ -169,7 +169,6 @@ func unknownIssue(name string) string {
 	return "this run knows no claim or delivery of " + name
 }
 
-// stateJSON returns the document of the whole run at now.
 func (v *view) stateJSON(now time.Time) stateJSON {
 	spent, today, pause := v.Spent, v.Today, v.raw.Pause
 	spent.Time, today.Time, pause.Why = spent.Time+v.uncounted(now), today.Time+v.uncounted(now), v.Pause
@@ -237,7 +236,6 @@ func (v *view) retryCommand(id string) string {
 // GoOn returns the way in which people let a parked issue go on.
 func (v *view) GoOn() string { return v.raw.Comments.GoOn() }
 
-// issuePath returns the path of the page of an issue.
 func issuePath(name string) string { return "/issues/" + url.PathEscape(name) }
 
 // issue returns the issue itself, with texts that are fit to be shown.

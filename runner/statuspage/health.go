@@ -47,7 +47,6 @@ func (v *view) Verdict() verdict {
 	return verdict{"calm", "Nothing to do"}
 }
 
-// isPaused reports whether a pause keeps everything from starting.
 func (v *view) isPaused() bool { return v.Pause != "" && v.raw.Pause.Until.After(v.raw.At) }
 
 // Problems returns the obstacles that keep work from starting.

@@ -129,7 +129,6 @@ func (v *view) findPage(name string) *issue {
 	return nil
 }
 
-// isNamed reports whether a name is that of the issue, or its id.
 func (i *issue) isNamed(name string) bool {
 	return strings.EqualFold(i.Name, name) || strings.EqualFold(i.ID, name)
 }

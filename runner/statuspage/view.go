@@ -76,7 +76,6 @@ type trouble struct {
 	Text   string `json:"message"`
 }
 
-// viewOf returns the view of a progress.
 func viewOf(p progress.Progress, r *redact.Redactor) *view {
 	v := &view{
 		raw: p, redactor: r, byName: map[string]*issue{}, turn: p.Turn(), Trouble: []trouble{}, Completed: []string{},
@@ -141,7 +140,6 @@ func (v *view) addName(name string, i *issue) {
 	}
 }
 
-// issuesOf returns the issues of claims.
 func (v *view) issuesOf(claims []schedule.Claim) []*issue {
 	list := make([]*issue, 0, len(claims))
 	for n := range claims {
@@ -157,7 +155,6 @@ func (v *view) issueOf(c *schedule.Claim) *issue {
 	return i
 }
 
-// unclaimed returns an issue without a claim.
 func (v *view) unclaimed(id tracker.ID, identifier string) *issue {
 	return v.issueOf(&schedule.Claim{ID: id, Identifier: identifier})
 }
@@ -181,7 +178,6 @@ func (v *view) MoreElsewhere() int       { return len(v.Elsewhere) - len(v.Shown
 // find returns an issue by its identifier or id; nil if there is none.
 func (v *view) find(name string) *issue { return v.byName[strings.ToLower(name)] }
 
-// uncounted returns the time of the sessions in progress.
 func (v *view) uncounted(now time.Time) time.Duration {
 	var sum time.Duration
 	for _, s := range v.raw.Sessions {
@@ -190,7 +186,6 @@ func (v *view) uncounted(now time.Time) time.Duration {
 	return sum
 }
 
-// line returns a text as [clean] does.
 func (v *view) line(s string, n int) string { return clean(v.redactor, s, n) }
 
 // clean returns a text as one line of at most n columns, without secrets. What is

@@ -81,7 +81,6 @@ type section struct {
 	noun string               // word for the items in the line "and n more"; empty for no such line
 }
 
-// want returns the lines with which the section shows everything.
 func (s *section) want() int {
 	if s.items == 0 {
 		return 0
@@ -105,7 +104,6 @@ func grant(sections []*section, lines int) {
 	}
 }
 
-// draw returns the lines of the section, as many as were granted.
 func (s *section) draw(p *painter) []string {
 	if s.granted == 0 || s.items == 0 {
 		return nil
@@ -209,7 +207,6 @@ type notice struct {
 	until, why string
 }
 
-// notices returns the obstacles that keep work from starting.
 func (p *painter) notices() []notice {
 	var notices []notice
 	for _, t := range p.Progress.Trouble {
@@ -310,7 +307,6 @@ func (p *painter) fullest(forms ...string) string {
 	return forms[len(forms)-1]
 }
 
-// log returns the latest log lines, at most n.
 func (p *painter) log(n int) []string {
 	n = min(n, len(p.Log))
 	if n <= 0 {
@@ -379,7 +375,6 @@ func (p *painter) waitingRows(n int) []string {
 	return t.lines(p)
 }
 
-// queueRows returns the n issues that start next.
 func (p *painter) queueRows(n int) []string {
 	t := table{columns: []text.Column{
 		{Head: "NEXT", Min: 24, Max: 24},
@@ -400,7 +395,6 @@ func (p *painter) turn() string {
 	return p.Progress.Turn()
 }
 
-// elsewhereRows returns the table of n claims that other processes work on.
 func (p *painter) elsewhereRows(n int) []string {
 	t := table{columns: []text.Column{
 		{Head: "ELSEWHERE", Min: 24, Max: 24},

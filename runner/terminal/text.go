@@ -60,7 +60,6 @@ func (p *painter) clean(s string) string {
 	return text.Fit(s, maxText)
 }
 
-// redacted returns text without secrets.
 func (p *painter) redacted(text string) string {
 	if p.Redact == nil {
 		return text
@@ -91,10 +90,8 @@ func titled(title, text string) string {
 	return title + ": " + text
 }
 
-// age returns a duration in whole seconds.
 func age(d time.Duration) string { return text.Duration(max(0, d).Truncate(time.Second)) }
 
-// in returns the distance of an instant from now, in words.
 func (p *painter) in(at time.Time) string {
 	if !at.After(p.Now) {
 		return "now"
@@ -102,7 +99,6 @@ func (p *painter) in(at time.Time) string {
 	return "in " + age(at.Sub(p.Now)+time.Second-1)
 }
 
-// clock returns the time of an instant.
 func (p *painter) clock(at time.Time) string {
 	at = at.In(p.Now.Location())
 	if p.Now.Sub(at).Abs() > 12*time.Hour {
@@ -122,7 +118,6 @@ func span(minutes int64) string {
 	return fmt.Sprintf("%d min", minutes)
 }
 
-// baseName returns the last element of a path.
 func baseName(file string) string {
 	if file == "" {
 		return ""
@@ -130,7 +125,6 @@ func baseName(file string) string {
 	return path.Base(file)
 }
 
-// limits returns the used part of the agent's rate limits.
 func (p *painter) limits() string {
 	var parts []string
 	for _, w := range progress.Windows(p.Progress.Limits) {

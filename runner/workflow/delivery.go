@@ -25,7 +25,6 @@ const (
 	KindNone        DeliveryKind = "none"         // the work stays in the workspace
 )
 
-// pushes reports whether work is pushed to the remote.
 func (k DeliveryKind) pushes() bool { return k == KindPullRequest || k == KindBranch }
 
 // Delivery holds how the work on an issue is checked and published. It is zero when
@@ -130,7 +129,6 @@ func isBelow(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// warnAboutUnused warns about keys that the kind of delivery does not use.
 func (d *decoder) warnAboutUnused() {
 	var unused []string
 	for key := range d.written {
@@ -144,7 +142,6 @@ func (d *decoder) warnAboutUnused() {
 	}
 }
 
-// uses reports whether the kind of delivery uses a key of the section delivery.
 func (k DeliveryKind) uses(name string) bool {
 	switch name {
 	case "draft", "labels", "assignees", "reviewers", "commits", "merged_state", "max_open", "max_open_by_label":
@@ -198,7 +195,6 @@ func (d *decoder) checkMergedState() {
 	s.Delivery.MergedState = state
 }
 
-// handOver decodes delivery.hand_over.
 func (d *decoder) handOver(v value) {
 	to := &d.settings.Delivery.HandOver
 	problems := len(d.problems)
@@ -315,7 +311,6 @@ func (d *decoder) checkReview() {
 	}
 }
 
-// folder decodes delivery.folder.
 func (d *decoder) folder(v value) {
 	text, ok := v.raw.(string)
 	if !ok {

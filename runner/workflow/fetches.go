@@ -24,7 +24,6 @@ var noFetch = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^#|--offline|--no-index|localhost|127\.0\.0\.1`)
 })
 
-// fetches returns the first command of a script that needs a network; empty if there is none.
 func fetches(script string) string {
 	for line := range strings.Lines(script) {
 		line = strings.TrimSpace(line)

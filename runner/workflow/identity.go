@@ -24,7 +24,6 @@ var (
 	secretWords = []string{"secret", "password", "private_key", "api_key"}
 )
 
-// exchangeFields decodes the fields of an exchange.
 func (f forms) exchangeFields(to *map[string]string) form {
 	return form{func(v value) {
 		var entries map[string]string

@@ -84,7 +84,6 @@ func defaults(env Env, dir string) Settings {
 	return d.settings
 }
 
-// decodeAll decodes the settings.
 func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	sections := keyNodes(top)
 	d.repositoryOn = sections["repository"] != nil || sections["delivery"] != nil

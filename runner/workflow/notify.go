@@ -135,7 +135,6 @@ func (r destinationReader) rejectField(name, reason string) {
 	r.refuse(missing, "is missing; it %s", reason)
 }
 
-// events decodes the events that the destination is told of.
 func (r destinationReader) events() []notify.Event {
 	var events []notify.Event
 	known, v := notify.Events(), r.fields["events"]

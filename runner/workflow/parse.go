@@ -40,7 +40,6 @@ type decoder struct {
 	repository   Repository
 }
 
-// newDecoder returns the decoder of a file in a folder.
 func newDecoder(env Env, dir string) *decoder {
 	found := new(findings)
 	f := forms{found, surroundings{env, dir}}
@@ -151,7 +150,6 @@ func newFile(front, body []byte, line int) file {
 	return file{front, prompt, line}
 }
 
-// invalidByte returns the index of the first byte that is not UTF-8.
 func invalidByte(content []byte) int {
 	for i := 0; i < len(content); {
 		r, size := utf8.DecodeRune(content[i:])

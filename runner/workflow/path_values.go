@@ -28,7 +28,6 @@ func parseKept(text string) (string, error) {
 	return name, nil
 }
 
-// folders decodes the folders of a sparse checkout.
 func (f forms) folders(to *[]string) form {
 	list := f.items(to, func(folder string) (string, error) { return folder, git.CheckPaths([]string{folder}) })
 	return form{func(v value) {
@@ -39,7 +38,6 @@ func (f forms) folders(to *[]string) form {
 	}, list.schema}
 }
 
-// branch decodes the name of a branch.
 func (f forms) branch(to *git.Branch) form {
 	return form{func(v value) {
 		name, ok := v.raw.(string)

@@ -184,7 +184,6 @@ func (d *decoder) decodeToken(a address) {
 // maxPrefix is the greatest length of repository.branch_prefix, in bytes.
 const maxPrefix = 60
 
-// branchPrefix decodes the beginning of the branches of all issues.
 func (d *decoder) branchPrefix(v value) {
 	prefix, ok := v.raw.(string)
 	prefix = strings.TrimSpace(prefix)

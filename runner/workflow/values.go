@@ -259,7 +259,6 @@ func (f forms) text(to *string) form {
 	}, textSchema()}
 }
 
-// commands decodes a shell script, or a list of them.
 func (f forms) commands(to *[]string) form {
 	take := func(v value) {
 		var script string
@@ -298,7 +297,6 @@ func (f forms) command(to *string) form {
 	}, nonemptySchema()}
 }
 
-// word decodes a word from a fixed set.
 func (f forms) word(to func(word string), words ...string) form {
 	return form{func(v value) {
 		text, _ := v.raw.(string)
@@ -311,7 +309,6 @@ func (f forms) word(to func(word string), words ...string) form {
 	}, choiceSchema(words...)}
 }
 
-// strings decodes names, each once.
 func (f forms) strings(to *[]string) form {
 	return form{func(v value) {
 		f.list(v, func(item value, name string) {

@@ -19,7 +19,6 @@ type Worker struct {
 
 const maxHosts = 200
 
-// workerHosts decodes the hosts on which sessions run.
 func (f forms) workerHosts(to *[]string) form {
 	list := f.items(to, func(text string) (string, error) {
 		host, err := ssh.Parse(text)
@@ -58,7 +57,6 @@ func pathOnHosts(text string) (string, error) {
 	return path, nil
 }
 
-// rootOnHosts decodes workspace.root for the worker hosts.
 func (d *decoder) rootOnHosts(v value, text string) {
 	root, err := pathOnHosts(text)
 	switch {
