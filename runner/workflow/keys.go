@@ -60,7 +60,7 @@ func (d *decoder) table() []entry {
 	s := &d.settings
 	policy, budget, codex, hooks, setup := &s.Policy, &s.Policy.Budget, &s.Codex, &s.Workspace.Hooks, &s.Setup
 	ident := &s.Identity
-	repo, del, limits := &d.repository, &s.Delivery, delivery.Defaults()
+	repo, del, limits := &d.repository.repository, &s.Delivery, delivery.Defaults()
 	return []entry{
 		optional("tracker.kind", "", "the kind of tracker: "+strings.Join(kindNames(d.env.Trackers), ", ")+"; required", form{d.deferred, choiceSchema(kindNames(d.env.Trackers)...)}),
 		optional("tracker.endpoint", d.defaultSetting("endpoint"), "the same as tracker.provider.endpoint", form{d.deferred, textSchema()}),
@@ -79,7 +79,7 @@ func (d *decoder) table() []entry {
 		optional("repository.url", "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY", "where the files of the workspaces come from: an https URL, or a path, which may begin with ~ or $NAME; a relative one begins with a dot and is taken from the folder of WORKFLOW.md; by default the repository of the Actions job, or elsewhere that of origin in the checkout, if that is on GitHub (github.com, or the server that GITHUB_SERVER_URL names)", form{d.deferred, textSchema()}),
 		optional("repository.base", "the remote's default branch", "branch on which the work begins, and which it is for", d.branch(&repo.Base)),
 		optional("repository.token", "$GITHUB_TOKEN, for a URL on the GitHub it belongs to", "credential for the repository: $NAME, or the credential itself; only the program has it, no child process", form{d.deferred, textSchema()}),
-		withDefault("repository.branch_prefix", "symphony/", "what the branch of an issue begins with; the issue's identifier follows", form{d.branchPrefix, nonemptySchema()}),
+		withDefault("repository.branch_prefix", "symphony/", "what the branch of an issue begins with; the issue's identifier follows", form{d.repository.branchPrefix, nonemptySchema()}),
 		optional("repository.lfs", "false", "bring the contents of files in Git LFS into the workspaces, and deliver changed ones with their objects; without it they are pointers there", d.boolean(&repo.LFS)),
 		optional("repository.submodules", "false", "whether submodules are in the workspaces, from the addresses that .gitmodules of the base branch has; changes inside them are not delivered; if not, their folders stay empty", d.boolean(&repo.Submodules)),
 		optional("repository.paths", "[]", "folders of a large repository whose files are in a workspace, with those beside and above them; a file that a workspace does not have counts as unchanged; empty is every folder; needs git 2.36", d.folders(&repo.Paths)),
@@ -91,7 +91,7 @@ func (d *decoder) table() []entry {
 		withDefault("delivery.max_binary_bytes", fmt.Sprint(limits.MaxBinary), "bytes of one binary file", d.long(&del.Policy.MaxBinary, 0)),
 		withDefault("delivery.max_lfs_bytes", fmt.Sprint(limits.MaxLFS), "bytes of all files in Git LFS that it adds or changes, at most 1 GiB", d.number(1, maxLFSBytes, func(n int64) { del.Policy.MaxLFS = n })),
 		optional("delivery.allowed", "[]", "patterns of the paths that a delivery may change; empty is every path", d.items(&del.Policy.Allowed, parseGlob)),
-		optional("delivery.protected", "{}", "map from patterns to refuse, review, draft or allow: what happens to a delivery that changes such a path; the first that matches counts, and the built-in ones come after them", form{d.protected, mapSchema(choiceSchema(protectionWords()...))}),
+		optional("delivery.protected", "{}", "map from patterns to refuse, review, draft or allow: what happens to a delivery that changes such a path; the first that matches counts, and the built-in ones come after them", form{d.repository.protected, mapSchema(choiceSchema(protectionWords()...))}),
 		withDefault("delivery.tokens", string(limits.Tokens), "the same for a text that looks like a token or a private key; a secret of the run is always refused", d.protection(&del.Policy.Tokens)),
 		withDefault("delivery.history", "squash", "squash publishes one commit, keep the agent's own commits, each checked like the work itself: their messages mention people and close issues as it likes", d.word(func(word string) { del.KeepHistory = word == "keep" }, "squash", "keep")),
 		withDefault("delivery.commits", "git", "git, or verified: GitHub makes the commit and signs it, for the token of a job or of an App; only with delivery.history squash", d.word(func(word string) { del.Verified = word == "verified" }, "git", "verified")),
@@ -101,17 +101,17 @@ func (d *decoder) table() []entry {
 		withDefault("delivery.review", "none", "second look at the work by a model before it is published, without tools that write: none, fresh (it knows the issue and the work) or fork (it knows the agent's conversation too, and costs its length again); each look costs the tokens of one turn, which count as the issue's", d.word(func(word string) { del.Review = Review(word) }, string(ReviewNone), string(ReviewFresh), string(ReviewFork))),
 		withDefault("delivery.review_rounds", "2", "how often severe findings of delivery.review go back to the agent; after that they are listed in the pull request", d.integer(&del.ReviewRounds, 0)),
 		withDefault("delivery.review_timeout_ms", "600000", "time that one look may take; one that fails or takes longer holds nothing back and is reported", d.millis(&del.ReviewTimeout, 1)),
-		optional("delivery.review_prompt", "", "file with the rules of the review, in place of the program's own; a relative path is taken from the folder of WORKFLOW.md; the issue and the place of the work follow it in the prompt", form{d.reviewPrompt, nonemptySchema()}),
+		optional("delivery.review_prompt", "", "file with the rules of the review, in place of the program's own; a relative path is taken from the folder of WORKFLOW.md; the issue and the place of the work follow it in the prompt", form{d.repository.reviewPrompt, nonemptySchema()}),
 		optional("delivery.review_model", "", "model of the review; empty for the model of the session", d.text(&s.Codex.Review.Model)),
 		optional("delivery.review_effort", "", "reasoning effort of the review; empty for the session's, or with delivery.review_model for the model's own", d.text(&s.Codex.Review.Effort)),
-		optional("delivery.folder", ".symphony/patches", "folder for the patches of kind patch; kind branch writes patches too if it is written; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md", form{d.folder, nonemptySchema()}),
+		optional("delivery.folder", ".symphony/patches", "folder for the patches of kind patch; kind branch writes patches too if it is written; ~ and $NAME are expanded, a relative one is taken from the folder of WORKFLOW.md", form{d.repository.folder, nonemptySchema()}),
 		optional("delivery.max_open", "", "open pull requests of the program, and issues in progress that may open one, from which on no new issue starts; feedback on open ones goes on", d.number(1, schedule.MaxOpenLimit, func(n int64) { policy.MaxOpen = int(n) })),
 		optional("delivery.max_open_by_label", "{}", "the same for issues with a label, such as {risky: 1}; an issue counts under each of its labels", d.openByLabel(&policy.MaxOpenByLabel)),
 		optional("delivery.draft", "false", "open pull requests as drafts", d.boolean(&del.Draft)),
 		optional("delivery.labels", "[]", "labels of pull requests", d.strings(&del.Labels)),
 		optional("delivery.reviewers", "[]", "logins, and teams as owner/team, that are asked to review pull requests", d.strings(&del.Reviewers)),
 		optional("delivery.assignees", "[]", "logins that pull requests are assigned to", d.strings(&del.Assignees)),
-		optional("delivery.hand_over", "", "change of the issue when its work is published: {state: …}, or {remove_label: …} for one of tracker.required_labels", form{d.handOver, handOverSchema()}),
+		optional("delivery.hand_over", "", "change of the issue when its work is published: {state: …}, or {remove_label: …} for one of tracker.required_labels", form{d.repository.handOver, handOverSchema()}),
 
 		optional("delivery.merged_state", "closed for github, else Done or the first of tracker.terminal_states", "state of an issue whose pull request was merged, if it is not in a terminal state by then; one of tracker.terminal_states", d.text(&del.MergedState)),
 

@@ -27,17 +27,13 @@ func Parse(path string, content []byte, env Env) (Workflow, error) {
 
 // decoder holds a workflow while it is read: the settings decoded up to now. Its parts are
 // the findings, the surroundings of the file, the forms of values, the keys of the front
-// matter, and the section of the tracker, whose keys depend on its kind.
+// matter, and the sections whose keys depend on each other.
 type decoder struct {
 	forms
 	*front
-	tracker  *trackerSection
-	settings Settings
-
-	// repositoryOn says that a section repository or delivery is written, even with
-	// nothing in it.
-	repositoryOn bool
-	repository   Repository
+	tracker    *trackerSection
+	repository *repositorySection
+	settings   Settings
 }
 
 func newDecoder(env Env, dir string) *decoder {
@@ -45,6 +41,7 @@ func newDecoder(env Env, dir string) *decoder {
 	f := forms{found, surroundings{env, dir}}
 	d := &decoder{forms: f, front: &front{found: found}}
 	d.tracker = &trackerSection{forms: f, front: d.front, tracker: &d.settings.Tracker, policy: &d.settings.Policy}
+	d.repository = &repositorySection{forms: f, front: d.front, tracker: d.tracker, settings: &d.settings}
 	return d
 }
 
