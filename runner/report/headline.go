@@ -154,19 +154,15 @@ func (v view) tally() string {
 
 // spent returns a usage in words: its tokens, and with prices their cost.
 func spent(u schedule.Usage, prices schedule.Prices) string {
-	words := tokens(u.Total())
-	if len(prices) > 0 {
-		words += " · " + prices.Of(u).String()
+	if cost := prices.Words(u); cost != "" {
+		return tokens(u.Total()) + " · " + cost
 	}
-	return words
+	return tokens(u.Total())
 }
 
 // price returns a cell with the cost of a usage, empty without prices.
 func price(u schedule.Usage, prices schedule.Prices) phrase {
-	if len(prices) == 0 {
-		return nil
-	}
-	return phrase{own(strings.Replace(prices.Of(u).String(), "at least ", "≥ ", 1))}
+	return phrase{own(strings.Replace(prices.Words(u), "at least ", "≥ ", 1))}
 }
 
 func tokens(n int64) string {

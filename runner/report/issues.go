@@ -226,6 +226,9 @@ func (v view) nextHead() string {
 	return "Next (UTC)"
 }
 
+// scheduledRun names the run after this one, if a schedule starts the runs.
+const scheduledRun = "the next scheduled run"
+
 // shortestSchedule is the time between two runs of the fastest schedule that GitHub has.
 const shortestSchedule = 5 * time.Minute
 
@@ -233,7 +236,7 @@ const shortestSchedule = 5 * time.Minute
 // runs.
 func (v view) nextRun(due time.Time) string {
 	if due.Sub(v.Ended) <= shortestSchedule {
-		return "the next scheduled run"
+		return scheduledRun
 	}
 	return "the first run after " + text.Minute(due, v.Ended) + " UTC"
 }
@@ -241,7 +244,7 @@ func (v view) nextRun(due time.Time) string {
 // nextTick names the tick after this one.
 func (v view) nextTick() string {
 	if v.Scheduled {
-		return "in the next scheduled run"
+		return "in " + scheduledRun
 	}
 	return "next tick"
 }

@@ -189,14 +189,6 @@ func (v view) waiting(d *document) {
 	d.add(section{heading: "Waiting", detail: text.Count(len(waiting), "issue"), folded: len(waiting) > maxOpen && !v.DryRun, body: document{t}})
 }
 
-// nextDue names the tick in which what is due now has its turn.
-func (v view) nextDue() string {
-	if v.Scheduled {
-		return "the next scheduled run"
-	}
-	return "next tick"
-}
-
 // due returns the time at which a waiting issue continues, from now and in UTC, and what it
 // waits for.
 func (v view) due(verdict schedule.Verdict) (due, at, why string) {
@@ -208,8 +200,10 @@ func (v view) due(verdict schedule.Verdict) (due, at, why string) {
 		return v.nextRun(claim.Due), "", claim.Why
 	case claim.Due.After(v.Ended):
 		return text.Relative(claim.Due, v.Ended), text.Clock(claim.Due, v.Ended), claim.Why
+	case verdict.Action == schedule.Dispatch && v.Scheduled:
+		return scheduledRun, "", claim.Why
 	case verdict.Action == schedule.Dispatch:
-		return v.nextDue(), "", claim.Why
+		return "next tick", "", claim.Why
 	}
 	if text, known := reasonTexts[verdict.Why.Reason]; known && !text.details {
 		return "now", "", text.words

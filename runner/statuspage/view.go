@@ -150,7 +150,7 @@ func (v *view) issuesOf(claims []schedule.Claim) []*issue {
 
 // issueOf returns the issue of a claim. Its page is that of its name.
 func (v *view) issueOf(c *schedule.Claim) *issue {
-	i := &issue{view: v, claim: *c, ID: v.line(string(c.ID), maxName), Name: v.line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName)}
+	i := &issue{shownSession: shownSession{view: v}, claim: *c, ID: v.line(string(c.ID), maxName), Name: v.line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName)}
 	i.Path = issuePath(i.Name)
 	return i
 }
@@ -204,12 +204,7 @@ func cleanLines(r *redact.Redactor, s string, n int) string {
 }
 
 // Cost returns the price of a usage, empty without budget.prices.
-func (v *view) Cost(u schedule.Usage) string {
-	if len(v.raw.Prices) == 0 {
-		return ""
-	}
-	return v.raw.Prices.Of(u).String()
-}
+func (v *view) Cost(u schedule.Usage) string { return v.raw.Prices.Words(u) }
 
 // cleanJSON returns JSON without secrets, or nil if it is not valid JSON without them.
 func cleanJSON(r *redact.Redactor, raw []byte) json.RawMessage {

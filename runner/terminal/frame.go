@@ -141,10 +141,10 @@ func (p *painter) sections() []*section {
 
 // cost returns the price of a usage behind its tokens, empty without prices.
 func cost(u schedule.Usage, prices schedule.Prices) string {
-	if len(prices) == 0 {
-		return ""
+	if words := prices.Words(u); words != "" {
+		return " (" + words + ")"
 	}
-	return " (" + prices.Of(u).String() + ")"
+	return ""
 }
 
 // header returns the facts about the whole run, in at most n lines.
