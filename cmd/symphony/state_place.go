@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/internal/redact"
+	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -58,40 +59,26 @@ func (s statePlace) open(wf workflow.Workflow, use stateUse) (*stateStore, error
 }
 
 func (s statePlace) file(path string, use stateUse) *stateStore {
-	return &stateStore{redactor: s.redactor, exclusive: use != stateReadOnly, open: func(ctx context.Context) (backend, error) {
-		var f *store.File
-		var err error
+	return &stateStore{redactor: s.redactor, exclusive: use != stateReadOnly, open: func(ctx context.Context) (runner.Store, error) {
 		switch use {
 		case stateReadOnly:
-			return backend{Store: fileReader(path)}, nil
+			return fileReader(path), nil
 		case stateEdit:
-			f, err = store.EditFile(ctx, path)
-		default:
-			f, err = store.OpenFile(path)
+			return store.EditFile(ctx, path)
 		}
-		if err != nil {
-			return backend{}, err
-		}
-		return backend{Store: f, close: f.Close}, nil
+		return store.OpenFile(path)
 	}}
 }
 
 func (s statePlace) cache(path, highWaterPath string, use stateUse) *stateStore {
-	return &stateStore{redactor: s.redactor, warn: s.warn, exclusive: use != stateReadOnly, open: func(ctx context.Context) (backend, error) {
-		var c *store.Cache
-		var err error
+	return &stateStore{redactor: s.redactor, warn: s.warn, exclusive: use != stateReadOnly, open: func(ctx context.Context) (runner.Store, error) {
 		switch use {
 		case stateReadOnly:
-			c = store.OpenCacheReadOnly(path, highWaterPath)
+			return store.OpenCacheReadOnly(path, highWaterPath), nil
 		case stateEdit:
-			c, err = store.EditCache(ctx, path, highWaterPath)
-		default:
-			c, err = store.OpenCache(path, highWaterPath)
+			return store.EditCache(ctx, path, highWaterPath)
 		}
-		if err != nil {
-			return backend{}, err
-		}
-		return backend{Store: c, close: c.Close, rolledBack: c.RolledBack}, nil
+		return store.OpenCache(path, highWaterPath)
 	}}
 }
 
@@ -107,8 +94,7 @@ func (s statePlace) branch(wf workflow.Workflow, name string) (*stateStore, erro
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errUsage, s.stateOption(), err)
 	}
-	open := func(context.Context) (backend, error) { return backend{Store: b}, nil }
-	return &stateStore{open: open, checkWrite: b.CheckWrite, redactor: s.redactor}, nil
+	return &stateStore{redactor: s.redactor, open: func(context.Context) (runner.Store, error) { return b, nil }}, nil
 }
 
 // page returns the function that writes the README.md of the state branch.

@@ -174,13 +174,9 @@ func (c *workCommand) endBeforeLease(now time.Time) error {
 
 // openSlice returns a store that opens the slice of the shard in place of the state.
 func (c *workCommand) openSlice() *stateStore {
-	return &stateStore{redactor: c.redactor, exclusive: true, open: func(context.Context) (backend, error) {
-		slice, err := fleet.OpenSlice(c.exchange, c.plan, c.slice.Number, c.job)
-		if err != nil {
-			return backend{}, err
-		}
-		c.store = slice
-		return backend{Store: slice, close: slice.Close}, nil
+	return &stateStore{redactor: c.redactor, exclusive: true, open: func(context.Context) (_ runner.Store, err error) {
+		c.store, err = fleet.OpenSlice(c.exchange, c.plan, c.slice.Number, c.job)
+		return c.store, err
 	}}
 }
 
