@@ -23,6 +23,10 @@ func (v view) issues(d *document) {
 	if len(v.Rows) == 0 {
 		return
 	}
+	next := "Next (UTC)"
+	if v.Scheduled { // words in place of times
+		next = "Next"
+	}
 	t := table{room: tableRoom, columns: []column{
 		{head: "Issue", min: 12, max: 20},
 		{head: "Title", min: 16, max: 80, drop: 4, width: titleWidth},
@@ -36,7 +40,7 @@ func (v view) issues(d *document) {
 		{head: "Tokens", kind: numberColumn, drop: 3},
 		{head: "Cost", kind: numberColumn, drop: 3},
 		{head: "Time", kind: numberColumn, drop: 1},
-		{head: v.nextHead(), min: 26, max: 26, width: titleWidth, prose: true},
+		{head: next, min: 26, max: 26, width: titleWidth, prose: true},
 	}}
 	most := maxIssues
 	if v.page && v.shards() > 0 {
@@ -215,15 +219,6 @@ func (v view) next(row Row) string {
 		return "retry " + v.nextTick()
 	}
 	return "continues " + v.nextTick()
-}
-
-// nextHead returns the head of the column that next fills: with words if a schedule starts
-// the runs, else with times.
-func (v view) nextHead() string {
-	if v.Scheduled {
-		return "Next"
-	}
-	return "Next (UTC)"
 }
 
 // scheduledRun names the run after this one, if a schedule starts the runs.
