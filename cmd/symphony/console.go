@@ -7,7 +7,6 @@ import (
 	"os"
 	"sync"
 
-	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/runlog"
 	"github.com/symphony-runner/symphony/runner/terminal"
 )
@@ -56,9 +55,6 @@ func (p process) wantsDisplay() bool {
 }
 
 func (c *console) isLive() bool { return c.display != nil }
-
-// show replaces the content of the display.
-func (c *console) show(p progress.Progress) { c.display.Show(p) }
 
 // handler returns a handler that logs to the console.
 func (c *console) handler() slog.Handler {

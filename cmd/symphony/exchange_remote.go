@@ -38,16 +38,8 @@ func (o opener) exchangeRemote(wf workflow.Workflow) (git.Remote, error) {
 	if own := o.ownURL(); o.actions.InActions() && own != "" && token != "" {
 		return git.ParseRemote(own, git.Token(token))
 	}
-	if r := wf.Settings.Repository; r != nil {
-		remote, err := git.ParseRemote(r.Remote, git.Token(r.Token))
-		if err != nil {
-			return git.Remote{}, err
-		}
-		tokens, err := o.token(wf, quiet())
-		if err == nil && tokens != nil {
-			remote = remote.WithTokens(gitTokens(tokens))
-		}
-		return remote, err
+	if wf.Settings.Repository != nil {
+		return o.remote(wf, quiet())
 	}
 	if repo := o.ownRepository(wf.Path, wf); repo != "" && token != "" {
 		server, err := o.tokenServer(wf)

@@ -24,12 +24,9 @@ const (
 // tokenFunc returns the token of one request or one command of git.
 type tokenFunc func(context.Context) (string, error)
 
-// gitTokens returns the same tokens for git; nil for nil. Its errors have the categories of
+// gitTokens returns the same tokens for git. Its errors have the categories of
 // package git, which separate faults that may pass from faults that a person has to mend.
 func gitTokens(tokens tokenFunc) git.TokenSource {
-	if tokens == nil {
-		return nil
-	}
 	return func(ctx context.Context) (git.Token, error) {
 		token, err := tokens(ctx)
 		if err != nil && !errors.Is(err, client.ErrApp) {

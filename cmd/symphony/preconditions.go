@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,10 +56,8 @@ func (x *tickRun) checkPreconditions() error {
 	if err != nil {
 		return err
 	}
-	for _, check := range []error{x.statePlace().checkBranch(event), checkTrackerKey(x.process, x.wf)} {
-		if check != nil {
-			return check
-		}
+	if err := cmp.Or(x.statePlace().checkBranch(event), checkTrackerKey(x.process, x.wf)); err != nil {
+		return err
 	}
 	if !x.noLogin {
 		if err := checkLogin(x.process, x.wf); err != nil {

@@ -41,16 +41,9 @@ func (o opener) repositoryIn(ctx context.Context, data string, wf workflow.Workf
 	if err != nil {
 		return nil, err
 	}
-	remote, err := git.ParseRemote(s.Repository.Remote, git.Token(s.Repository.Token))
+	remote, err := o.remote(wf, log)
 	if err != nil {
 		return nil, err
-	}
-	tokens, err := o.token(wf, log)
-	if err != nil {
-		return nil, err
-	}
-	if tokens != nil {
-		remote = remote.WithTokens(gitTokens(tokens))
 	}
 	publisher, err := o.publisher(wf, log)
 	if err != nil {
@@ -69,6 +62,20 @@ func (o opener) repositoryIn(ctx context.Context, data string, wf workflow.Workf
 		r.Source.Seed = folder
 	}
 	return r, nil
+}
+
+// remote returns the repository of a workflow that has one, with the token for it.
+func (o opener) remote(wf workflow.Workflow, log *slog.Logger) (git.Remote, error) {
+	r := wf.Settings.Repository
+	remote, err := git.ParseRemote(r.Remote, git.Token(r.Token))
+	if err != nil {
+		return git.Remote{}, err
+	}
+	tokens, err := o.token(wf, log)
+	if err == nil && tokens != nil {
+		remote = remote.WithTokens(gitTokens(tokens))
+	}
+	return remote, err
 }
 
 // gitHost opens git, whose stores are below a data folder.

@@ -139,9 +139,13 @@ func (s *stateCommand) retry(ctx context.Context, names []string) error {
 		return fmt.Errorf("%w: %s", errUsage, issueOf("state retry"))
 	}
 	return s.edit(ctx, func(wf workflow.Workflow, state *schedule.State) (string, error) {
-		claims, err := findClaims(wf, state, names)
-		if err != nil {
-			return "", err
+		var claims []schedule.Claim
+		for _, name := range names {
+			claim, err := findClaim(wf, state, name)
+			if err != nil {
+				return "", err
+			}
+			claims = append(claims, claim)
 		}
 		if s.allParked {
 			for _, c := range state.Claims {
@@ -255,17 +259,6 @@ func (s *stateCommand) stateHere(use stateUse) (*stateStore, workflow.Workflow, 
 	}
 	kept, err := s.statePlace().open(wf, use)
 	return kept, wf, err
-}
-
-func findClaims(wf workflow.Workflow, state *schedule.State, names []string) (claims []schedule.Claim, err error) {
-	for _, name := range names {
-		claim, err := findClaim(wf, state, name)
-		if err != nil {
-			return nil, err
-		}
-		claims = append(claims, claim)
-	}
-	return claims, nil
 }
 
 func findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedule.Claim, error) {

@@ -188,9 +188,14 @@ func (c *workCommand) prepare(r *runner.Runner, event action.Event, wf workflow.
 
 // work runs the sessions of the shard, which resume the threads of earlier sessions.
 func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, error) {
-	if err := c.unpackThreads(ctx, r); errors.Is(err, fleet.ErrWorked) || c.store == nil {
+	_, _, err := r.Store.Load(ctx) // opens the slice
+	if err == nil {
+		err = c.store.UnpackThreads(r.SessionDir, c.threadSecret())
+	}
+	switch {
+	case errors.Is(err, fleet.ErrWorked), c.store == nil:
 		return report.Tick{}, err
-	} else if err != nil {
+	case err != nil:
 		c.warn(fmt.Sprintf("some threads cannot be resumed, so their issues begin new ones: %v", err))
 	}
 	tick, err := r.Run(ctx)
@@ -201,14 +206,6 @@ func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, 
 		c.warn(fmt.Sprintf("some threads are lost, so their issues begin new ones: %v", packed))
 	}
 	return tick, err
-}
-
-// unpackThreads opens the slice and unpacks the threads of its issues.
-func (c *workCommand) unpackThreads(ctx context.Context, r *runner.Runner) error {
-	if _, _, err := r.Store.Load(ctx); err != nil { // opens the slice
-		return err
-	}
-	return c.store.UnpackThreads(r.SessionDir, c.threadSecret())
 }
 
 // returnIssues starts nothing. The first result of the slice says so, and stays the result.
