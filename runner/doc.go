@@ -76,9 +76,10 @@
 // # The parts of a run
 //
 // The loop has the plan and what is done about it: loop.go, poll.go, reconcile.go, and for its
-// sessions sessions.go and session_log.go. Everything else is a part with its own state and methods. A part knows the core, which all share, and the parts that
-// it is given. Its work beside the loop is a task, whose end the loop calls; only messages know the
-// loop, which applies them (tasks.go).
+// sessions sessions.go and session_log.go. Everything else is a part with its own state and
+// methods. A part knows the core, which all share, and the parts that it is given. Its work beside
+// the loop is a task, whose end the loop calls; only messages know the loop, which applies them
+// (tasks.go).
 //
 //	core           core.go          the workflow in force, the state with what is unsaved, the next poll,
 //	                                remarks (remarks.go) and tasks in the background (tasks.go)

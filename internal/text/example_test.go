@@ -20,3 +20,10 @@ func ExampleDuration() {
 	// Output:
 	// 1m03s 12.3k 2 issues
 }
+
+// Of a long list of names the first are shown.
+func ExampleSome() {
+	fmt.Println(text.Some([]string{"go.mod", "go.sum", "package.json"}, 2))
+	// Output:
+	// go.mod, go.sum and 1 more
+}
