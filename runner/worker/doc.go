@@ -14,7 +14,7 @@
 //	hosts.go    serve.go    a session as this side and as the host sees it
 //	            place.go    the host's answers about its workspaces, and the test of the host
 //	link.go     failure.go  calls in both directions, and errors that keep their meaning
-//	untrusted.go            the bounds of the messages of a host
+//	untrusted.go pings.go   the bounds of the messages of a host
 //
 // A host that was taken over can do through these calls what its agent could: change its issue by the tracker's
 // tools, speak in its conversation, read the repository, and have work published, which is checked here. So this
