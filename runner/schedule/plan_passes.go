@@ -141,9 +141,9 @@ func (pl *planner) settle(c Claim) {
 	case pl.isAnswered(c, f):
 		pl.free(c, known, f, Why{Unanswered, f.Summary})
 	case c.Content != "" && c.Content != known.ContentDigest():
-		pl.release(c, *known, Why{Changed, "somebody changed the issue"})
+		pl.beginAgain(c, known, f, Why{Changed, "somebody changed the issue"})
 	case c.Setup.differs(pl.p.Setup):
-		pl.release(c, *known, Why{Changed, "WORKFLOW.md has changed since it was parked for a failure of a hook or the prompt"})
+		pl.beginAgain(c, known, f, Why{Changed, "WORKFLOW.md has changed since it was parked for a failure of a hook or the prompt"})
 	default:
 		pl.observe(c, known)
 		pl.note(*known, c.Phase, stillParked(c, f))
