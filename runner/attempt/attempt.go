@@ -452,12 +452,12 @@ func (a *attempt) receipt(r receipt.Receipt) receipt.Receipt {
 
 // usage converts the tokens of a session to the schedule's type.
 func usage(total codex.Usage, tariffs []codex.TariffUsage) schedule.Usage {
-	u := schedule.Usage{Input: total.Input, Output: total.Output}
+	var list []schedule.TariffUsage
 	for _, t := range tariffs {
-		u.Tariffs = append(u.Tariffs, schedule.TariffUsage{
+		list = append(list, schedule.TariffUsage{
 			Tariff: schedule.Tariff{Model: t.Model, Tier: t.Tier, Long: t.Long},
 			Input:  t.Input, Cached: t.Cached, CacheWrite: t.CacheWrite, Output: t.Output, Reasoning: t.Reasoning,
 		})
 	}
-	return u
+	return schedule.Usage{Input: total.Input, Output: total.Output, Tariffs: schedule.TariffsOf(list)}
 }
