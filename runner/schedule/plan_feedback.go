@@ -159,7 +159,7 @@ func (pl *planner) obey(c Claim, known *tracker.Issue, f Feedback) bool {
 	switch {
 	case f.Pull == PullClosed && closed && c.Phase == Parked && f.Command == "" && !f.Fresh:
 		pl.observe(c, known)
-		pl.note(*known, c.Phase, "", Why{IsParked, c.Why})
+		pl.note(*known, c.Phase, Why{IsParked, c.Why})
 	case f.Pull == PullClosed:
 		pl.park(c, known, f, mergedOrClosed(f))
 	case closed && f.Pull == PullOpen && c.Phase == Parked:
@@ -208,7 +208,7 @@ func (pl *planner) beginAgain(c Claim, known *tracker.Issue, f Feedback, why Why
 	case f.Round == RoundSaid || pl.talk(c.ID).Answer != "":
 		pl.free(c, known, f, why)
 	case !read && pl.snap.Feedback != nil:
-		pl.note(*known, c.Phase, "", Why{NotKnown, why.Detail + ", and what people say about it could not be read"})
+		pl.note(*known, c.Phase, Why{NotKnown, why.Detail + ", and what people say about it could not be read"})
 	default:
 		pl.release(c, *known, why)
 	}
@@ -273,12 +273,12 @@ func (pl *planner) settleUnclaimed(c Claim, known *tracker.Issue, f Feedback) {
 	}
 	pl.taken[c.ID] = true
 	if why := pl.startRules(c, known).ineligibleToStart(known); !why.None() {
-		pl.note(*known, "", "", withUnanswered(why, f))
+		pl.note(*known, "", withUnanswered(why, f))
 		return
 	}
 	if until := pl.state.Failed[c.ID]; until.After(pl.now) && pl.talk(c.ID).again(f) {
 		why := Why{NotDue, fmt.Sprintf("the session on this ended without an answer, and the next one waits until %s", until.UTC().Format(time.RFC3339))}
-		pl.note(*known, "", "", withUnanswered(why, f))
+		pl.note(*known, "", withUnanswered(why, f))
 		return
 	}
 	if why := pl.mustPark(c, f); !why.None() && pl.answers(known) { // otherwise somebody moved it back
@@ -306,7 +306,7 @@ func (pl *planner) startDue(before *tracker.Issue) {
 		pl.due = pl.due[1:]
 		if why := pl.noRoomFor(issue); !why.None() {
 			f, _ := pl.feedback(issue.ID)
-			pl.note(*issue, "", "", withUnanswered(why, f))
+			pl.note(*issue, "", withUnanswered(why, f))
 			continue
 		}
 		pl.dispatch(*issue, "")
