@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -441,11 +442,25 @@ func (a *attempt) receipt(r receipt.Receipt) receipt.Receipt {
 	r.Sessions, r.Blocked = a.Sessions, a.progress.blocked.text()
 	spent := a.Spent
 	if session := a.sandbox.session; session != nil {
+		r.Model = named(a.Codex.Choice)
 		spent = spent.Plus(usage(session.Usage(), session.Tariffs()))
 	}
 	r.Tokens = spent.Total()
 	r.Cost = a.Policy.Budget.Prices.Words(spent)
 	return r
+}
+
+// named returns a choice in Markdown; empty for Codex's own settings.
+func named(c codex.Choice) string {
+	var parts []string
+	for _, part := range []struct{ before, value string }{
+		{"", c.Model}, {"effort ", c.Effort}, {"service tier ", c.ServiceTier}, {"by the label ", c.Label},
+	} {
+		if part.value != "" {
+			parts = append(parts, part.before+receipt.Code(part.value))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // usage converts the tokens of a session to the schedule's type.
