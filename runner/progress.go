@@ -7,6 +7,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -82,7 +83,7 @@ func (d *display) view(now time.Time) progress.Progress {
 		return tracker.CompareNaturally(d.state.Claims[a.id].Identifier, d.state.Claims[b.id].Identifier)
 	}) {
 		p.Sessions = append(p.Sessions, progress.Session{
-			Claim: d.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started,
+			Claim: d.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started, Model: report.Choice(w.choice).Words(),
 			Event: w.last.Event, Summary: w.last.Summary, Doing: w.last.Doing, Log: w.eventLog, Live: w.live, Events: w.events,
 		})
 	}
