@@ -21,6 +21,7 @@ import (
 	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/telemetry"
 	"github.com/symphony-runner/symphony/runner/validation"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -152,6 +153,7 @@ func (v *validateCommand) checkSettings(found *validation.Report, in workflow.In
 		found.Setting(validation.Problem, p)
 	}
 	v.checkVariables(found, in)
+	v.checkTelemetry(found, in)
 	found.WarnWithoutSetup(in, v.value("HOME"))
 	what := fmt.Sprintf("%s: %s", found.Workflow, text.Count(in.Keys(), "key"))
 	if name, isOrigin := v.gitHub().repositoryNear(in.Workflow.Path); isOrigin {
@@ -181,6 +183,18 @@ func (v *validateCommand) checkVariables(found *validation.Report, in workflow.I
 		for _, text := range list.missing {
 			found.Add(validation.Finding{Check: "workflow", Severity: validation.Warning, Place: validation.Place{File: found.Workflow, Line: line, Column: column}, Key: list.key, Message: text})
 		}
+	}
+}
+
+// checkTelemetry warns of telemetry that no collector gets.
+func (v *validateCommand) checkTelemetry(found *validation.Report, in workflow.Inspection) {
+	const key = "telemetry.otlp"
+	if !in.Workflow.Settings.Telemetry || v.telemetryDisabled() {
+		return
+	}
+	line, column := in.Place(key)
+	for _, text := range telemetry.Problems(v.value) {
+		found.Add(validation.Finding{Check: "workflow", Severity: validation.Warning, Place: validation.Place{File: found.Workflow, Line: line, Column: column}, Key: key, Message: "telemetry is on, and " + text})
 	}
 }
 
