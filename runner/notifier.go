@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"maps"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -220,16 +219,6 @@ func (n *notifier) hide(s string) string {
 	return n.redact(s)
 }
 
-// from returns the name of the project.
-func (n *notifier) from() string {
-	if r := n.wf.Settings.Repository; r != nil && strings.Contains(r.Remote, "://") {
-		_, path, _ := strings.Cut(r.Remote, "://")
-		_, path, _ = strings.Cut(strings.TrimSuffix(path, ".git"), "/")
-		return path
-	}
-	return filepath.Base(filepath.Dir(n.wf.Path))
-}
-
 // deliver sends tellings in the background, after the state that has them was saved.
 func (n *notifier) deliver(tellings []telling) {
 	n.queue = append(n.queue, tellings...)
@@ -238,7 +227,7 @@ func (n *notifier) deliver(tellings []telling) {
 	}
 	if now := n.takeQueue(); len(now) > 0 {
 		n.sending = true
-		left, from := n.left, n.from()
+		left, from := n.left, n.wf.Project()
 		n.wg.Go(func() { n.send(noticesSent(n.sendAll(now, left, from))) })
 	}
 }
@@ -277,7 +266,7 @@ func (n *notifier) flush(tellings []telling) (late bool) {
 	now := n.takeQueue()
 	late = len(now) < waiting
 	if len(now) > 0 {
-		late = n.sent(n.sendAll(now, n.left, n.from())) || late
+		late = n.sent(n.sendAll(now, n.left, n.wf.Project())) || late
 	}
 	return late
 }

@@ -21,6 +21,9 @@ const (
 	NothingWorked Event = "nothing_worked"
 )
 
+// Test is no change, and no destination can ask for it: a person tries the destinations.
+const Test Event = "test"
+
 // catalogue holds all events with their meanings, in the order of the reference.
 var catalogue = []struct {
 	event   Event
@@ -112,6 +115,8 @@ func (n Notice) Headline() string {
 		return "A run failed"
 	case NothingWorked:
 		return "Nothing has worked for days"
+	case Test:
+		return "This is a test, and nothing has happened"
 	}
 	return fmt.Sprintf("Something happened (%s)", n.Event)
 }
