@@ -52,8 +52,11 @@ func printSession(a *app, places logPlaces, s runner.SessionLog) {
 
 // sessionResult returns the result and the cost of a session, in one line.
 func sessionResult(s runner.SessionLog) string {
-	return fmt.Sprintf("%s · turns: %d · tokens: %s · %s", report.Outcome(s.Outcome, s.Next, s.Delivers),
-		s.Outcome.Turns, text.Number(s.Outcome.Usage.Total()), text.Duration(s.Took))
+	tokens := text.Number(s.Outcome.Usage.Total())
+	if len(s.Prices) > 0 {
+		tokens += " (" + s.Prices.Of(s.Outcome.Usage).String() + ")"
+	}
+	return fmt.Sprintf("%s · turns: %d · tokens: %s · %s", report.Outcome(s.Outcome, s.Next, s.Delivers), s.Outcome.Turns, tokens, text.Duration(s.Took))
 }
 
 // sessionDetails returns the reason for the result of a session, its warnings, and where the

@@ -146,6 +146,8 @@ func checkIdentity(p process, wf workflow.Workflow) error {
 	switch {
 	case len(wf.Settings.Worker.Hosts) > 0:
 		return fmt.Errorf("%w: %s, which do not go to the hosts of worker.ssh_hosts: use an API key, or log in to Codex on the hosts", errUsage, instead)
+	case wf.Settings.Codex.Endpoint.Address != "":
+		return fmt.Errorf("%w: %s, and the app-server of codex.endpoint has a login of its own: remove one of the two", errUsage, instead)
 	case p.modelKey() != "":
 		return fmt.Errorf("%w: %s, and there is an API key too: remove openai-api-key, or OPENAI_API_KEY and CODEX_API_KEY from the env", errUsage, instead)
 	case ownProvider().MatchString(wf.Settings.Codex.Command):

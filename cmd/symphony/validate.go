@@ -435,7 +435,7 @@ func (v *validateCommand) checkRepository(ctx context.Context, found *validation
 		return "", err
 	}
 	if r.Publisher != nil && r.Publisher.GitHub != nil {
-		if _, err := r.Publisher.GitHub.PullRequests(ctx, r.Source.Prefix+"none"); err != nil {
+		if _, err := r.Publisher.GitHub.Pulls.OfBranch(ctx, r.Source.Prefix+"none"); err != nil {
 			return "", err
 		}
 		if err := checkRules(ctx, found, wf, r, there); err != nil {

@@ -142,14 +142,20 @@ func Wrap(s string, width, n int) []string {
 }
 
 // Break returns a line in parts of at most the given width, broken between words where it can
-// be. Other than [Wrap] it keeps the spaces inside a part, and cuts nothing.
+// be. Other than [Wrap] it keeps the spaces inside a part, and cuts nothing. A line without a word is
+// one empty part; no other part is empty.
 func Break(line string, width int) []string {
 	var parts []string
 	for part := range strings.SplitSeq(ansi.Wrap(line, width, ""), "\n") {
 		// Of a word that fills the line the library keeps the space before it.
 		for piece := range strings.SplitSeq(ansi.Hardwrap(part, width, true), "\n") {
-			parts = append(parts, strings.TrimRight(piece, " "))
+			if piece = strings.TrimRight(piece, " "); piece != "" {
+				parts = append(parts, piece)
+			}
 		}
+	}
+	if len(parts) == 0 {
+		return []string{""}
 	}
 	return parts
 }

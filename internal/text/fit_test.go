@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,6 +113,23 @@ func TestASpaceBeforeAWordThatFillsTheLineMakesItNoWider(t *testing.T) {
 	}
 }
 
+func TestNoPartOfALineIsEmpty(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string][]string{
+		"-aaaaaaaaaa":                       {"-aaaaaaaaa", "a"},
+		"aaaaaaaaaa ":                       {"aaaaaaaaaa"},
+		"aaaaaaaaaa            ":            {"aaaaaaaaaa"},
+		"            a":                     {"a"},
+		"a" + strings.Repeat(" ", 30) + "b": {"a", "b"},
+		"":                                  {""},
+		strings.Repeat(" ", 30):             {""},
+	} {
+		if got := text.Break(line, 10); !slices.Equal(got, want) {
+			t.Errorf("%q is broken into %q, want %q", line, got, want)
+		}
+	}
+}
+
 func TestALineIsBrokenWithoutLosingAWord(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -122,6 +140,9 @@ func TestALineIsBrokenWithoutLosingAWord(t *testing.T) {
 			if n := text.Columns(part); n > width {
 				t.Errorf("%d columns in %q, want %d", n, part, width)
 			}
+		}
+		if slices.Contains(parts, "") && len(parts) > 1 || len(parts) == 0 {
+			t.Errorf("an empty part among %q", parts)
 		}
 		words := func(s string) string { return strings.ReplaceAll(s, " ", "") }
 		if got := words(strings.Join(parts, "")); got != words(line) {

@@ -74,16 +74,16 @@ func Gather(ctx context.Context, o Options) Set {
 // read adds pictures until there are enough of them.
 func (s *Set) read(ctx context.Context, issue tracker.Issue, found []reference) {
 	n := 0
-	for all := 0; n < min(len(found), maxReads) && len(s.Pictures) < maxPictures && all <= maxAllBytes; {
+	for all := 0; n < min(len(found), MaxReads) && len(s.Pictures) < maxPictures && all <= maxAllBytes; {
 		first, from := n, found[n].from
 		var list []tracker.Picture
-		for _, r := range found[n:min(len(found), maxReads)] {
+		for _, r := range found[n:min(len(found), MaxReads)] {
 			if r.from != from {
 				break
 			}
 			list = append(list, r.Picture)
 		}
-		for content, err := range from.Read(ctx, issue, list, maxBytes) {
+		for content, err := range from.Read(ctx, issue, list, MaxBytes) {
 			if all += len(content); all > maxAllBytes {
 				break
 			}
@@ -105,14 +105,14 @@ func (s *Set) read(ctx context.Context, issue tracker.Issue, found []reference) 
 func (s *Set) add(r reference, content []byte, err error) {
 	p := Picture{Of: r.name, Alt: r.alt, Content: content}
 	if err == nil {
-		p.Format, p.Size, err = check(content)
+		p.Format, p.Size, err = Check(content)
 	}
 	if err == nil {
 		s.Pictures = append(s.Pictures, p)
 		return
 	}
 	if errors.Is(err, tracker.ErrTooLarge) {
-		err = fmt.Errorf("%w: at most %s are taken", err, megabytes(maxBytes))
+		err = fmt.Errorf("%w: at most %s are taken", err, megabytes(MaxBytes))
 	}
 	s.leave(fmt.Sprintf("%s, %q", r.name, plain(r.Address)), err)
 }

@@ -157,7 +157,6 @@ func (v view) tally() string {
 	return strings.Join(parts, ", ")
 }
 
-// tokens returns a number of tokens in words.
 // spent returns a usage in words: its tokens, and with prices their cost.
 func spent(u schedule.Usage, prices schedule.Prices) string {
 	words := tokens(u.Total())
@@ -175,6 +174,7 @@ func price(u schedule.Usage, prices schedule.Prices) phrase {
 	return phrase{own(strings.Replace(prices.Of(u).String(), "at least ", "≥ ", 1))}
 }
 
+// tokens returns a number of tokens in words.
 func tokens(n int64) string {
 	if n == 1 {
 		return "1 token"

@@ -111,6 +111,7 @@ type verdictJSON struct {
 	Action schedule.Action `json:"action"`
 	Reason schedule.Reason `json:"reason"`
 	Why    string          `json:"why"`
+	Host   string          `json:"worker_host,omitempty"`
 }
 
 func (r Row) names() IssueNames { return IssueNames{r.ID, r.Identifier, r.URL} }
@@ -150,7 +151,7 @@ func (t Tick) rowOf(row Row) rowJSON {
 }
 
 func verdictOf(v schedule.Verdict) verdictJSON {
-	return verdictJSON{Issue{IssueNames{v.Issue.ID, v.Issue.Identifier, v.Issue.URL}, v.Issue.Title, v.Issue.State}, v.Phase, v.Action, v.Why.Reason, v.Why.String()}
+	return verdictJSON{Issue{IssueNames{v.Issue.ID, v.Issue.Identifier, v.Issue.URL}, v.Issue.Title, v.Issue.State}, v.Phase, v.Action, v.Why.Reason, v.Why.String(), v.Host}
 }
 
 // MarshalJSON returns the state for scripts, by the rules of [Report.MarshalJSON].

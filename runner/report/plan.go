@@ -47,12 +47,17 @@ func actionWord(action schedule.Action) string {
 	return string(action)
 }
 
-// purpose returns the reason of a decision.
+// purpose returns the reason of a decision, and the worker host of a session that starts.
 func (v view) purpose(verdict schedule.Verdict) string {
-	switch {
-	case verdict.Action != schedule.Dispatch:
+	if verdict.Action != schedule.Dispatch {
 		return verdict.Why.String()
-	case verdict.Why.Reason == schedule.Unanswered:
+	}
+	return v.purposeOfStart(verdict) + hostPhrase(verdict, "on")
+}
+
+// purposeOfStart returns the reason why a session starts.
+func (v view) purposeOfStart(verdict schedule.Verdict) string {
+	if verdict.Why.Reason == schedule.Unanswered {
 		return "to answer: " + verdict.Why.String()
 	}
 	claim, claimed := v.Claims[verdict.Issue.ID]

@@ -160,9 +160,9 @@ func (v VerdictView) finding() string {
 	switch v.verdict.Action {
 	case schedule.Dispatch:
 		if reason == schedule.Unanswered {
-			return sentence(id + " would be started now, to answer: " + why)
+			return sentence(id + " would be started now" + hostPhrase(v.verdict, "on") + ", to answer: " + why)
 		}
-		return id + " would be started now."
+		return id + " would be started now" + hostPhrase(v.verdict, "on") + "."
 	case schedule.Stop:
 		return sentence(id + " is being worked on, and would be stopped: " + why)
 	case schedule.Release:
@@ -176,7 +176,7 @@ func (v VerdictView) finding() string {
 	}
 	switch {
 	case v.verdict.Phase == schedule.Running:
-		return sentence(id + " is being worked on: " + why)
+		return sentence(id + " is being worked on" + hostPhrase(v.verdict, "by") + ": " + why)
 	case v.verdict.Phase == schedule.Stopping:
 		return sentence(id + " is being stopped: " + why)
 	case reason == schedule.IsParked:
@@ -185,6 +185,14 @@ func (v VerdictView) finding() string {
 		return id + " may be started: nothing stands against it."
 	}
 	return sentence(id + " is not started: " + why)
+}
+
+// hostPhrase returns the worker host of a verdict behind a preposition, with a space before both; empty for none.
+func hostPhrase(v schedule.Verdict, preposition string) string {
+	if v.Host == "" {
+		return ""
+	}
+	return " " + preposition + " worker host " + v.Host
 }
 
 // nextSteps holds what would change the verdict, by its reason.
@@ -212,7 +220,7 @@ var nextSteps = map[schedule.Reason]string{
 	schedule.OnHold:          "Fix that, then try again: nothing starts before.",
 	schedule.OutOfTime:       "It has its turn in the next tick; the deadline is the limit.",
 	schedule.CommandOnly:     "It has its turn in the next run.",
-	schedule.Changed:         "It is looked at as a new issue in the same tick.",
+	schedule.Changed:         "It is looked at again in the same tick.",
 	schedule.Commanded:       "It has its turn as soon as a slot is free.",
 	schedule.Unanswered:      "It has its turn as soon as a slot is free.",
 	schedule.Closed:          "Reopen the pull request, or close the issue.",
