@@ -18,8 +18,7 @@ func showSessions(a *app, places logPlaces, r *runner.Runner, console *console, 
 	case live && a.logFormat == "text" && !console.isLive():
 		// Everybody can read the log of a job in a public repository, so inside Actions the
 		// step says whether it shows texts.
-		texts, _ := a.getenv("SYMPHONY_LOG_TEXTS")
-		log := console.showSessions(runlog.Options{Texts: texts == "true" || !a.actions.InActions(), Redact: a.redactor.String})
+		log := console.showSessions(runlog.Options{Texts: a.value("SYMPHONY_LOG_TEXTS") == "true" || !a.actions.InActions(), Redact: a.redactor.String})
 		r.OnSession = func(s runner.SessionStart) func(runner.SessionLog) {
 			onEnd := log.Begin(runlog.Session{
 				Identifier: s.Claim.Identifier, Title: s.Claim.Title, Number: s.Claim.Sessions, Attempt: s.Claim.Attempt + 1,
@@ -36,7 +35,6 @@ func showSessions(a *app, places logPlaces, r *runner.Runner, console *console, 
 	return func() {}
 }
 
-// printSession prints the messages of an ended session, as a group under its outcome.
 func printSession(a *app, places logPlaces, s runner.SessionLog) {
 	title := fmt.Sprintf("%s %s · %s", s.Claim.Identifier, s.Claim.Title, sessionResult(s))
 	lines := s.Lines

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,10 +56,8 @@ func (x *tickRun) checkPreconditions() error {
 	if err != nil {
 		return err
 	}
-	for _, check := range []error{x.statePlace().checkBranch(event), checkTrackerKey(x.process, x.wf)} {
-		if check != nil {
-			return check
-		}
+	if err := cmp.Or(x.statePlace().checkBranch(event), checkTrackerKey(x.process, x.wf)); err != nil {
+		return err
 	}
 	if !x.noLogin {
 		if err := checkLogin(x.process, x.wf); err != nil {
@@ -98,7 +97,7 @@ func (x *tickRun) useJob(event action.Event) error {
 // checkTrackerKey returns an error for a tracker's key that WORKFLOW.md does not use:
 // its author expects it to be used.
 func checkTrackerKey(p process, wf workflow.Workflow) error {
-	key, _ := p.getenv("LINEAR_API_KEY")
+	key := p.value("LINEAR_API_KEY")
 	if key == "" || slices.Contains(wf.Settings.Tracker.Credentials, key) {
 		return nil
 	}

@@ -23,8 +23,11 @@ const maxMarks = 3
 // [OneLine] is for logs and errors. Fit fills tables: it measures columns instead of
 // characters, and removes surplus combining marks as well.
 func Fit(s string, columns int) string {
-	if columns < 1 {
+	switch {
+	case columns < 1:
 		return ""
+	case len(s) <= columns && IsPlain(s):
+		return s
 	}
 	var b strings.Builder
 	used, cut := 0, 0 // cut is the length that leaves room for an ellipsis
@@ -39,6 +42,17 @@ func Fit(s string, columns int) string {
 		}
 	}
 	return b.String()
+}
+
+// IsPlain reports whether s is printable ASCII, which [Fit] does not change, and of which each byte
+// takes one column.
+func IsPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // visible returns the characters of s that a terminal shows as they are.
@@ -79,7 +93,6 @@ func visible(s string) iter.Seq[rune] {
 
 const blankBraille = '\u2800' // a symbol that looks like a space
 
-// isBreak reports whether r breaks a line.
 func isBreak(r rune) bool {
 	return unicode.IsSpace(r) && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029')
 }
@@ -89,6 +102,9 @@ var terminal = &runewidth.Condition{StrictEmojiNeutral: true}
 
 // Columns returns the width on a terminal of text that [Fit] returned.
 func Columns(s string) int {
+	if IsPlain(s) {
+		return len(s)
+	}
 	n := 0
 	for _, r := range s {
 		n += runeColumns(r)

@@ -89,21 +89,6 @@ func checkFit(t interface{ Errorf(string, ...any) }, s string, columns int) {
 	}
 }
 
-func BenchmarkFit(b *testing.B) {
-	for name, s := range map[string]string{
-		"plain":       strings.Repeat("plain text ", 10_000),
-		"openStrings": strings.Repeat("\x1b]0;", 25_000),
-		"marks":       "a" + strings.Repeat("\u0301", 50_000),
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(s)))
-			for b.Loop() {
-				text.Fit(s, len(s))
-			}
-		})
-	}
-}
-
 func TestASpaceBeforeAWordThatFillsTheLineMakesItNoWider(t *testing.T) {
 	t.Parallel()
 	for _, part := range text.Break(" aaaaaaaaaa", 10) {

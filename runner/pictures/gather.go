@@ -101,7 +101,6 @@ func (s *Set) read(ctx context.Context, issue tracker.Issue, found []reference) 
 	}
 }
 
-// add adds a picture if it is one.
 func (s *Set) add(r reference, content []byte, err error) {
 	p := Picture{Of: r.name, Alt: r.alt, Content: content}
 	if err == nil {
@@ -163,7 +162,6 @@ func (s Set) Text() string {
 	return b.String()
 }
 
-// are returns a number of pictures as the beginning of a sentence.
 func are(n int) string {
 	if n == 1 {
 		return "1 picture is"

@@ -157,9 +157,9 @@ func verdictOf(v schedule.Verdict) verdictJSON {
 // MarshalJSON returns the state for scripts, by the rules of [Report.MarshalJSON].
 func (v StateView) MarshalJSON() ([]byte, error) {
 	return encode(stateJSON{
-		Claims:     List(v.claims, func(c schedule.Claim) Claim { return ClaimOf(c, v.prices) }),
+		Claims:     List(v.claims, func(c schedule.Claim) Claim { return ClaimOf(c, v.Prices) }),
 		Deliveries: v.deliveries, Pause: PauseOf(v.state.Pause), Hosts: hostsDown(v.downHosts()),
-		Days:     List(v.state.Days, func(d schedule.Day) Day { return DayOf(d, v.prices) }),
+		Days:     List(v.state.Days, func(d schedule.Day) Day { return DayOf(d, v.Prices) }),
 		Reserved: v.state.Reserved(), Ticks: List(v.state.History, pastTickOf), RateLimits: v.state.RateLimits,
 	})
 }

@@ -208,7 +208,7 @@ func (pl *planner) beginAgain(c Claim, known *tracker.Issue, f Feedback, why Why
 	case f.Round == RoundSaid || pl.talk(c.ID).Answer != "":
 		pl.free(c, known, f, why)
 	case !read && pl.snap.Feedback != nil:
-		pl.note(*known, c.Phase, "", Why{NotKnown, why.Detail + ", and what people say about it could not be read"})
+		pl.note(*known, c.Phase, Why{NotKnown, why.Detail + ", and what people say about it could not be read"})
 	default:
 		pl.release(c, *known, why)
 	}
