@@ -37,3 +37,23 @@ func TestASilentCollectorDoesNotAnswerInTime(t *testing.T) {
 		})
 	}
 }
+
+// A failure is told with its signal, and what an exporter repeats without one is not told again.
+func TestEachSignalHasItsReason(t *testing.T) {
+	for want, fail := range map[string]func(*failures){
+		"not all traces reached the collector: it is away":                                func(f *failures) { f.keep(traces, errors.New("it is away")) },
+		"not all traces and metrics reached the collector: it is away":                    func(f *failures) { f.keep(traces, errors.New("it is away")); f.keep(metrics, errors.New("it is away")) },
+		"not all traces reached the collector: it is away; nor all metrics: it is full":   func(f *failures) { f.keep(metrics, errors.New("it is full")); f.keep(traces, errors.New("it is away")) },
+		"not all metrics reached the collector: it did not answer in time":                func(f *failures) { f.handle(metrics, context.DeadlineExceeded); f.Handle(errors.New("an address")) },
+		"a part of it did not reach the collector: the exporter failed to parse a header": func(f *failures) { f.sink().Error(nil, "parse a header") },
+	} {
+		var f failures
+		if fail(&f); f.take().Error() != want {
+			fail(&f)
+			t.Errorf("%v, want %s", f.take(), want)
+		}
+		if err := f.take(); err != nil {
+			t.Errorf("%v is told again", err)
+		}
+	}
+}

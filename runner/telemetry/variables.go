@@ -60,8 +60,14 @@ func Problems(getenv Getenv) (list []string) {
 		}
 	}
 	signals := sent(getenv)
-	if len(signals) == 0 {
+	_, ofTraces := traces.variable(getenv, "ENDPOINT")
+	_, ofMetrics := metrics.variable(getenv, "ENDPOINT")
+	switch {
+	case len(signals) > 0:
+	case cmp.Or(ofTraces, ofMetrics) == "":
 		add("no variable names a collector: set OTEL_EXPORTER_OTLP_ENDPOINT to its address, such as https://collector.example:4318")
+	default:
+		add("nothing is left to send: OTEL_TRACES_EXPORTER and OTEL_METRICS_EXPORTER leave out all that has a collector")
 	}
 	for _, s := range signals {
 		name, endpoint := s.variable(getenv, "ENDPOINT")
