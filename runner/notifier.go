@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"maps"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -212,15 +211,6 @@ func name(event notify.Event, parts ...string) string {
 	return fmt.Sprintf("%s %x", event, h.Sum(nil))
 }
 
-func (n *notifier) from() string {
-	if r := n.wf.Settings.Repository; r != nil && strings.Contains(r.Remote, "://") {
-		_, path, _ := strings.Cut(r.Remote, "://")
-		_, path, _ = strings.Cut(strings.TrimSuffix(path, ".git"), "/")
-		return path
-	}
-	return filepath.Base(filepath.Dir(n.wf.Path))
-}
-
 // deliver sends tellings in the background, after the state that has them was saved.
 func (n *notifier) deliver(tellings []telling) {
 	n.queue = append(n.queue, tellings...)
@@ -229,7 +219,7 @@ func (n *notifier) deliver(tellings []telling) {
 	}
 	if now := n.takeQueue(); len(now) > 0 {
 		n.sending = true
-		left, from := n.left, n.from()
+		left, from := n.left, n.wf.Project()
 		n.begin(func() func() {
 			done := n.sendAll(now, left, from)
 			return func() {
@@ -277,7 +267,7 @@ func (n *notifier) flush(tellings []telling) (late bool) {
 	now := n.takeQueue()
 	late = len(now) < waiting
 	if len(now) > 0 {
-		late = n.sent(n.sendAll(now, n.left, n.from())) || late
+		late = n.sent(n.sendAll(now, n.left, n.wf.Project())) || late
 	}
 	return late
 }

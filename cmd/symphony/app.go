@@ -82,7 +82,7 @@ func (a *app) command() *cobra.Command {
 		(&scriptedAgentCommand{app: a}).command(),
 		(&modelTokenCommand{a}).command(),
 		(&trialCommand{app: a}).command(),
-		(&validateCommand{a}).command(),
+		(&validateCommand{app: a}).command(),
 		(&explainCommand{app: a}).command(),
 		(&planCommand{app: a}).command(),
 		(&workCommand{app: a}).command(),

@@ -34,6 +34,11 @@ func TestAQuestionReachesSlackAndTheAddressNobody(t *testing.T) {
 	p.env = append(p.env, "CHAT_HOOK="+slack.URL+path)
 	p.replace("codex:", "notify:\n  destinations:\n    - { kind: slack, name: team, url: $CHAT_HOOK, events: [question, parked] }\ncodex:")
 	said := p.ok("validate").stdout
+	tried := p.ok("validate", "--notify").stdout
+	if said += tried; !strings.Contains(tried, "team took a test notice") || len(messages) != 1 || !strings.Contains(messages[0], "This is a test, and nothing has happened") {
+		t.Errorf("a test sends %q:\n%s", messages, tried)
+	}
+	messages = nil
 	first := p.ok("--once", "--report", "report.json", "--logs", "logs")
 	said += first.stdout + first.stderr
 	if len(messages) != 1 || !strings.HasPrefix(messages[0], "POST "+path+" {") || !strings.Contains(messages[0], "The agent asks a question about A-1") ||
@@ -50,6 +55,14 @@ func TestAQuestionReachesSlackAndTheAddressNobody(t *testing.T) {
 	third := p.ok("--once")
 	if said += third.stdout + third.stderr; strings.Count(third.stdout, "410 Gone") != 1 {
 		t.Errorf("the report does not warn once:\n%s", third.stdout)
+	}
+	gone := p.run("validate", "--notify")
+	if said += gone.stdout + gone.stderr; gone.code != exitUsage || !strings.Contains(gone.stdout, "problem   notice      team: it answers 410 Gone") {
+		t.Errorf("exit status %d:\n%s", gone.code, gone.stdout)
+	}
+	p.env = append(p.env, "CHAT_HOOK=")
+	if off := p.run("validate", "--notify"); off.code != exitUsage || !strings.Contains(off.stdout, "problem   notice      team is off: set its environment variables") {
+		t.Errorf("without the variable, exit status %d:\n%s", off.code, off.stdout)
 	}
 	if strings.Contains(said, "veryPrivatePath") || strings.Contains(said, slack.Listener.Addr().String()) {
 		t.Errorf("the address is in the output:\n%s", said)

@@ -32,13 +32,17 @@ func (p process) collectorSecrets() (secrets []string) {
 	return secrets
 }
 
+// telemetryDisabled reports whether the standard variable switches telemetry off, whatever else
+// switches it on.
+func (p process) telemetryDisabled() bool { return p.value("OTEL_SDK_DISABLED") == "true" }
+
 // record begins to record the run for a collector, if that is switched on. The caller has to call
 // end with the report of the run.
 func (x *tickRun) record() (end func(report.Tick)) {
-	if off, _ := x.getenv("OTEL_SDK_DISABLED"); x.dryRun || off == "true" || !x.telemetry && !x.wf.Settings.Telemetry {
+	if x.dryRun || x.telemetryDisabled() || !x.telemetry && !x.wf.Settings.Telemetry {
 		return func(report.Tick) {}
 	}
-	recorder, err := telemetry.Start(telemetry.Run{Version: version(), Owner: x.Self, Once: x.Once, Started: time.Now()})
+	recorder, err := telemetry.Start(telemetry.Run{Version: version(), Owner: x.Self, Once: x.Once, Started: time.Now(), Getenv: x.value})
 	if err != nil {
 		x.warn(x.redactor.String(err.Error()))
 		return func(report.Tick) {}

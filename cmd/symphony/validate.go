@@ -19,9 +19,11 @@ import (
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/hosts"
+	"github.com/symphony-runner/symphony/runner/notify"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/telemetry"
 	"github.com/symphony-runner/symphony/runner/validation"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -30,16 +32,20 @@ import (
 )
 
 // validateCommand checks a workflow and its needs. It makes and changes nothing.
-type validateCommand struct{ *app }
+type validateCommand struct {
+	*app
+	notify bool // send a test notice
+}
 
 func (v *validateCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "validate [path-to-WORKFLOW.md]",
 		Short:   "Check WORKFLOW.md, its settings and secrets, the state and Codex; name every problem",
-		Example: "symphony validate\nsymphony validate other/WORKFLOW.md",
+		Example: "symphony validate\nsymphony validate other/WORKFLOW.md\nsymphony validate --notify",
 		RunE:    func(cmd *cobra.Command, args []string) error { return v.Run(cmd.Context(), args) },
 	}
 	takeWorkflow(cmd)
+	cmd.Flags().BoolVar(&v.notify, "notify", false, "send a test notice to each of notify.destinations")
 	return cmd
 }
 
@@ -114,6 +120,13 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	default:
 		check("codex", nil, v.checkDefaultCodex)
 	}
+	switch {
+	case !v.notify:
+	case !in.Sound("notify"):
+		found.Skip("notice", "fix the problems of notify first")
+	default:
+		v.checkNotices(ctx, found, wf, limit)
+	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("validate: %w", ctx.Err())
 	}
@@ -153,6 +166,7 @@ func (v *validateCommand) checkSettings(found *validation.Report, in workflow.In
 		found.Setting(validation.Problem, p)
 	}
 	v.checkVariables(found, in)
+	v.checkTelemetry(found, in)
 	found.WarnWithoutSetup(in, v.value("HOME"))
 	what := fmt.Sprintf("%s: %s", found.Workflow, text.Count(in.Keys(), "key"))
 	if name, isOrigin := v.gitHub().repositoryNear(in.Workflow.Path); isOrigin {
@@ -182,6 +196,18 @@ func (v *validateCommand) checkVariables(found *validation.Report, in workflow.I
 		for _, text := range list.missing {
 			found.Add(validation.Finding{Check: "workflow", Severity: validation.Warning, Place: validation.Place{File: found.Workflow, Line: line, Column: column}, Key: list.key, Message: text})
 		}
+	}
+}
+
+// checkTelemetry warns of telemetry that no collector gets.
+func (v *validateCommand) checkTelemetry(found *validation.Report, in workflow.Inspection) {
+	const key = "telemetry.otlp"
+	if !in.Workflow.Settings.Telemetry || v.telemetryDisabled() {
+		return
+	}
+	line, column := in.Place(key)
+	for _, text := range telemetry.Problems(v.value) {
+		found.Add(validation.Finding{Check: "workflow", Severity: validation.Warning, Place: validation.Place{File: found.Workflow, Line: line, Column: column}, Key: key, Message: "telemetry is on, and " + text})
 	}
 }
 
@@ -336,6 +362,28 @@ func (v *validateCommand) checkHosts(ctx context.Context, found *validation.Repo
 	})
 	for i, r := range results {
 		found.Run("host", func() (string, error) { return names[i] + ", codex " + r.version, r.err })
+	}
+}
+
+// checkNotices sends a test notice to each destination, one after the other. Each destination is a
+// check.
+func (v *validateCommand) checkNotices(ctx context.Context, found *validation.Report, wf workflow.Workflow, limit time.Duration) {
+	if len(wf.Settings.Notify.Destinations) == 0 {
+		found.Skip("notice", "WORKFLOW.md names no notify.destinations")
+	}
+	for _, d := range wf.Settings.Notify.Destinations {
+		found.Run("notice", func() (string, error) {
+			if d.URL == "" {
+				return "", fmt.Errorf("%s is off: set its environment variables", d.Name)
+			}
+			ctx, cancel := context.WithTimeout(ctx, limit)
+			defer cancel()
+			test := notify.Notice{Event: notify.Test, Why: "A person sent it with symphony validate --notify."}
+			if err := notify.Send(ctx, nil, d, notify.Batch{From: wf.Project(), Notices: []notify.Notice{test}}); err != nil {
+				return "", fmt.Errorf("%s: %w", d.Name, err)
+			}
+			return d.Name + " took a test notice: look for it there", nil
+		})
 	}
 }
 

@@ -45,7 +45,7 @@ func TestValidateNamesHostsThatTheSandboxRefuses(t *testing.T) {
 		}
 		a.detectActions()
 		a.redactor = a.environmentSecrets()
-		if err := (&validateCommand{a}).validate(t.Context(), filepath.Join(p.dir, "WORKFLOW.md"), checkTimeout); err == nil || !strings.Contains(err.Error(), "network") {
+		if err := (&validateCommand{app: a}).validate(t.Context(), filepath.Join(p.dir, "WORKFLOW.md"), checkTimeout); err == nil || !strings.Contains(err.Error(), "network") {
 			t.Errorf("%s: %v", row.keys, err)
 		}
 		for _, want := range row.want {

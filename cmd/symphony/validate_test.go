@@ -38,7 +38,7 @@ func TestAServerThatNeverAnswersHidesNothing(t *testing.T) {
 	a := &app{process: process{environ: []string{"KEY=lin_hunter2", "HOME=" + p.dir, "TMPDIR=" + p.dir, "PATH=/usr/bin:/bin"}, stdout: &stdout, stderr: &stderr}, logFormat: "json"}
 	a.detectActions()
 	a.redactor = a.environmentSecrets()
-	err := (&validateCommand{a}).validate(t.Context(), filepath.Join(p.dir, "WORKFLOW.md"), 200*time.Millisecond)
+	err := (&validateCommand{app: a}).validate(t.Context(), filepath.Join(p.dir, "WORKFLOW.md"), 200*time.Millisecond)
 	if !errors.Is(err, errProblems) {
 		t.Fatal(err)
 	}

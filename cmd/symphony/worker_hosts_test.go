@@ -66,7 +66,7 @@ func TestValidateTriesEachWorkerHost(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("worker host build2: connection refused: start sshd there")
 	a, path, stdout := onHosts(t, testHosts{"build2": refused}, "worker: {ssh_hosts: [build1, build2, slow]}\n")
-	err := (&validateCommand{a}).validate(t.Context(), path, 300*time.Millisecond)
+	err := (&validateCommand{app: a}).validate(t.Context(), path, 300*time.Millisecond)
 	if !errors.Is(err, errProblems) || !strings.Contains(err.Error(), "host, host") {
 		t.Error(err)
 	}
@@ -85,7 +85,7 @@ func TestValidateTriesEachWorkerHost(t *testing.T) {
 		}
 	}
 	a, path, stdout = onHosts(t, nil, "worker: {ssh_hosts: [build1], max_concurrent_agents_per_host: 0}\n")
-	_ = (&validateCommand{a}).validate(t.Context(), path, time.Minute)
+	_ = (&validateCommand{app: a}).validate(t.Context(), path, time.Minute)
 	if text := strings.Join(strings.Fields(stdout.String()), " "); !strings.Contains(text, "skipped host fix the problems of worker, workspace, codex first") {
 		t.Errorf("the hosts are tried with wrong settings:\n%s", stdout)
 	}

@@ -22,8 +22,11 @@ const (
 	NothingWorked Event = "nothing_worked"
 )
 
-// catalogue holds all events, in the order of the reference. ISSUE in a headline stands for the
-// name of the issue.
+// Test is no change, and no destination can ask for it: a person tries the destinations.
+const Test Event = "test"
+
+// catalogue holds all events with their meanings, in the order of the reference. ISSUE in a headline
+// stands for the name of the issue.
 var catalogue = []struct {
 	event             Event
 	headline, meaning string
@@ -96,6 +99,9 @@ type Notice struct {
 
 // Headline returns the change in a short sentence.
 func (n Notice) Headline() string {
+	if n.Event == Test {
+		return "This is a test, and nothing has happened"
+	}
 	for _, known := range catalogue {
 		if known.event == n.Event {
 			return strings.Replace(known.headline, "ISSUE", cmp.Or(n.Issue, "an issue"), 1)

@@ -11,7 +11,8 @@
 //
 // It is off unless telemetry.otlp of WORKFLOW.md or --telemetry switches it on: a runner's
 // environment may have OTEL_* for other tools. Then the standard variables say where the collector
-// is and what a resource is called. Nothing here makes a tick fail: everything has two seconds at
-// the end, redirects are not followed, answers are bounded, and all that went wrong is one warning,
-// without the address of the collector, which may hold a secret.
+// is, which of traces and metrics it gets ([Problems] says why neither), and what a resource is
+// called. Nothing here makes a tick fail: everything has two seconds at the end, redirects are not
+// followed, answers are bounded, and all that went wrong is one warning, without the address and
+// the words of the collector, which may hold a secret.
 package telemetry

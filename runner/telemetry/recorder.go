@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -49,33 +50,46 @@ type Run struct {
 	Owner   schedule.Owner
 	Once    bool // it performs one tick
 	Started time.Time
+	Getenv  Getenv // the standard variables of OpenTelemetry
 }
 
-// Start begins to record a run. It sends nothing. It fails if a standard variable of OpenTelemetry
-// cannot be used.
+// Start begins to record a run. It sends nothing. It fails if the standard variables of
+// OpenTelemetry name no collector, or cannot be used.
 func Start(run Run) (*Recorder, error) {
 	ctx, f := context.Background(), &failures{}
-	client := f.newClient()
+	if problems := Problems(run.Getenv); len(problems) > 0 {
+		return nil, failed(errors.New(problems[0]))
+	}
 	otel.SetErrorHandler(f)
 	otel.SetLogger(logr.New(f.sink()))
-	spans, err := otlptracehttp.New(ctx, otlptracehttp.WithHTTPClient(client), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{}))
-	if err != nil {
-		return nil, failed(err)
-	}
-	numbers, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithHTTPClient(client), otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{}),
-		otlpmetrichttp.WithTemporalitySelector(sdkmetric.DeltaTemporalitySelector))
-	if err != nil {
-		return nil, failed(err)
-	}
 	about, err := resource.New(ctx, resource.WithAttributes(describe(run)...), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
 		return nil, failed(err)
 	}
+	ofTraces, ofMetrics := []sdktrace.TracerProviderOption{sdktrace.WithResource(about)}, []sdkmetric.Option{sdkmetric.WithResource(about)}
+	for _, s := range sent(run.Getenv) {
+		base, err := s.transport(run.Getenv)
+		if err != nil {
+			return nil, failed(err)
+		}
+		switch client := f.newClient(s, base); s {
+		case traces:
+			spans, err := otlptracehttp.New(ctx, otlptracehttp.WithHTTPClient(client), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{}))
+			if err != nil {
+				return nil, failed(err)
+			}
+			ofTraces = append(ofTraces, sdktrace.WithBatcher(spans, sdktrace.WithMaxQueueSize(maxQueue), sdktrace.WithExportTimeout(sendTime), sdktrace.WithBatchTimeout(time.Minute)))
+		case metrics:
+			numbers, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithHTTPClient(client), otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{}),
+				otlpmetrichttp.WithTemporalitySelector(sdkmetric.DeltaTemporalitySelector))
+			if err != nil {
+				return nil, failed(err)
+			}
+			ofMetrics = append(ofMetrics, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(numbers, sdkmetric.WithTimeout(sendTime), sdkmetric.WithInterval(24*time.Hour))))
+		}
+	}
 	r := &Recorder{failures: f, ctx: ctx, ended: make(chan struct{})}
-	r.traces = sdktrace.NewTracerProvider(sdktrace.WithResource(about),
-		sdktrace.WithBatcher(spans, sdktrace.WithMaxQueueSize(maxQueue), sdktrace.WithExportTimeout(sendTime), sdktrace.WithBatchTimeout(time.Minute)))
-	r.metrics = sdkmetric.NewMeterProvider(sdkmetric.WithResource(about),
-		sdkmetric.WithReader(sdkmetric.NewPeriodicReader(numbers, sdkmetric.WithTimeout(sendTime), sdkmetric.WithInterval(24*time.Hour))))
+	r.traces, r.metrics = sdktrace.NewTracerProvider(ofTraces...), sdkmetric.NewMeterProvider(ofMetrics...)
 	r.tracer = r.traces.Tracer("symphony", trace.WithInstrumentationVersion(run.Version), trace.WithSchemaURL("https://opentelemetry.io/schemas/"+conventions))
 	if run.Once {
 		r.ctx, r.tick = r.tracer.Start(ctx, "tick", trace.WithTimestamp(run.Started), trace.WithNewRoot())
@@ -84,7 +98,7 @@ func Start(run Run) (*Recorder, error) {
 }
 
 func failed(err error) error {
-	return fmt.Errorf("telemetry: cannot be set up: %w: correct the variables OTEL_* or switch telemetry off", err)
+	return fmt.Errorf("telemetry: cannot be set up: %w, or switch telemetry off", err)
 }
 
 // describe returns the attributes of the resource.
@@ -242,12 +256,12 @@ func (r *Recorder) End(t report.Tick) error {
 	r.measure(Measure(t))
 	ctx, cancel := context.WithTimeout(context.Background(), sendTime)
 	defer cancel()
-	var sent sync.WaitGroup
-	sent.Go(func() { r.failures.Handle(r.traces.Shutdown(ctx)) })
-	sent.Go(func() { r.failures.Handle(r.metrics.Shutdown(ctx)) })
-	sent.Wait()
+	var sending sync.WaitGroup
+	sending.Go(func() { r.failures.handle(traces, r.traces.Shutdown(ctx)) })
+	sending.Go(func() { r.failures.handle(metrics, r.metrics.Shutdown(ctx)) })
+	sending.Wait()
 	if err := r.failures.take(); err != nil {
-		return fmt.Errorf("telemetry: a part of it did not reach the collector: %w: see the variables OTEL_EXPORTER_OTLP_*", err)
+		return fmt.Errorf("telemetry: %w: see the variables OTEL_EXPORTER_OTLP_*", err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -66,7 +67,7 @@ func number(s *trace.Span, name string) (n int64, found bool) {
 func TestTheSpansOfATickAddUpToItsReport(t *testing.T) {
 	spans := collect(t)
 	began := time.Now()
-	r, err := telemetry.Start(telemetry.Run{Version: "1.2.3", Once: true, Started: began})
+	r, err := telemetry.Start(telemetry.Run{Version: "1.2.3", Once: true, Started: began, Getenv: os.Getenv})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func TestTheSpansOfATickAddUpToItsReport(t *testing.T) {
 // A session that was given up, so that its span never ends, holds up nothing.
 func TestASessionThatNeverEndsHoldsUpNothing(t *testing.T) {
 	spans := collect(t)
-	r, err := telemetry.Start(telemetry.Run{Once: true, Started: time.Now()})
+	r, err := telemetry.Start(telemetry.Run{Once: true, Started: time.Now(), Getenv: os.Getenv})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func TestLabelsOfPrometheusAreEscaped(t *testing.T) {
 // BenchmarkSession measures the work for one session.
 func BenchmarkSession(b *testing.B) {
 	collect(b)
-	r, err := telemetry.Start(telemetry.Run{Once: true, Started: time.Now()})
+	r, err := telemetry.Start(telemetry.Run{Once: true, Started: time.Now(), Getenv: os.Getenv})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -153,7 +154,7 @@ func BenchmarkSession(b *testing.B) {
 func BenchmarkStart(b *testing.B) {
 	collect(b)
 	for b.Loop() {
-		if _, err := telemetry.Start(telemetry.Run{Once: true, Started: time.Now()}); err != nil {
+		if _, err := telemetry.Start(telemetry.Run{Once: true, Started: time.Now(), Getenv: os.Getenv}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,6 +24,17 @@ type Notify struct {
 	Destinations []notify.Destination
 	QuietDays    int      // days without a session that ended well, after which destinations are told; positive
 	SecretEnv    []string // environment variables with an address or a key
+}
+
+// Project returns the name of the project for people outside of it: that of its repository on a
+// server, or else of its folder.
+func (w Workflow) Project() string {
+	if r := w.Settings.Repository; r != nil && strings.Contains(r.Remote, "://") {
+		_, path, _ := strings.Cut(r.Remote, "://")
+		_, path, _ = strings.Cut(strings.TrimSuffix(path, ".git"), "/")
+		return path
+	}
+	return filepath.Base(filepath.Dir(w.Path))
 }
 
 // credentials returns the addresses and keys. The path of an address is one as well: messages of
