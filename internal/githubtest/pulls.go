@@ -315,11 +315,12 @@ func (g *pulls) pullAnswer(t *thread) object {
 
 // onPull passes the pull request in the path on.
 func (g *pulls) onPull(reply func(r *http.Request, t *thread) (int, any)) func(r *http.Request) (int, any) {
-	return g.on(func(r *http.Request, t *thread) (int, any) {
-		if t.pull == nil {
+	return func(r *http.Request) (int, any) {
+		t := g.thread(atoi(r.PathValue("n")))
+		if t == nil || t.pull == nil {
 			return http.StatusNotFound, notFound
 		}
 		g.syncPulls()
 		return reply(r, t)
-	})
+	}
 }
