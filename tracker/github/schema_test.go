@@ -240,25 +240,3 @@ func properties(operation *openapi3.Operation) []string {
 	}
 	return keys
 }
-
-func TestTheFakeSpeaksAsGitHubDescribes(t *testing.T) {
-	if os.Getenv(openapiEnv) == "" {
-		t.Skipf("%s names no file: the fake is not compared with GitHub's OpenAPI description", openapiEnv)
-	}
-	f := newFake(t)
-	f.SetPermission("writer", "write")
-	f.put(nil)
-	f.put(func(i *fakeIssue) {
-		i.BlockedBy, i.Labels, i.Edits = []int{1}, []string{"bug"}, []fakeEvent{{By: "writer", At: i.Created}}
-	})
-	f.Change(1, func(i *fakeIssue) { i.State = stateClosed })
-	r := f.open()
-	f.read(r, "1", "2", "3")
-	f.list(r, "open", "closed")
-	asked := strings.Join(f.asked(), "\n")
-	for _, path := range []string{"issues?", "issues/2 ", "issues/2/dependencies/blocked_by?", "collaborators/writer/permission "} {
-		if !strings.Contains(asked, "GET /repos/acme/shop/"+path) {
-			t.Errorf("%s was not asked for", path)
-		}
-	}
-}

@@ -3,6 +3,7 @@ package github
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,10 +57,24 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 		func() error { return readArtifacts(t, g, r.client) },
 		func() error { return update(t, r, tracker.Issue{ID: id, Identifier: "GH-1"}) },
 		func() error { return writer{r}.Move(t.Context(), id, "closed") },
+		func() error {
+			g.SetPermission("writer", "write")
+			g.put(func(i *fakeIssue) {
+				i.BlockedBy, i.Labels, i.Edits = []int{n}, []string{"symphony"}, []fakeEvent{{By: "writer", At: i.Created}}
+			})
+			_, err := r.IssuesByID(t.Context(), []tracker.ID{"3"})
+			return err
+		},
 		func() error { _, err := r.IssuesByState(t.Context(), []string{"open", "closed"}); return err },
 	} {
 		if err := do(); err != nil {
 			t.Error(err)
+		}
+	}
+	asked := strings.Join(g.asked(), "\n")
+	for _, path := range []string{"issues?", "issues/1 ", "issues/3/dependencies/blocked_by?", "collaborators/writer/permission "} {
+		if !strings.Contains(asked, "GET /repos/acme/shop/"+path) {
+			t.Errorf("%s was not asked for", path)
 		}
 	}
 	if i := g.Issue(n); i.State != "closed" || len(i.Labels) != 0 || len(i.Comments) != 4 || len(g.Pulls()) != 1 {
