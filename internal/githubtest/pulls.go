@@ -114,11 +114,7 @@ var closingWords = regexp.MustCompile(`(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve
 
 // KeepBranches has the server leave the branches of merged pull requests, as GitHub does
 // unless a setting of the repository says otherwise.
-func (g *pulls) KeepBranches() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.keepBranches = true
-}
+func (g *pulls) KeepBranches() { g.locked(func() { g.keepBranches = true }) }
 
 // endPull closes an open pull request, after end has done what goes before.
 func (g *pulls) endPull(number int, by []string, end func(t *thread, by string)) {
