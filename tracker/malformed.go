@@ -39,7 +39,6 @@ type MalformedError struct {
 	Records []Malformed // one record or more
 }
 
-// maxNamed bounds the records that a [MalformedError] quotes.
 const maxNamed = 3
 
 func (e *MalformedError) Error() string {

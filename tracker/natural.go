@@ -31,7 +31,6 @@ func cutNumber(s string) (word, digits, rest string) {
 	return s[:begin], s[begin : len(s)-len(rest)], rest
 }
 
-// compareDigits compares two numbers of any length.
 func compareDigits(a, b string) int {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))

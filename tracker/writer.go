@@ -43,7 +43,6 @@ type Writer interface {
 // MaxComment is the greatest length of a comment in bytes. GitHub takes twice as much.
 const MaxComment = 32 << 10
 
-// keyPattern matches the keys of comments.
 var keyPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`) })
 
 // PrepareComment returns the text of a comment as every adapter posts it: the [PlainText]

@@ -19,18 +19,10 @@ type people struct {
 
 // SetPermission gives a person a role in the repository: admin, maintain, write, triage,
 // read or none; or takes it, if it is empty. Everybody but [Member] may read at first.
-func (g *people) SetPermission(login, role string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.levels[login] = role
-}
+func (g *people) SetPermission(login, role string) { g.locked(func() { g.levels[login] = role }) }
 
 // MakePrivate hides the repository from people without a role.
-func (g *people) MakePrivate() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.private = true
-}
+func (g *people) MakePrivate() { g.locked(func() { g.private = true }) }
 
 func (g *people) addPermissionRoute() {
 	g.handle("metadata: read", "GET /collaborators/{login}/permission", func(r *http.Request) (int, any) {
@@ -70,11 +62,7 @@ func (g *server) accountOf(r *http.Request) string {
 }
 
 // ShowMembership has a member of the organization make that public, which few do.
-func (g *people) ShowMembership(login string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.public[login] = true
-}
+func (g *people) ShowMembership(login string) { g.locked(func() { g.public[login] = true }) }
 
 // accountTypes are the types of accounts by the word in brackets at the end of their logins here.
 var accountTypes = map[string]string{"": "User", "[bot]": "Bot", "[organization]": "Organization", "[mannequin]": "Mannequin"}

@@ -18,9 +18,7 @@ type boards struct {
 // AddBoard makes a board whose single-select fields have these options. Issues have their status
 // there in [Issue.Status].
 func (g *boards) AddBoard(number int, fields map[string][]string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.fields[number] = fields
+	g.locked(func() { g.fields[number] = fields })
 }
 
 func boardID(n int) string { return fmt.Sprintf("PVT_%d", n) }

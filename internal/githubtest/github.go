@@ -87,6 +87,13 @@ func newServer(t testing.TB, cfg storetest.Config) *server {
 	}
 }
 
+// locked calls change with g.mu held.
+func (g *server) locked(change func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change()
+}
+
 // Quirks are the ways in which a server differs from others.
 type Quirks struct {
 	NoDependencies bool // it has no list of the issues that block an issue
@@ -96,11 +103,7 @@ type Quirks struct {
 }
 
 // SetQuirks makes the server differ from others.
-func (g *server) SetQuirks(q Quirks) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.quirks = q
-}
+func (g *server) SetQuirks(q Quirks) { g.locked(func() { g.quirks = q }) }
 
 // ServerURL returns the address of the server in the form of GITHUB_SERVER_URL. The
 // repository is below it.
@@ -129,11 +132,7 @@ func (g *server) Branches() map[string]string {
 // SetClock has the server take the time of what happens from a function, without the
 // parts of seconds. Otherwise each event is a minute after the one before it, beginning
 // with the first of March 2026.
-func (g *server) SetClock(now func() time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.now = now
-}
+func (g *server) SetClock(now func() time.Time) { g.locked(func() { g.now = now }) }
 
 // tick returns the time of what happens now. g.mu must be held.
 func (g *server) tick() time.Time {

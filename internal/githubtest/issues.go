@@ -266,9 +266,7 @@ func (g *issues) listed(r *http.Request) []object {
 
 // AddLabel makes labels of the repository.
 func (g *issues) AddLabel(names ...string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.labels = append(g.labels, names...)
+	g.locked(func() { g.labels = append(g.labels, names...) })
 }
 
 // Labels returns the labels of the repository.

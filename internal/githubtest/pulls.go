@@ -114,11 +114,7 @@ var closingWords = regexp.MustCompile(`(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve
 
 // KeepBranches has the server leave the branches of merged pull requests, as GitHub does
 // unless a setting of the repository says otherwise.
-func (g *pulls) KeepBranches() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.keepBranches = true
-}
+func (g *pulls) KeepBranches() { g.locked(func() { g.keepBranches = true }) }
 
 // endPull closes an open pull request, after end has done what goes before.
 func (g *pulls) endPull(number int, by []string, end func(t *thread, by string)) {
@@ -315,11 +311,12 @@ func (g *pulls) pullAnswer(t *thread) object {
 
 // onPull passes the pull request in the path on.
 func (g *pulls) onPull(reply func(r *http.Request, t *thread) (int, any)) func(r *http.Request) (int, any) {
-	return g.on(func(r *http.Request, t *thread) (int, any) {
-		if t.pull == nil {
+	return func(r *http.Request) (int, any) {
+		t := g.thread(atoi(r.PathValue("n")))
+		if t == nil || t.pull == nil {
 			return http.StatusNotFound, notFound
 		}
 		g.syncPulls()
 		return reply(r, t)
-	})
+	}
 }

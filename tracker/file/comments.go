@@ -34,7 +34,6 @@ var commentsHeading = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^## Comments[ \t]*\r?\n(?:[ \t]*\r?\n)*` + oneHeading)
 })
 
-// commentHeading matches the heading of each comment.
 var commentHeading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^` + oneHeading) })
 
 // markerLine matches the line that ends a comment of the program.
@@ -53,7 +52,6 @@ type comment struct {
 	unnamed    bool // it has no heading: heading, start and timeAt are the start of its text
 }
 
-// comments returns the comments of the body in their order.
 func (d document) comments() []comment {
 	first := commentsHeading().FindIndex(d.body)
 	if first == nil {

@@ -47,7 +47,6 @@ func splitDocument(content []byte) (document, error) {
 	}, nil
 }
 
-// bytes returns the content of the file.
 func (d document) bytes() []byte {
 	return bytes.Join([][]byte{d.opening, d.frontMatter, d.closing, d.body}, nil)
 }

@@ -284,7 +284,6 @@ func readError(name string, err error) error {
 	return fmt.Errorf("read %q: %w: %w: check that it exists and may be read", name, tracker.ErrRequest, err)
 }
 
-// interruptedError returns the error of a read whose context is done.
 func interruptedError(ctx context.Context) error {
 	return fmt.Errorf("read issue files: %w: %w", tracker.ErrRequest, context.Cause(ctx))
 }

@@ -88,7 +88,6 @@ const (
 	maxKeys        = 500
 )
 
-// readFrontMatter decodes front matter.
 func readFrontMatter(text []byte) (m frontMatter, err error) {
 	if len(text) > maxFrontMatter {
 		return m, fmt.Errorf("its front matter is larger than %d bytes: shorten it", maxFrontMatter)
@@ -127,7 +126,6 @@ func resolve(n yaml.Node) yaml.Node {
 	return n
 }
 
-// line returns a scalar on one line.
 func line(n yaml.Node) string { return strings.Join(strings.Fields(scalar(n)), " ") }
 
 // list returns a list of scalars, or one scalar split at commas: each once, in its

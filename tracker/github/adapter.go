@@ -60,7 +60,6 @@ type repository struct {
 	talks map[int]talk // long conversations, by the number of the issue
 }
 
-// maxCached bounds each cache.
 const maxCached = 1000
 
 // cache is a map of answers of GitHub, which can be read again. The zero value is empty. Any

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -17,7 +18,7 @@ import (
 func TestTheAdapterConformsWithOpenAndClosed(t *testing.T) {
 	t.Parallel()
 	trackertest.Run(t, func(t *testing.T) trackertest.Harness {
-		return harness(t, nil, "open", "closed", func(i *fakeIssue, state string) { i.state = state })
+		return harness(t, nil, "open", "closed", func(i *fakeIssue, state string) { i.State = state })
 	})
 }
 
@@ -25,11 +26,11 @@ func TestTheAdapterConformsWithLabels(t *testing.T) {
 	t.Parallel()
 	trackertest.Run(t, func(t *testing.T) trackertest.Harness {
 		return harness(t, map[string]any{"state_label_prefix": "status:"}, "In Progress", "closed", func(i *fakeIssue, state string) {
-			i.labels = slices.DeleteFunc(i.labels, func(l string) bool { return strings.HasPrefix(l, "status:") })
-			if i.state = stateOpen; state == stateClosed {
-				i.state = stateClosed
+			i.Labels = slices.DeleteFunc(i.Labels, func(l string) bool { return strings.HasPrefix(l, "status:") })
+			if i.State = stateOpen; state == stateClosed {
+				i.State = stateClosed
 			} else {
-				i.labels = append(i.labels, "status:"+state)
+				i.Labels = append(i.Labels, "status:"+state)
 			}
 		})
 	})
@@ -40,10 +41,10 @@ func TestTheAdapterConformsWithABoard(t *testing.T) {
 	provider := map[string]any{"project": map[string]any{"number": 3, "field": "Stage"}}
 	trackertest.Run(t, func(t *testing.T) trackertest.Harness {
 		return harness(t, provider, "Todo", "closed", func(i *fakeIssue, state string) {
-			if i.state = stateOpen; state == stateClosed {
-				i.state = stateClosed
+			if i.State = stateOpen; state == stateClosed {
+				i.State = stateClosed
 			} else {
-				i.items[3] = state
+				i.Status[3] = state
 			}
 		})
 	})
@@ -52,14 +53,14 @@ func TestTheAdapterConformsWithABoard(t *testing.T) {
 // harness returns a fake and an adapter for it; set gives an issue its state.
 func harness(t *testing.T, provider map[string]any, active, done string, set func(*fakeIssue, string)) trackertest.Harness {
 	f := newFake(t)
-	f.boards[3] = &fakeBoard{options: map[string][]string{"Stage": {"Todo", "Review", "Done"}}}
-	f.labels = []string{"Needs: Review", "bug", "kept", "status:" + active, "status:In Review"}
+	f.AddBoard(3, map[string][]string{"Stage": {"Todo", "Review", "Done"}})
+	f.AddLabel("Needs: Review", "bug", "kept", "status:"+active, "status:In Review")
 	cfg := f.config(provider, []string{active}, []string{done})
 	open := func(handOver string) tracker.Adapter {
 		t.Helper()
 		o := cfg.Options
 		o.HandOver = handOver
-		adapter, err := cfg.Open(o, f.server.Client(), slog.New(slog.NewTextHandler(f.log, nil)))
+		adapter, err := cfg.Open(o, f.Client(), slog.New(slog.NewTextHandler(f.log, nil)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,34 +72,22 @@ func harness(t *testing.T, provider map[string]any, active, done string, set fun
 	}
 	return trackertest.Harness{
 		Adapter: open(""), HandOver: handOver,
-		Active: active,
-		Done:   done,
-		Label:  "Needs: Review",
-		Comments: func(id tracker.ID) []string {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			var texts []string
-			for _, c := range f.issues[atoi(string(id))].comments {
-				texts = append(texts, c.body)
-			}
-			return texts
-		},
+		Active:     active,
+		Done:       done,
+		Label:      "Needs: Review",
+		Comments:   func(id tracker.ID) []string { return f.texts(atoi(string(id))) },
 		Discussion: f.discussion(),
-		LoseAnswer: func() {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.loses = true
-		},
+		LoseAnswer: func() { f.Fail("POST /issues/{n}/comments", storetest.Fault{Lose: true}) },
 		Put: func(issue tracker.Issue) tracker.ID {
 			number, err := strconv.Atoi(string(issue.ID))
 			if err != nil {
 				number = f.put(nil)
 			}
-			f.change(number, func(i *fakeIssue) { i.setFrom(issue, set) })
+			f.Change(number, func(i *fakeIssue) { setFrom(i, issue, set) })
 			return tracker.ID(strconv.Itoa(number))
 		},
-		Delete:  func(id tracker.ID) { f.change(atoi(string(id)), func(i *fakeIssue) { i.gone = http.StatusGone }) },
-		Corrupt: func(id tracker.ID) { f.change(atoi(string(id)), func(i *fakeIssue) { i.corrupt = true }) },
+		Delete:  func(id tracker.ID) { f.Change(atoi(string(id)), func(i *fakeIssue) { i.Gone = http.StatusGone }) },
+		Corrupt: func(id tracker.ID) { f.Change(atoi(string(id)), func(i *fakeIssue) { i.Corrupt = true }) },
 		Refuse:  func() { f.failWith(http.StatusForbidden, nil, `{"message": "Resource not accessible"}`) },
 		Limit:   func() { f.failWith(http.StatusForbidden, map[string]string{"Retry-After": "60"}, `{}`) },
 		FailMidway: func() {
@@ -135,15 +124,15 @@ func harness(t *testing.T, provider map[string]any, active, done string, set fun
 }
 
 // setFrom sets the issue of the fake to what the suite asks for.
-func (i *fakeIssue) setFrom(issue tracker.Issue, set func(*fakeIssue, string)) {
-	i.title, i.body, i.labels, i.blockedBy = issue.Title, issue.Description, slices.Clone(issue.Labels), nil
+func setFrom(i *fakeIssue, issue tracker.Issue, set func(*fakeIssue, string)) {
+	i.Title, i.Body, i.Labels, i.BlockedBy = issue.Title, issue.Description, slices.Clone(issue.Labels), nil
 	if issue.Priority != nil {
-		i.labels = append(i.labels, fmt.Sprintf("P%d", *issue.Priority-1))
+		i.Labels = append(i.Labels, fmt.Sprintf("P%d", *issue.Priority-1))
 	}
 	for _, b := range issue.BlockedBy {
-		i.blockedBy = append(i.blockedBy, atoi(string(b.ID)))
+		i.BlockedBy = append(i.BlockedBy, atoi(string(b.ID)))
 	}
-	for to, at := range map[*time.Time]time.Time{&i.created: issue.CreatedAt, &i.updated: issue.UpdatedAt} {
+	for to, at := range map[*time.Time]time.Time{&i.Created: issue.CreatedAt, &i.Updated: issue.UpdatedAt} {
 		if !at.IsZero() {
 			*to = at
 		}

@@ -10,14 +10,13 @@ import (
 // repositoryOf1000 returns an adapter for a repository of 1,000 open issues with text of 2
 // kB each, on a server that answers from memory.
 func repositoryOf1000(b *testing.B, provider map[string]any) *repository {
-	f := newFake(b)
-	f.boards[3] = &fakeBoard{options: map[string][]string{"Status": {"Todo"}}}
+	f := newFake(b, trackertest.Replay)
+	f.AddBoard(3, map[string][]string{"Status": {"Todo"}})
 	for range 1000 {
 		f.put(func(i *fakeIssue) {
-			i.body, i.labels, i.items[3] = strings.Repeat("A line of text.\r\n", 120), []string{"bug", "P1", "status:todo"}, "Todo"
+			i.Body, i.Labels, i.Status[3] = strings.Repeat("A line of text.\r\n", 120), []string{"bug", "P1", "status:todo"}, "Todo"
 		})
 	}
-	f.server.Config.Handler = trackertest.Replay(f.server.Config.Handler)
 	active := []string{"todo"}
 	if provider == nil {
 		active = []string{"open"}

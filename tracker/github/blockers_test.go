@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	gh "github.com/google/go-github/v62/github"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -15,8 +16,8 @@ func TestAnOpenBlockerKeepsAnIssueFromBeingStarted(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.put(nil)
-	f.put(func(i *fakeIssue) { i.state = stateClosed })
-	f.put(func(i *fakeIssue) { i.blockedBy = []int{1, 2} })
+	f.put(func(i *fakeIssue) { i.State = stateClosed })
+	f.put(func(i *fakeIssue) { i.BlockedBy = []int{1, 2} })
 	r := f.open()
 	got := f.read(r, "3")[0]
 	want := []tracker.Blocker{{ID: "1", Identifier: "GH-1", State: "open"}, {ID: "2", Identifier: "GH-2", State: "closed"}}
@@ -27,7 +28,7 @@ func TestAnOpenBlockerKeepsAnIssueFromBeingStarted(t *testing.T) {
 		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.WhyNot)
 	}
 	// Only the blocker changes.
-	f.change(1, func(i *fakeIssue) { i.state = stateClosed })
+	f.Change(1, func(i *fakeIssue) { i.State = stateClosed })
 	if got := f.read(r, "3")[0]; !got.Dispatchable || got.BlockedBy[0].State != "closed" {
 		t.Errorf("dispatchable %t, why %q, blocked by %v", got.Dispatchable, got.WhyNot, got.BlockedBy)
 	}
@@ -37,7 +38,7 @@ func TestABlockedIssueCostsNothingWhileNothingChanges(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.put(nil)
-	f.put(func(i *fakeIssue) { i.blockedBy = []int{1} })
+	f.put(func(i *fakeIssue) { i.BlockedBy = []int{1} })
 	r := f.open()
 	f.list(r, "open")
 	f.asked()
@@ -49,8 +50,8 @@ func TestABlockerThatCannotBeReadStillBlocks(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.put(nil)
-	f.put(func(i *fakeIssue) { i.blockedBy = []int{1} })
-	f.noBlockers = true
+	f.put(func(i *fakeIssue) { i.BlockedBy = []int{1} })
+	f.SetQuirks(githubtest.Quirks{NoDependencies: true})
 	if got := f.read(f.open(), "2")[0]; got.Dispatchable || !strings.Contains(got.WhyNot, "cannot see") {
 		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.WhyNot)
 	}
@@ -59,7 +60,7 @@ func TestABlockerThatCannotBeReadStillBlocks(t *testing.T) {
 func TestAServerWithoutDependenciesIsWarnedOfOnce(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.noSummary, f.noBlockers = true, true
+	f.SetQuirks(githubtest.Quirks{NoSummary: true, NoDependencies: true})
 	f.put(nil)
 	r := f.open()
 	for range 3 {
@@ -75,13 +76,13 @@ func TestAServerWithoutDependenciesIsWarnedOfOnce(t *testing.T) {
 func TestAnIssueThatGoesMeanwhileIsNoServerWithoutDependencies(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.noSummary = true
+	f.SetQuirks(githubtest.Quirks{NoSummary: true})
 	f.put(nil)
-	f.put(func(i *fakeIssue) { i.blockedBy = []int{1} })
+	f.put(func(i *fakeIssue) { i.BlockedBy = []int{1} })
 	r := f.open()
 	f.setFault(func(w http.ResponseWriter, q *http.Request) bool {
 		if strings.HasSuffix(q.URL.Path, "/1/dependencies/blocked_by") {
-			f.change(1, func(i *fakeIssue) { i.gone = http.StatusGone })
+			f.Change(1, func(i *fakeIssue) { i.Gone = http.StatusGone })
 			w.WriteHeader(http.StatusNotFound)
 			return true
 		}
@@ -96,9 +97,9 @@ func TestAnIssueThatGoesMeanwhileIsNoServerWithoutDependencies(t *testing.T) {
 func TestWithoutACountInTheRecordTheBlockersAreAskedForByETag(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.noSummary = true
+	f.SetQuirks(githubtest.Quirks{NoSummary: true})
 	f.put(nil)
-	f.put(func(i *fakeIssue) { i.blockedBy = []int{1} })
+	f.put(func(i *fakeIssue) { i.BlockedBy = []int{1} })
 	r := f.open()
 	f.read(r, "2")
 	f.asked()
@@ -111,9 +112,9 @@ func TestWithoutACountInTheRecordTheBlockersAreAskedForByETag(t *testing.T) {
 func TestABlockerThatCannotBeReadHoldsUpItsIssueAlone(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.noSummary = true // nothing but the list of blockers says that there is one
-	f.put(func(i *fakeIssue) { i.corrupt = true })
-	f.put(func(i *fakeIssue) { i.blockedBy = []int{1} })
+	f.SetQuirks(githubtest.Quirks{NoSummary: true}) // nothing but the list of blockers says that there is one
+	f.put(func(i *fakeIssue) { i.Corrupt = true })
+	f.put(func(i *fakeIssue) { i.BlockedBy = []int{1} })
 	f.put(nil)
 	got := f.list(f.open(), "open")
 	if len(got) != 2 || got[0].Dispatchable || !strings.Contains(got[0].WhyNot, "GH-1") || !got[1].Dispatchable {

@@ -74,7 +74,6 @@ func (r *repository) markStateLabelsSeen(states []string) {
 	}
 }
 
-// listLabels returns the names of all labels of the repository.
 func (r *repository) listLabels(ctx context.Context) ([]string, error) {
 	labels, err := r.client.Issues.Labels(ctx)
 	if err != nil {
@@ -113,13 +112,11 @@ func (r *repository) missingStateLabels(labels []string) (handOver bool, err err
 	return handOver, errors.Join(problems...)
 }
 
-// handOverKey is the key of the state of the hand-over.
 const handOverKey = "delivery.hand_over.state"
 
 // missingState is a state of the workflow that does not exist, with the key that names it.
 type missingState struct{ key, state string }
 
-// missingStates returns the states of the workflow that are not in exist.
 func (c Config) missingStates(exist []string) []missingState {
 	exist = append(normalStates(exist), stateOpen, stateClosed)
 	var missing []missingState

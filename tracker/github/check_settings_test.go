@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -39,8 +40,8 @@ func TestSettingsThatNameWhatGitHubHasNotAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
-			f.labels = test.labels
-			f.boards[3] = &fakeBoard{options: map[string][]string{"Status": {"Todo", "Done"}}}
+			f.AddLabel(test.labels...)
+			f.AddBoard(3, map[string][]string{"Status": {"Todo", "Done"}})
 			r := f.openWith(test.provider, []string{test.active}, []string{"done", "closed"})
 			err := r.checkSettings(t.Context())
 			if test.want == "" && err != nil || test.want != "" && (!errors.Is(err, tracker.ErrInvalidConfig) || !strings.Contains(err.Error(), test.want)) {
@@ -56,8 +57,8 @@ func TestEveryStateThatDoesNotExistIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
-			f.labels = []string{"status:todo"}
-			f.boards[3] = &fakeBoard{options: map[string][]string{"Status": {"Todo"}}}
+			f.AddLabel("status:todo")
+			f.AddBoard(3, map[string][]string{"Status": {"Todo"}})
 			cfg := f.config(provider, []string{"Doing", "todo", "Ready"}, []string{"Shipped", "closed"})
 			cfg.HandOver = "In Reviews"
 			err := f.openConfig(cfg).checkSettings(t.Context())
@@ -100,7 +101,7 @@ func TestALabelOfTrustThatIsMissingIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	for label, warned := range map[string]bool{"agent ok": false, "agent okay": true} {
 		f := newFake(t)
-		f.labels = []string{"bug", "Agent OK"}
+		f.AddLabel("bug", "Agent OK")
 		r := f.openWith(map[string]any{"trust_label": label}, []string{"open"}, []string{"closed"})
 		if err := r.checkSettings(t.Context()); err != nil {
 			t.Errorf("%s: %v", label, err)
@@ -114,7 +115,8 @@ func TestALabelOfTrustThatIsMissingIsWarnedOf(t *testing.T) {
 func TestTheLabelsAreReadToTheLastPage(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.perPage, f.labels = 1, []string{"a", "b", "status:done", "status:todo"}
+	f.SetQuirks(githubtest.Quirks{PerPage: 1})
+	f.AddLabel("a", "b", "status:done", "status:todo")
 	r := f.openWith(map[string]any{"state_label_prefix": "status:"}, []string{"todo"}, []string{"done"})
 	if err := r.checkSettings(t.Context()); err != nil {
 		t.Error(err)
@@ -128,7 +130,7 @@ func TestTheLabelsAreReadToTheLastPage(t *testing.T) {
 func TestAPollThatSeesNoStateAsksOnceWhetherThereAreAny(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *fakeIssue) { i.labels = []string{"bug"} })
+	f.put(func(i *fakeIssue) { i.Labels = []string{"bug"} })
 	r := f.openWith(map[string]any{"state_label_prefix": "status:"}, []string{"todo"}, []string{"done", "closed"})
 	for range 2 {
 		issues, err := r.IssuesByState(t.Context(), []string{"todo"})
@@ -137,7 +139,7 @@ func TestAPollThatSeesNoStateAsksOnceWhetherThereAreAny(t *testing.T) {
 		}
 	}
 	// The label is made: the poll works again, and says what is still missing.
-	f.labels = []string{"status:todo"}
+	f.AddLabel("status:todo")
 	f.asked()
 	f.list(r, "todo")
 	f.list(r, "todo")
@@ -154,13 +156,13 @@ func TestAnIssueWithAStateSaysThatThePrefixIsRight(t *testing.T) {
 		"of another state": func(f *fake, r *repository) { f.list(r, "done") },
 		"before, by its id": func(f *fake, r *repository) {
 			f.read(r, "1")
-			f.change(1, func(i *fakeIssue) { i.labels = nil })
+			f.Change(1, func(i *fakeIssue) { i.Labels = nil })
 			f.list(r, "todo")
 		},
 		"in a closed list": func(f *fake, r *repository) { f.list(r, "closed") },
 	} {
 		f := newFake(t)
-		f.put(func(i *fakeIssue) { i.labels = []string{"status:todo"} })
+		f.put(func(i *fakeIssue) { i.Labels = []string{"status:todo"} })
 		r := f.openWith(map[string]any{"state_label_prefix": "status:"}, []string{"todo"}, []string{"done", "closed"})
 		read(f, r)
 		if asked := strings.Join(f.asked(), "\n"); strings.Contains(asked, "/labels") {
@@ -187,13 +189,13 @@ func TestTheLabelOfTheHandOverIsAskedForOnlyWhereASessionMayStart(t *testing.T) 
 		"another is in any state": {"In Review", []string{"status:Blocked"}, true, true},
 	} {
 		f := newFake(t)
-		f.labels = []string{"status:todo", "status:In Review"}
+		f.AddLabel("status:todo", "status:In Review")
 		f.put(func(i *fakeIssue) {
-			if i.labels = []string{"status:parked"}; test.ready {
-				i.labels = []string{"status:todo"}
+			if i.Labels = []string{"status:parked"}; test.ready {
+				i.Labels = []string{"status:todo"}
 			}
 		})
-		f.put(func(i *fakeIssue) { i.labels = test.labels })
+		f.put(func(i *fakeIssue) { i.Labels = test.labels })
 		cfg := f.config(map[string]any{"state_label_prefix": "status:"}, []string{"todo"}, []string{"closed"})
 		cfg.HandOver = test.handOver
 		r := f.openConfig(cfg)

@@ -2,7 +2,6 @@ package github
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -53,8 +52,7 @@ func TestABoardThatTheTokenMayNotSeeIsNotReportedAsMissing(t *testing.T) {
 		r := onBoard(f, map[string]any{"number": 3}, "Todo")
 		f.setFault(func(w http.ResponseWriter, q *http.Request) bool {
 			if q.Method == http.MethodPost {
-				reply(w, http.StatusOK, nil)
-				io.WriteString(w, body)
+				reply(w, http.StatusOK, nil, body)
 			}
 			return q.Method == http.MethodPost
 		})
@@ -69,7 +67,7 @@ func TestATextAboutErrorsIsNoError(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`"errors"`, `{"data":null,"errors":[{"type":"RATE_LIMITED"}]}`, "errors"} {
 		f := newFake(t)
-		f.put(func(i *fakeIssue) { i.title, i.body = text, text })
+		f.put(func(i *fakeIssue) { i.Title, i.Body = text, text })
 		if got := f.list(f.open(), "open"); len(got) != 1 || !got[0].Dispatchable {
 			t.Errorf("%s: %+v", text, got)
 		}

@@ -70,7 +70,6 @@ func (t talk) size() (n int) {
 	return n
 }
 
-// comments returns the comments on an issue that changed since a time.
 func (c conversation) comments(ctx context.Context, n int, s client.IssueStatus, from time.Time) ([]client.PullComment, client.Extent, error) {
 	if s.LatestSince.IsZero() || s.LatestSince.Before(from) {
 		return s.Latest, client.Whole, nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -14,14 +15,13 @@ import (
 func TestALongConversationIsReadWholeOnce(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.permissions["mem"] = "write"
 	f.put(nil)
 	d, r := f.discussion(), f.open()
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	said := 0
 	say := func() string {
 		said++
-		return d.Say("1", "mem", fmt.Sprintf("Comment %d.", said), began.Add(time.Duration(said)*time.Second))
+		return d.Say("1", githubtest.Member, fmt.Sprintf("Comment %d.", said), began.Add(time.Duration(said)*time.Second))
 	}
 	first := say()
 	for range 1_000 {

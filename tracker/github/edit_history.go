@@ -50,14 +50,12 @@ type editHistory struct {
 	} `graphql:"labelings: timelineItems(last: 100, itemTypes: [LABELED_EVENT])"`
 }
 
-// labeling is the event of adding a label to an issue.
 type labeling struct {
 	CreatedAt time.Time
 	Actor     *client.Account
 	Label     struct{ Name string }
 }
 
-// change is one change of the title or the body.
 type change struct {
 	at time.Time
 	by client.Account // the zero value is a deleted one
@@ -127,7 +125,6 @@ func (r *repository) readEditHistories(ctx context.Context, candidates []candida
 	return slices.Concat(parts...), err
 }
 
-// readHistoriesOf returns the histories of at most maxNodes candidates.
 func (r *repository) readHistoriesOf(ctx context.Context, op string, candidates []candidate) ([]*editHistory, error) {
 	ids := make([]string, len(candidates))
 	for i, c := range candidates {

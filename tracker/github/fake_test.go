@@ -2,20 +2,20 @@ package github
 
 import (
 	"bytes"
-	"crypto/sha256"
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"strings"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
+	"github.com/symphony-runner/symphony/internal/githubtest"
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -23,69 +23,27 @@ import (
 const (
 	fakeRepo  = "acme/shop"
 	fakeToken = "ghp_s3cr3tT0k3n"
+	// app is the account of the token.
+	app = "symphony[bot]"
 )
 
-// fake is GitHub with one repository: stateful, over HTTP, with ETags, pages,
-// permissions, and faults on demand.
+// fake is a private GitHub that records its requests and compares them with GitHub's
+// description, with faults on demand.
 type fake struct {
-	t      testing.TB
-	server *httptest.Server
-	log    *lockedBuffer
-	schema *ast.Schema
+	*githubtest.GitHub
+	t   testing.TB
+	log *lockedBuffer
 
-	mu          sync.Mutex
-	issues      map[int]*fakeIssue
-	clock       time.Time
-	requests    []string          // "METHOD path?query status"
-	permissions map[string]string // by login
-	boards      map[int]*fakeBoard
-	labels      []string // of the repository, in addition to those of its issues
-	exactLabels bool     // a label is found only by its exact spelling
-	comments    []string
-	loses       bool           // the answer to the next comment
-	heads       map[int]string // owner/name:branch that a pull request comes from
-	account     fakeUser       // of the token
-	noSummary   bool           // as servers without dependencies
-	noBlockers  bool           // the same: their endpoint is missing
-	perPage     int            // caps per_page when above 0
-	fault       func(w http.ResponseWriter, r *http.Request) bool
-	observe     func(r *http.Request, body []byte, status int, h http.Header, answer []byte)
+	mu       sync.Mutex
+	requests []string // "METHOD path?query status"
+	fault    func(w http.ResponseWriter, r *http.Request) bool
+	observe  func(r *http.Request, body []byte, status int, h http.Header, answer []byte)
 }
 
-// fakeIssue is an issue or a pull request of the fake.
-type fakeIssue struct {
-	number             int
-	title, body, state string
-	author             fakeUser
-	association        string
-	labels             []string
-	created, updated   time.Time
-	pull, corrupt      bool
-	gone               int // status instead of the issue
-	blockedBy          []int
-	edits, renames     []fakeEvent
-	labelings          []fakeEvent
-	items              map[int]string // status by number of board
-	moreBoards         bool           // than the answer lists
-	comments           []fakeIssueComment
-}
-
-// app is the account of an App's token as the author of comments.
-var app = fakeUser{"symphony", "Bot"}
-
-// fakeUser is an account of the fake.
-type fakeUser struct {
-	Login string
-	Type  string // User, Bot, Organization, …
-}
-
-// fakeEvent is something that somebody did to an issue. Only labelings have a
-// label.
-type fakeEvent struct {
-	by    *fakeUser
-	at    time.Time
-	label string
-}
+type (
+	fakeIssue = githubtest.Issue
+	fakeEvent = githubtest.Event
+)
 
 type lockedBuffer struct {
 	mu  sync.Mutex
@@ -104,23 +62,19 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-func newFake(t testing.TB) *fake {
-	f := &fake{
-		t: t, log: new(lockedBuffer), schema: schema(t), issues: make(map[int]*fakeIssue), clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-		account: app, permissions: map[string]string{"mem": "write"}, boards: make(map[int]*fakeBoard),
-	}
-	f.observe = describedExchange(t)
-	mux := http.NewServeMux()
-	f.routes(mux)
-	f.server = httptest.NewServer(f.recorded(mux))
-	t.Cleanup(f.server.Close)
+// newFake starts a server; wrap goes around it, in a benchmark.
+func newFake(t testing.TB, wrap ...func(http.Handler) http.Handler) *fake {
+	f := &fake{t: t, log: new(lockedBuffer), observe: describedExchange(t)}
+	f.GitHub = githubtest.New(t, storetest.Config{Repo: fakeRepo, Root: "/", Token: fakeToken, Wrap: append(wrap, f.recorded)[0]})
+	f.SetAccount(fakeToken, app)
+	f.MakePrivate()
 	return f
 }
 
 // config returns a Config that is connected to the fake.
 func (f *fake) config(more map[string]any, active, terminal []string) Config {
 	f.t.Helper()
-	provider := map[string]any{"repo": fakeRepo, "api_key": fakeToken, "api_url": f.server.URL}
+	provider := map[string]any{"repo": fakeRepo, "api_key": fakeToken, "api_url": f.URL()}
 	maps.Copy(provider, more)
 	cfg := decode(f.t, provider)
 	cfg.Options = tracker.Options{ActiveStates: active, TerminalStates: terminal, Poll: time.Minute}
@@ -147,7 +101,7 @@ func (f *fake) openWith(more map[string]any, active, terminal []string) *reposit
 
 func (f *fake) openConfig(cfg Config) *repository {
 	f.t.Helper()
-	r, err := newRepository(cfg, f.server.Client().Transport, slog.New(slog.NewTextHandler(f.log, nil)))
+	r, err := newRepository(cfg, f.Client().Transport, slog.New(slog.NewTextHandler(f.log, nil)))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -157,27 +111,21 @@ func (f *fake) openConfig(cfg Config) *repository {
 
 // put adds an issue by a member, changed as edit says, and gives its number.
 func (f *fake) put(edit func(*fakeIssue)) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.clock = f.clock.Add(time.Minute)
-	i := &fakeIssue{
-		number: len(f.issues) + 1, title: "An issue", body: "Its text.", state: stateOpen, created: f.clock, updated: f.clock,
-		author: fakeUser{"mem", "User"}, association: "MEMBER", items: make(map[int]string),
-	}
-	if edit != nil {
-		edit(i)
-	}
-	f.issues[i.number] = i
-	return i.number
+	n := f.AddIssue(fakeIssue{Title: "An issue", Body: "Its text.", Association: "MEMBER"})
+	f.Change(n, func(i *fakeIssue) {
+		if i.Updated = i.Created; edit != nil {
+			edit(i)
+		}
+	})
+	return n
 }
 
-// change edits an issue as anything on GitHub does: its time of update moves.
-func (f *fake) change(number int, edit func(*fakeIssue)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.clock = f.clock.Add(time.Minute)
-	f.issues[number].updated = f.clock
-	edit(f.issues[number])
+// texts returns the comments on an issue.
+func (f *fake) texts(number int) (list []string) {
+	for _, c := range f.Issue(number).Comments {
+		list = append(list, c.Body)
+	}
+	return list
 }
 
 // asked returns the requests so far and forgets them.
@@ -196,15 +144,20 @@ func (f *fake) setFault(fault func(http.ResponseWriter, *http.Request) bool) {
 	f.fault = fault
 }
 
+// reply sends an answer in JSON; headers may replace its type.
+func reply(w http.ResponseWriter, status int, header map[string]string, body string) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	for key, value := range header {
+		w.Header().Set(key, value)
+	}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
+}
+
 // failWith lets every request fail from now on.
 func (f *fake) failWith(status int, header map[string]string, body string) {
 	f.setFault(func(w http.ResponseWriter, _ *http.Request) bool {
-		w.Header().Set("Content-Type", "application/json")
-		for key, value := range header {
-			w.Header().Set(key, value)
-		}
-		w.WriteHeader(status)
-		io.WriteString(w, body)
+		reply(w, status, header, body)
 		return true
 	})
 }
@@ -213,54 +166,27 @@ func (f *fake) recorded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		f.mu.Lock()
-		fault := f.fault
-		f.mu.Unlock()
-		answer := httptest.NewRecorder()
-		note := func(status int) {
+		status := 0
+		defer func() {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.requests = append(f.requests, fmt.Sprintf("%s %s %d", r.Method, r.URL.RequestURI(), status))
-		}
+		}()
+		f.mu.Lock()
+		fault := f.fault
+		f.mu.Unlock()
 		if fault != nil && fault(w, r) {
-			note(0)
 			return
 		}
-		if r.Header.Get("Authorization") != "Bearer "+fakeToken {
-			reply(answer, http.StatusUnauthorized, map[string]any{"message": "Bad credentials"})
-		} else {
-			next.ServeHTTP(answer, r)
-		}
-		tag := fmt.Sprintf("W/\"%x\"", sha256.Sum256(answer.Body.Bytes()))
-		status := answer.Code
-		if r.Method == http.MethodGet && status == http.StatusOK {
-			answer.Header().Set("ETag", tag)
-			if r.Header.Get("If-None-Match") == tag {
-				status = http.StatusNotModified
-			}
-		}
-		note(status)
-		if f.observe != nil {
-			f.observe(r, body, answer.Code, answer.Header(), answer.Body.Bytes())
-		}
-		if f.losesAnswer(r) {
-			panic(http.ErrAbortHandler)
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		if status = answer.Code; f.observe != nil && status != http.StatusNotModified {
+			f.observe(r, body, status, answer.Header(), answer.Body.Bytes())
 		}
 		maps.Copy(w.Header(), answer.Header())
 		w.WriteHeader(status)
-		if status != http.StatusNotModified {
-			w.Write(answer.Body.Bytes())
-		}
+		_, _ = w.Write(answer.Body.Bytes()) // the client may have hung up
 	})
-}
-
-// losesAnswer reports whether the connection breaks before the answer to r.
-func (f *fake) losesAnswer(r *http.Request) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	loses := f.loses && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/comments")
-	f.loses = f.loses && !loses
-	return loses
 }
 
 // list reads the issues in a state, which must work.
@@ -280,4 +206,41 @@ func (f *fake) read(r *repository, ids ...tracker.ID) []tracker.Issue {
 		f.t.Fatal(err)
 	}
 	return issues
+}
+
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+// discussion lets accounts of the fake talk.
+func (f *fake) discussion() *trackertest.Discussion {
+	f.SetPermission("reader", "read")
+	accounts := map[string]string{"linter": "linter[bot]", "acme": "acme[organization]"}
+	at := func(at time.Time, do func()) {
+		f.SetClock(func() time.Time { return at })
+		do()
+		f.SetClock(nil)
+	}
+	return &trackertest.Discussion{
+		Trusted: githubtest.Member,
+		Owner: func() string {
+			f.SetAccount(fakeToken, "owner")
+			f.SetPermission("owner", "write")
+			return "owner"
+		},
+		Strangers: []string{"mallory", "reader", "linter", "acme", ""},
+		Say: func(id tracker.ID, author, text string, when time.Time) (comment string) {
+			at(when, func() { comment = f.AddComment(atoi(string(id)), cmp.Or(accounts[author], author), text) })
+			return comment
+		},
+		Edit: func(_ tracker.ID, comment, text string, when time.Time) {
+			at(when, func() { f.EditComment(comment, text) })
+		},
+		Retract: func(_ tracker.ID, comment string) { f.DeleteComment(comment) },
+		ToolCall: func(_ tracker.ID, text string) (string, string) {
+			return tracker.UpdateTool, fmt.Sprintf(`{"comment": %q}`, text)
+		},
+		Reactions: func(_ tracker.ID, comment string) int { return len(f.Reactions(comment)) },
+	}
 }

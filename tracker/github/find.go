@@ -76,7 +76,7 @@ func (r *repository) find(ctx context.Context, name string) (tracker.ID, error) 
 		return "", failed("find the issue of pull request #"+string(id), err)
 	}
 	head := pull.GetHead()
-	issue, own := strings.CutPrefix(head.GetRef(), r.cfg.branchOf(""))
+	issue, own := strings.CutPrefix(head.GetRef(), cmp.Or(r.cfg.BranchPrefix, "symphony/"))
 	if !own || !strings.EqualFold(head.GetRepo().GetFullName(), r.cfg.Repo) {
 		return "", nil
 	}
@@ -84,8 +84,4 @@ func (r *repository) find(ctx context.Context, name string) (tracker.ID, error) 
 		return tracker.ID(strconv.Itoa(n)), nil
 	}
 	return "", nil
-}
-
-func (c Config) branchOf(identifier string) string {
-	return cmp.Or(c.BranchPrefix, "symphony/") + identifier
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -36,10 +37,9 @@ func TestAPullRequestStandsForTheIssueOfItsBranch(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.put(nil)
-	for range 4 {
-		f.put(func(i *fakeIssue) { i.pull = true })
+	for _, pull := range []githubtest.Pull{{Head: "symphony/GH-1"}, {Head: "symphony/GH-1", Fork: "mallory/shop"}, {Head: "fix-carts"}, {Head: "symphony/main"}} {
+		f.AddPull(pull)
 	}
-	f.heads = map[int]string{2: fakeRepo + ":symphony/GH-1", 3: "mallory/shop:symphony/GH-1", 4: fakeRepo + ":fix-carts", 5: fakeRepo + ":symphony/main"}
 	r := f.open()
 	for name, want := range map[string]tracker.ID{"1": "1", "#2": "1", fakeRepo + "#2": "1", "GH-3": "", "GH-4": "", "GH-5": "", "GH-6": ""} {
 		if got, err := r.find(t.Context(), name); got != want || err != nil {

@@ -92,7 +92,7 @@ func (r *repository) toIssue(rec *record, status string, again bool) (tracker.Is
 	case !rec.isOpen():
 		why = "it is closed"
 	case again:
-	case !r.states.isActive(state):
+	case !slices.Contains(r.states.active, tracker.NormalState(state)):
 		why = fmt.Sprintf("its state %q is not an active one", state)
 	case lacks:
 		why = fmt.Sprintf("it lacks the required label %q", label)
@@ -120,7 +120,6 @@ type record struct {
 	Dependencies *dependencies `json:"issue_dependencies_summary"`
 }
 
-// dependencies counts the issues that block an issue.
 type dependencies struct {
 	BlockedBy      int `json:"blocked_by"`       // the open ones
 	TotalBlockedBy int `json:"total_blocked_by"` // including closed ones

@@ -121,7 +121,3 @@ func (s stateSource) rank(name string) int {
 	}
 	return len(s.active)
 }
-
-func (s stateSource) isActive(name string) bool {
-	return slices.Contains(s.active, tracker.NormalState(name))
-}

@@ -18,7 +18,6 @@ type cachedPage struct {
 	next      string // the URL of the next page; "" on the last
 }
 
-// allPages is the bound of a list that is read whole.
 const allPages = math.MaxInt
 
 // readPages calls take with every record of a list, from its first page on, and returns

@@ -102,7 +102,6 @@ type textsQuery struct {
 	} `graphql:"nodes(ids: $ids)"`
 }
 
-// bodies returns the HTML of texts by the ids of their nodes.
 func (p pictures) bodies(ctx context.Context, nodes []string) (map[string]string, error) {
 	if len(nodes) == 0 {
 		return nil, nil

@@ -31,7 +31,7 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 		t.Parallel()
 		f, p := newFake(t), trackertest.NewProgram(t, binary, "GITHUB_TOKEN", fakeToken)
 		f.unlabeled(1200)
-		f.labels = []string{"symphony"}
+		f.AddLabel("symphony")
 		r := f.tick(p, p.ScriptedAgent())
 		if r.Code != 0 || !strings.Contains(r.Stdout, "Nothing to do") {
 			t.Errorf("exit status %d\n%s\n%s", r.Code, r.Stdout, r.Stderr)
@@ -62,8 +62,8 @@ func TestTheProgramWorksOnAnIssueOfGitHub(t *testing.T) {
 // tick runs the program once over the fake, with the sample workflow.
 func (f *fake) tick(p *trackertest.Program, agent string) trackertest.Output {
 	f.t.Helper()
-	p.UseSample(sample, agent, "  provider:\n", "  provider:\n    repo: acme/shop\n    api_url: "+f.server.URL+"\n",
-		"\ndelivery:\n", "\nrepository: {url: "+f.server.URL+"/acme/shop, token: $GITHUB_TOKEN}\ndelivery:\n")
+	p.UseSample(sample, agent, "  provider:\n", "  provider:\n    repo: acme/shop\n    api_url: "+f.URL()+"\n",
+		"\ndelivery:\n", "\nrepository: {url: "+f.URL()+"/acme/shop, token: $GITHUB_TOKEN}\ndelivery:\n")
 	return p.Tick()
 }
 

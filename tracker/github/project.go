@@ -45,14 +45,12 @@ type projectQuery struct {
 	} `graphql:"nodes(ids: $ids)"`
 }
 
-// projectField is a single-select field of the board.
 type projectField struct {
 	ID      string
 	Name    string
 	Options []struct{ ID, Name string }
 }
 
-// projectStatus is the status of an issue on the board.
 type projectStatus struct {
 	item    string // node id of the issue's place on the board; "" when it is not there
 	name    string // "" for none
@@ -167,7 +165,6 @@ func (r *repository) checkProject(data projectQuery) error {
 	return invalid("project.field", "is %q: the single-select fields of the board are %s", p.Field, tracker.QuotedList(names))
 }
 
-// field returns a single-select field of the board.
 func (data projectQuery) field(name string) (projectField, bool) {
 	for _, node := range data.RepositoryOwner.Owner.ProjectV2.Fields.Nodes {
 		if node != nil && node.Field.Name == name {

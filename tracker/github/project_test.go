@@ -11,7 +11,7 @@ import (
 )
 
 func onBoard(f *fake, project map[string]any, active ...string) *repository {
-	f.boards[3] = &fakeBoard{options: map[string][]string{"Status": {"Todo", "In Progress", "Done"}, "Size": {"S", "L"}}}
+	f.AddBoard(3, map[string][]string{"Status": {"Todo", "In Progress", "Done"}, "Size": {"S", "L"}})
 	return f.openWith(map[string]any{"project": project}, active, []string{"Done", "closed"})
 }
 
@@ -19,11 +19,11 @@ func TestTheBoardGivesTheState(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	r := onBoard(f, map[string]any{"number": 3}, "todo", "In Progress")
-	f.put(func(i *fakeIssue) { i.items[3] = "Todo" })
-	f.put(func(i *fakeIssue) { i.items[3] = "" })
-	f.put(func(i *fakeIssue) { i.items[4] = "Todo" })
-	f.put(func(i *fakeIssue) { i.items[3], i.state = "Todo", stateClosed })
-	f.put(func(i *fakeIssue) { i.items[3], i.items[4] = "In Progress", "Done" })
+	f.put(func(i *fakeIssue) { i.Status[3] = "Todo" })
+	f.put(func(i *fakeIssue) { i.Status[3] = "" })
+	f.put(func(i *fakeIssue) { i.Status[4] = "Todo" })
+	f.put(func(i *fakeIssue) { i.Status[3], i.State = "Todo", stateClosed })
+	f.put(func(i *fakeIssue) { i.Status[3], i.Status[4] = "In Progress", "Done" })
 	var states []string
 	for _, issue := range f.read(r, "1", "2", "3", "4", "5") {
 		states = append(states, issue.State)
@@ -41,16 +41,14 @@ func TestABoardCostsOneRequestMorePer100OpenIssues(t *testing.T) {
 	f := newFake(t)
 	r := onBoard(f, map[string]any{"number": 3}, "Todo")
 	for range 3 {
-		f.put(func(i *fakeIssue) { i.items[3] = "Todo" })
+		f.put(func(i *fakeIssue) { i.Status[3] = "Todo" })
 	}
 	f.list(r, "Todo")
 	f.asked()
 	f.list(r, "Todo")
 	wantRequests(t, f, listPath+" 304", "POST /graphql 200")
 	// An issue that moves on the board is seen, although the list has not changed.
-	f.mu.Lock()
-	f.issues[2].items[3] = "Done"
-	f.mu.Unlock()
+	f.Change(2, func(i *fakeIssue) { i.Status[3] = "Done" })
 	if diff := cmp.Diff([]string{"GH-1", "GH-3"}, identifiers(f.list(r, "Todo"))); diff != "" {
 		t.Error(diff)
 	}
@@ -59,9 +57,9 @@ func TestABoardCostsOneRequestMorePer100OpenIssues(t *testing.T) {
 func TestAnIssueOnTooManyBoardsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *fakeIssue) { i.items[3] = "Todo" })
-	f.put(func(i *fakeIssue) { i.items[4], i.moreBoards = "Todo", true })
-	f.put(func(i *fakeIssue) { i.items[3], i.moreBoards = "Todo", true }) // the answer lists the board that counts
+	f.put(func(i *fakeIssue) { i.Status[3] = "Todo" })
+	f.put(func(i *fakeIssue) { i.Status[4], i.ManyBoards = "Todo", true })
+	f.put(func(i *fakeIssue) { i.Status[3], i.ManyBoards = "Todo", true }) // the answer lists the board that counts
 	r := onBoard(f, map[string]any{"number": 3}, "Todo")
 	var dropped []string
 	issues, err := r.IssuesByState(tracker.WithDropped(t.Context(), func(m tracker.Malformed) { dropped = append(dropped, m.String()) }), []string{"Todo"})

@@ -26,7 +26,7 @@ func (r *repository) IssuesByState(ctx context.Context, names []string) ([]track
 		wanted[tracker.NormalState(name)] = true
 	}
 	list, narrow := r.states.listFor(wanted), r.filtersByLabel(wanted)
-	if list == "" || narrow && r.cfg.requiresBlankLabel() {
+	if list == "" || narrow && slices.Contains(r.cfg.RequiredLabels, "") { // no issue carries a blank label
 		return nil, nil
 	}
 	op := fmt.Sprintf("list the %s issues of %s", list, r.cfg.Repo)

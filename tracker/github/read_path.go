@@ -12,7 +12,6 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// target is the parsed path of a call.
 type target struct {
 	repo     string   // owner/name
 	segments []string // segments below the repository
@@ -76,7 +75,6 @@ func (t target) resource() string {
 	return t.segments[0]
 }
 
-// requestPath returns the escaped path, relative to the root of the API.
 func (t target) requestPath() string {
 	parts := []string{"repos/" + t.repo}
 	for _, s := range t.segments {

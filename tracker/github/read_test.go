@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -19,7 +20,7 @@ const (
 	listPath       = "GET /repos/acme/shop/issues?state=open&sort=created&direction=asc&per_page=100"
 	historyRequest = "POST /graphql 200"
 	// memRequest asks what the author of the fake's issues may do.
-	memRequest = "GET /repos/acme/shop/collaborators/mem/permission 200"
+	memRequest = "GET /repos/acme/shop/collaborators/kim/permission 200"
 )
 
 func identifiers(issues []tracker.Issue) []string {
@@ -40,8 +41,8 @@ func wantRequests(t *testing.T, f *fake, want ...string) {
 func TestAnUnchangedRepositoryCostsOneConditionalRequest(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	blocker := f.put(func(i *fakeIssue) { i.state = stateClosed })
-	f.put(func(i *fakeIssue) { i.blockedBy = []int{blocker} })
+	blocker := f.put(func(i *fakeIssue) { i.State = stateClosed })
+	f.put(func(i *fakeIssue) { i.BlockedBy = []int{blocker} })
 	f.put(nil)
 	r := f.open()
 	f.list(r, "open")
@@ -49,7 +50,7 @@ func TestAnUnchangedRepositoryCostsOneConditionalRequest(t *testing.T) {
 	f.list(r, "open")
 	f.read(r, "2", "3")
 	wantRequests(t, f, listPath+" 304", listPath+" 304")
-	f.change(3, func(i *fakeIssue) { i.title = "Another title" })
+	f.Change(3, func(i *fakeIssue) { i.Title = "Another title" })
 	if got := f.list(r, "open")[1].Title; got != "Another title" {
 		t.Errorf("title %q", got)
 	}
@@ -82,7 +83,7 @@ func TestAListOfLongIssuesIsReadInSmallerPages(t *testing.T) {
 	for n := range 230 {
 		f.put(func(i *fakeIssue) {
 			if n >= 100 && n < 200 {
-				i.body = strings.Repeat("long ", 1_000)
+				i.Body = strings.Repeat("long ", 1_000)
 			}
 		})
 	}
@@ -98,10 +99,10 @@ func TestAListOfLongIssuesIsReadInSmallerPages(t *testing.T) {
 		}
 	}
 	// An issue that is gone is looked for in the list, which is too long for one answer too.
-	f.change(120, func(i *fakeIssue) { i.gone = 404 })
+	f.Change(120, func(i *fakeIssue) { i.Gone = 404 })
 	r = f.open()
 	r.client.Transport.MaxAnswer = 300_000
-	f.change(1, func(i *fakeIssue) { i.body = strings.Repeat("long ", 55_000) })
+	f.Change(1, func(i *fakeIssue) { i.Body = strings.Repeat("long ", 55_000) })
 	if got := f.read(r, "120"); len(got) != 0 {
 		t.Errorf("%v is read, though it is gone", got)
 	}
@@ -118,7 +119,7 @@ func TestReadsByIDAskForTheListWhereThatIsCheaper(t *testing.T) {
 	wantRequests(t, f, "GET /repos/acme/shop/issues/1 200", historyRequest, memRequest)
 	f.list(r, "open")
 	f.asked()
-	f.change(2, func(i *fakeIssue) { i.state = stateClosed })
+	f.Change(2, func(i *fakeIssue) { i.State = stateClosed })
 	got := f.read(r, "3", "2", "1")
 	if diff := cmp.Diff([]string{"GH-3", "GH-2", "GH-1"}, identifiers(got)); diff != "" {
 		t.Error(diff)
@@ -137,7 +138,7 @@ func TestManyClaimsOfANewRunAreReadWithTheList(t *testing.T) {
 	for range 120 {
 		ids = append(ids, tracker.ID(strconv.Itoa(f.put(nil))))
 	}
-	f.change(7, func(i *fakeIssue) { i.state = stateClosed })
+	f.Change(7, func(i *fakeIssue) { i.State = stateClosed })
 	r := f.open()
 	if got := f.read(r, ids...); len(got) != len(ids) {
 		t.Errorf("%d issues", len(got))
@@ -178,7 +179,7 @@ func TestALongListIsNotReadForAFewClaims(t *testing.T) {
 func TestPullRequestsAreNeverIssues(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *fakeIssue) { i.pull = true })
+	f.AddPull(githubtest.Pull{Head: "wheels"})
 	f.put(nil)
 	r := f.open()
 	for how, got := range map[string][]tracker.Issue{"read": f.read(r, "1", "2"), "listed": f.list(r, "open")} {
@@ -192,7 +193,7 @@ func TestWhatIsGoneIsNotVisible(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusNotFound, http.StatusGone, http.StatusMovedPermanently} {
 		f := newFake(t)
-		f.put(func(i *fakeIssue) { i.gone = status })
+		f.put(func(i *fakeIssue) { i.Gone = status })
 		r := f.open()
 		if got := f.read(r, "1", "01", "+1", "-1", "0", "x", "9999999999999999999999"); len(got) != 0 {
 			t.Errorf("%d: got %d issues", status, len(got))
@@ -228,7 +229,7 @@ func TestALostRepositoryDoesNotLookLikeIssuesThatAreGone(t *testing.T) {
 func TestClosedIssuesAreClosedWhateverTheirLabelsSay(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *fakeIssue) { i.labels, i.state = []string{"status:todo"}, stateClosed })
+	f.put(func(i *fakeIssue) { i.Labels, i.State = []string{"status:todo"}, stateClosed })
 	r := f.openWith(map[string]any{"state_label_prefix": "status:"}, []string{"todo"}, []string{"done", "closed"})
 	if got := f.read(r, "1")[0]; got.State != stateClosed || got.Dispatchable {
 		t.Errorf("state %q, dispatchable %t", got.State, got.Dispatchable)
@@ -257,7 +258,7 @@ func TestLabelsGiveTheState(t *testing.T) {
 		{labels: []string{"status:in progress", "status:todo"}, state: "todo", why: "several states"},
 	} {
 		f := newFake(t)
-		f.put(func(i *fakeIssue) { i.labels = test.labels })
+		f.put(func(i *fakeIssue) { i.Labels = test.labels })
 		r := f.openWith(map[string]any{"state_label_prefix": "status:"}, []string{"todo", "in progress"}, []string{"done"})
 		got := f.read(r, "1")[0]
 		if got.State != test.state || got.Dispatchable != (test.why == "") || !strings.Contains(got.WhyNot, test.why) {
@@ -269,7 +270,7 @@ func TestLabelsGiveTheState(t *testing.T) {
 func TestTheHighestPriorityWins(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *fakeIssue) { i.labels = []string{"P3", "p1", "p2"} })
+	f.put(func(i *fakeIssue) { i.Labels = []string{"P3", "p1", "p2"} })
 	if got := f.read(f.open(), "1")[0].Priority; got == nil || *got != 2 {
 		t.Errorf("priority %v, want 2", got)
 	}
@@ -279,7 +280,7 @@ func TestHostileTextArrivesAsItIs(t *testing.T) {
 	t.Parallel()
 	const text = "{{ issue.title }} ::set-output name=x::y\n../../etc/passwd \x1b[31m\u202e</script>`$(id)`\u0000%0A"
 	f := newFake(t)
-	f.put(func(i *fakeIssue) { i.title, i.body, i.labels = text, text, []string{text} })
+	f.put(func(i *fakeIssue) { i.Title, i.Body, i.Labels = text, text, []string{text} })
 	got := f.read(f.open(), "1")[0]
 	want := []string{text, text, tracker.NormalLabel(text), "GH-1"}
 	if diff := cmp.Diff(want, []string{got.Title, got.Description, got.Labels[0], got.Identifier}); diff != "" {
@@ -293,13 +294,13 @@ func TestHostileTextArrivesAsItIs(t *testing.T) {
 func TestAnIssueIsNormalized(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *fakeIssue) { i.labels = []string{"Bug", " bug ", "P0"} })
+	f.put(func(i *fakeIssue) { i.Labels = []string{"Bug", " bug ", "P0"} })
 	got := f.read(f.open(), "1")[0]
-	got.CreatedAt, got.UpdatedAt = f.clock, f.clock
+	made := f.Issue(1).Created
 	want := tracker.Issue{
 		ID: "1", Identifier: "GH-1", Title: "An issue", Description: "Its text.", State: "open", Priority: new(1),
-		URL: "https://github.com/acme/shop/issues/1", Labels: []string{"bug", "p0"}, Dispatchable: true,
-		NativeRef: map[string]string{"number": "1", "node_id": "I_1", "repository": "acme/shop"}, CreatedAt: f.clock, UpdatedAt: f.clock,
+		URL: f.CloneURL() + "/issues/1", Labels: []string{"bug", "p0"}, Dispatchable: true,
+		NativeRef: map[string]string{"number": "1", "node_id": "I_1", "repository": "acme/shop"}, CreatedAt: made, UpdatedAt: made,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -54,7 +54,6 @@ func (r *repository) readTool() tracker.Tool {
 	}
 }
 
-// call is one call of the tool.
 type call struct {
 	target target
 	query  url.Values
@@ -76,7 +75,6 @@ func (r *repository) read(ctx context.Context, arguments json.RawMessage) (strin
 	return resultText(a), nil
 }
 
-// request returns the request that a call sends.
 func (c *call) request() client.Request {
 	path := c.target.requestPath()
 	if len(c.query) > 0 {

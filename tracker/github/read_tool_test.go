@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -147,7 +148,7 @@ func TestTheToolReachesNoOtherRepository(t *testing.T) {
 func TestTheToolReadsWhatItIsAsked(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.perPage = 1
+	f.SetQuirks(githubtest.Quirks{PerPage: 1})
 	f.put(nil)
 	f.put(nil)
 	r := f.open()

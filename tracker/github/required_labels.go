@@ -36,10 +36,6 @@ func (r *repository) filtersByLabel(wanted map[string]bool) bool {
 		!slices.ContainsFunc(r.states.terminal, func(state string) bool { return wanted[state] })
 }
 
-// requiresBlankLabel reports whether a required label is blank, so that no issue can
-// carry all of them.
-func (c Config) requiresBlankLabel() bool { return slices.Contains(c.RequiredLabels, "") }
-
 // queryLabels returns the required labels that a request can name. A request
 // separates labels by commas, so a label with a comma is left out; the scheduler
 // checks all required labels anyway.

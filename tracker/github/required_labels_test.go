@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -19,7 +20,7 @@ func (f *fake) requiring(more map[string]any, labels ...string) *repository {
 	return f.openConfig(cfg)
 }
 
-func labeled(labels ...string) func(*fakeIssue) { return func(i *fakeIssue) { i.labels = labels } }
+func labeled(labels ...string) func(*fakeIssue) { return func(i *fakeIssue) { i.Labels = labels } }
 
 // unlabeled adds issues without the required label to the repository.
 func (f *fake) unlabeled(n int) {
@@ -32,7 +33,7 @@ func TestIssuesWithoutTheRequiredLabelCostNoRequest(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.unlabeled(1200)
-	f.labels = []string{"symphony"}
+	f.AddLabel("symphony")
 	r := f.requiring(nil, "symphony")
 	for round, want := range [][]string{
 		{listPath + "&labels=symphony 200", "GET /repos/acme/shop/labels/symphony 200"},
@@ -63,7 +64,7 @@ func TestAListByLabelsFindsEveryIssueThatBearsAllOfThem(t *testing.T) {
 	} {
 		for _, exact := range []bool{false, true} {
 			f := newFake(t)
-			f.exactLabels = exact
+			f.SetQuirks(githubtest.Quirks{ExactLabels: exact})
 			f.put(labeled("bug"))
 			f.put(labeled(test.issue...))
 			f.put(labeled("backend"))
@@ -84,7 +85,7 @@ func TestALabelThatIsRespelledIsFoundAgain(t *testing.T) {
 	f.put(labeled("symphony"))
 	r := f.requiring(nil, "symphony")
 	f.list(r, "open")
-	f.change(1, labeled("Symphony"))
+	f.Change(1, labeled("Symphony"))
 	if got := f.list(r, "open"); len(got) != 1 {
 		t.Errorf("%d issues, want the one whose label is now written in another way", len(got))
 	}
@@ -117,7 +118,7 @@ func TestABlankRequiredLabelMatchesNothingAndAsksNothing(t *testing.T) {
 func TestFinishedIssuesAreListedWhateverTheirLabels(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *fakeIssue) { i.state = stateClosed })
+	f.put(func(i *fakeIssue) { i.State = stateClosed })
 	r := f.requiring(nil, "symphony", "")
 	if diff := cmp.Diff([]string{"GH-1"}, identifiers(f.list(r, "closed"))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -128,7 +129,7 @@ func TestAnIssueWithoutARequiredLabelIsNotAskedAboutFurther(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	blocker := f.put(nil)
-	f.put(func(i *fakeIssue) { i.blockedBy = []int{blocker} })
+	f.put(func(i *fakeIssue) { i.BlockedBy = []int{blocker} })
 	r := f.requiring(nil, "symphony")
 	got := f.read(r, "2")
 	if len(got) != 1 || got[0].Dispatchable || !strings.Contains(got[0].WhyNot, `lacks the required label "symphony"`) {
@@ -144,7 +145,7 @@ func TestAClaimedIssueThatLostItsLabelIsStillRead(t *testing.T) {
 	f.put(labeled("symphony"))
 	r := f.requiring(nil, "symphony")
 	f.list(r, "open")
-	f.change(2, labeled("bug"))
+	f.Change(2, labeled("bug"))
 	f.asked()
 	got := f.read(r, "1", "2", "3")
 	if len(got) != 2 || len(got[1].Labels) != 1 || got[1].Labels[0] != "bug" {
@@ -164,9 +165,9 @@ func TestRequiredLabelsNarrowTheListForTheOtherWaysToNameAState(t *testing.T) {
 		"trust":  {map[string]any{"trust_label": "symphony"}, "open", []string{listPath + "&labels=symphony 200", historyRequest, memRequest}},
 	} {
 		f := newFake(t)
-		f.boards[3] = &fakeBoard{options: map[string][]string{"Status": {"Todo", "Done"}}}
+		f.AddBoard(3, map[string][]string{"Status": {"Todo", "Done"}})
 		f.unlabeled(250)
-		f.put(func(i *fakeIssue) { i.labels, i.items[3] = []string{"symphony", "status:todo"}, "Todo" })
+		f.put(func(i *fakeIssue) { i.Labels, i.Status[3] = []string{"symphony", "status:todo"}, "Todo" })
 		cfg := f.config(test.provider, []string{test.active}, []string{"closed"})
 		cfg.RequiredLabels = []string{"symphony"}
 		r := f.openConfig(cfg)

@@ -29,17 +29,6 @@ import (
 // package @octokit/graphql-schema@15.26.1.
 const schemaEnv = "SYMPHONY_GITHUB_SCHEMA"
 
-// schema returns the part of GitHub's schema that the queries use. The fake refuses
-// every query that does not fit it.
-func schema(t testing.TB) *ast.Schema {
-	t.Helper()
-	s, err := trackertest.LoadSchema("testdata/github.graphql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // published loads GitHub's schema once, because it is large.
 var published = sync.OnceValues(func() (*ast.Schema, error) { return trackertest.LoadSchema(os.Getenv(schemaEnv)) })
 
@@ -58,16 +47,20 @@ func publishedSchema(t *testing.T) *ast.Schema {
 func TestTheQueriesFitTheSchemaThatGitHubPublishes(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.schema = publishedSchema(t)
+	f.UseSchema(publishedSchema(t))
 	r := onBoard(f, map[string]any{"number": 3}, "Todo")
-	f.put(func(i *fakeIssue) { i.items[3] = "Todo" })
+	f.put(func(i *fakeIssue) { i.Status[3] = "Todo" })
 	f.list(r, "Todo")
 	wantRequests(t, f, listPath+" 200", "POST /graphql 200", historyRequest, memRequest)
 }
 
 func TestTheSmallSchemaSaysWhatGitHubPublishes(t *testing.T) {
 	t.Parallel()
-	trackertest.CompareSchemas(t, "GitHub", schema(t), publishedSchema(t))
+	small, err := trackertest.LoadSchema("testdata/github.graphql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trackertest.CompareSchemas(t, "GitHub", small, publishedSchema(t))
 }
 
 // openapiEnv names GitHub's description: generated/api.github.com.json of the
@@ -246,26 +239,4 @@ func properties(operation *openapi3.Operation) []string {
 		keys = slices.AppendSeq(keys, maps.Keys(one.Value.Properties))
 	}
 	return keys
-}
-
-func TestTheFakeSpeaksAsGitHubDescribes(t *testing.T) {
-	if os.Getenv(openapiEnv) == "" {
-		t.Skipf("%s names no file: the fake is not compared with GitHub's OpenAPI description", openapiEnv)
-	}
-	f := newFake(t)
-	f.permissions["writer"] = "write"
-	f.put(nil)
-	f.put(func(i *fakeIssue) {
-		i.blockedBy, i.labels, i.edits = []int{1}, []string{"bug"}, []fakeEvent{{by: user("writer"), at: i.created}}
-	})
-	f.change(1, func(i *fakeIssue) { i.state = stateClosed })
-	r := f.open()
-	f.read(r, "1", "2", "3")
-	f.list(r, "open", "closed")
-	asked := strings.Join(f.asked(), "\n")
-	for _, path := range []string{"issues?", "issues/2 ", "issues/2/dependencies/blocked_by?", "collaborators/writer/permission "} {
-		if !strings.Contains(asked, "GET /repos/acme/shop/"+path) {
-			t.Errorf("%s was not asked for", path)
-		}
-	}
 }

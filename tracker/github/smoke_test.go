@@ -135,13 +135,13 @@ func TestTheSmokeTestGoesThroughTheLifeOfAnIssueAndCleansUp(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.put(labeled("symphony-smoke-of-another-run"))
-	if err := smoke(t.Context(), f.config(nil, []string{"open"}, []string{"closed"}), f.server.Client()); err != nil {
+	if err := smoke(t.Context(), f.config(nil, []string{"open"}, []string{"closed"}), f.Client()); err != nil {
 		t.Fatal(err)
 	}
-	if i := f.issues[2]; i.state != stateClosed || len(f.labels) != 0 || len(f.comments) != 2 {
-		t.Errorf("left behind: %+v, labels %q, comments %q", i, f.labels, f.comments)
+	if i := f.Issue(2); i.State != stateClosed || len(f.Labels()) != 1 || len(i.Comments) != 2 {
+		t.Errorf("left behind: %+v, labels %q", i, f.Labels())
 	}
-	if i := f.issues[1]; i.state != stateOpen {
+	if i := f.Issue(1); i.State != stateOpen {
 		t.Errorf("another issue was touched: %+v", i)
 	}
 }
@@ -165,10 +165,10 @@ func TestTheSmokeTestFailsWhereGitHubDoes(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 			return true
 		})
-		if err := smoke(t.Context(), f.config(nil, []string{"open"}, []string{"closed"}), f.server.Client()); err == nil || !strings.Contains(err.Error(), "403") {
+		if err := smoke(t.Context(), f.config(nil, []string{"open"}, []string{"closed"}), f.Client()); err == nil || !strings.Contains(err.Error(), "403") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if i := f.issues[1]; i.state != stateClosed {
+		if i := f.Issue(1); i.State != stateClosed {
 			t.Errorf("%s: the issue is left open", name)
 		}
 	}

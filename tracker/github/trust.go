@@ -214,7 +214,6 @@ func (t *trustChecker) factsOf(ctx context.Context, candidates []candidate) ([]e
 	return all, nil
 }
 
-// denial returns the reason why the issue is not trusted, "" when it is.
 func (t *trustChecker) denial(ctx context.Context, c candidate, f editFacts) (string, error) {
 	r := c.record
 	switch {

@@ -2,7 +2,7 @@ package github
 
 import (
 	"fmt"
-	"io"
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,28 +11,28 @@ import (
 
 // grantRoles gives the people of the trust tests their permissions.
 func grantRoles(f *fake) {
-	f.permissions["writer"], f.permissions["boss"], f.permissions["mem"], f.permissions["reader"] = "write", "admin", "write", "read"
+	for login, role := range map[string]string{"writer": "write", "boss": "admin", githubtest.Member: "write", "reader": "read"} {
+		f.SetPermission(login, role)
+	}
 }
-
-func user(login string) *fakeUser { return &fakeUser{login, "User"} }
 
 func TestWhoseIssuesMayBeWorkedOn(t *testing.T) {
 	t.Parallel()
-	outsider := func(i *fakeIssue) { i.author, i.association = fakeUser{"evil", "User"}, "NONE" }
+	outsider := func(i *fakeIssue) { i.Author, i.Association = "evil", "NONE" }
 	by := func(login, association string) func(*fakeIssue) {
-		return func(i *fakeIssue) { i.author, i.association = fakeUser{login, "User"}, association }
+		return func(i *fakeIssue) { i.Author, i.Association = login, association }
 	}
-	at := func(i *fakeIssue, minutes int) time.Time { return i.created.Add(time.Duration(minutes) * time.Minute) }
-	edit := func(by *fakeUser, minutes int) func(*fakeIssue) {
-		return func(i *fakeIssue) { i.edits = append(i.edits, fakeEvent{by: by, at: at(i, minutes)}) }
+	at := func(i *fakeIssue, minutes int) time.Time { return i.Created.Add(time.Duration(minutes) * time.Minute) }
+	edit := func(by string, minutes int) func(*fakeIssue) {
+		return func(i *fakeIssue) { i.Edits = append(i.Edits, fakeEvent{By: by, At: at(i, minutes)}) }
 	}
-	rename := func(by *fakeUser, minutes int) func(*fakeIssue) {
-		return func(i *fakeIssue) { i.renames = append(i.renames, fakeEvent{by: by, at: at(i, minutes)}) }
+	rename := func(by string, minutes int) func(*fakeIssue) {
+		return func(i *fakeIssue) { i.Renames = append(i.Renames, fakeEvent{By: by, At: at(i, minutes)}) }
 	}
-	label := func(by *fakeUser, minutes int) func(*fakeIssue) {
+	label := func(by string, minutes int) func(*fakeIssue) {
 		return func(i *fakeIssue) {
-			i.labels = []string{"Agent OK"}
-			i.labelings = append(i.labelings, fakeEvent{by: by, at: at(i, minutes), label: "Agent OK"})
+			i.Labels = []string{"Agent OK"}
+			i.Labelings = append(i.Labelings, fakeEvent{By: by, At: at(i, minutes), Label: "Agent OK"})
 		}
 	}
 	for name, test := range map[string]struct {
@@ -40,63 +40,63 @@ func TestWhoseIssuesMayBeWorkedOn(t *testing.T) {
 		why   string // a part of the reason; "" may be worked on
 	}{
 		"a member's":                        {nil, ""},
-		"an owner's":                        {[]func(*fakeIssue){func(i *fakeIssue) { i.association = "OWNER" }}, ""},
-		"a collaborator's":                  {[]func(*fakeIssue){func(i *fakeIssue) { i.association = "COLLABORATOR" }}, ""},
+		"an owner's":                        {[]func(*fakeIssue){func(i *fakeIssue) { i.Association = "OWNER" }}, ""},
+		"a collaborator's":                  {[]func(*fakeIssue){func(i *fakeIssue) { i.Association = "COLLABORATOR" }}, ""},
 		"a member's who only reads":         {[]func(*fakeIssue){by("reader", "MEMBER")}, "its author may not write the repository (reader has no write access)"},
 		"a collaborator's who only reads":   {[]func(*fakeIssue){by("reader", "COLLABORATOR")}, "its author may not write the repository"},
 		"a member's without access":         {[]func(*fakeIssue){by("former", "MEMBER")}, "former is not a collaborator"},
-		"a reader's, vouched for":           {[]func(*fakeIssue){by("reader", "MEMBER"), label(user("writer"), 5)}, ""},
-		"a reader's, edited by a writer":    {[]func(*fakeIssue){by("reader", "MEMBER"), edit(user("writer"), 1)}, "its author may not write the repository"},
+		"a reader's, vouched for":           {[]func(*fakeIssue){by("reader", "MEMBER"), label("writer", 5)}, ""},
+		"a reader's, edited by a writer":    {[]func(*fakeIssue){by("reader", "MEMBER"), edit("writer", 1)}, "its author may not write the repository"},
 		"a private member's":                {[]func(*fakeIssue){by("writer", "NONE")}, ""},
 		"a private member's who has merged": {[]func(*fakeIssue){by("writer", "CONTRIBUTOR")}, ""},
 		"a private member's who only reads": {[]func(*fakeIssue){by("reader", "NONE")}, "reader has no write access"},
 		"an outsider's":                     {[]func(*fakeIssue){outsider}, "its author may not write the repository (evil is not a collaborator)"},
-		"a contributor's":                   {[]func(*fakeIssue){outsider, func(i *fakeIssue) { i.association = "CONTRIBUTOR" }}, "evil is not a collaborator"},
-		"of an imported account":            {[]func(*fakeIssue){func(i *fakeIssue) { i.author, i.association = fakeUser{"writer", "Mannequin"}, "MANNEQUIN" }}, "writer is not a person"},
-		"a bot's, whatever its association": {[]func(*fakeIssue){func(i *fakeIssue) { i.author = fakeUser{"helper[bot]", "Bot"} }}, "helper[bot] is not a person"},
-		"a deleted account's":               {[]func(*fakeIssue){func(i *fakeIssue) { i.author = fakeUser{} }}, "a deleted account"},
+		"a contributor's":                   {[]func(*fakeIssue){outsider, func(i *fakeIssue) { i.Association = "CONTRIBUTOR" }}, "evil is not a collaborator"},
+		"of an imported account":            {[]func(*fakeIssue){func(i *fakeIssue) { i.Author, i.Association = "writer[mannequin]", "MANNEQUIN" }}, "writer is not a person"},
+		"a bot's, whatever its association": {[]func(*fakeIssue){func(i *fakeIssue) { i.Author = "helper[bot]" }}, "helper[bot] is not a person"},
+		"a deleted account's":               {[]func(*fakeIssue){func(i *fakeIssue) { i.Author = "" }}, "a deleted account"},
 
-		"edited by its author":                  {[]func(*fakeIssue){edit(user("Mem"), 1)}, ""},
-		"edited by a writer":                    {[]func(*fakeIssue){edit(user("writer"), 1)}, ""},
-		"edited by an outsider":                 {[]func(*fakeIssue){edit(user("evil"), 1)}, "evil is not a collaborator"},
-		"edited by a reader":                    {[]func(*fakeIssue){edit(user("reader"), 1)}, "reader has no write access"},
-		"edited by an outsider, then corrected": {[]func(*fakeIssue){edit(user("evil"), 1), edit(user("boss"), 2)}, "evil is not a collaborator"},
-		"edited by a bot":                       {[]func(*fakeIssue){edit(&fakeUser{"writer", "Bot"}, 1)}, "writer is not a person"},
-		"edited by a bot with its login":        {[]func(*fakeIssue){edit(&fakeUser{"mem", "Bot"}, 1)}, "mem is not a person"},
-		"edited by a deleted account":           {[]func(*fakeIssue){edit(nil, 1)}, "a deleted account"},
-		"renamed by an outsider":                {[]func(*fakeIssue){rename(user("evil"), 1)}, "evil is not a collaborator"},
-		"renamed by its author":                 {[]func(*fakeIssue){rename(user("mem"), 1)}, ""},
+		"edited by its author":                  {[]func(*fakeIssue){edit("Kim", 1)}, ""},
+		"edited by a writer":                    {[]func(*fakeIssue){edit("writer", 1)}, ""},
+		"edited by an outsider":                 {[]func(*fakeIssue){edit("evil", 1)}, "evil is not a collaborator"},
+		"edited by a reader":                    {[]func(*fakeIssue){edit("reader", 1)}, "reader has no write access"},
+		"edited by an outsider, then corrected": {[]func(*fakeIssue){edit("evil", 1), edit("boss", 2)}, "evil is not a collaborator"},
+		"edited by a bot":                       {[]func(*fakeIssue){edit("writer[bot]", 1)}, "writer is not a person"},
+		"edited by a bot with its login":        {[]func(*fakeIssue){edit("kim[bot]", 1)}, "kim is not a person"},
+		"edited by a deleted account":           {[]func(*fakeIssue){edit("", 1)}, "a deleted account"},
+		"renamed by an outsider":                {[]func(*fakeIssue){rename("evil", 1)}, "evil is not a collaborator"},
+		"renamed by its author":                 {[]func(*fakeIssue){rename(githubtest.Member, 1)}, ""},
 		"edited more often than can be read": {[]func(*fakeIssue){func(i *fakeIssue) {
 			for range 101 {
-				edit(user("mem"), 1)(i)
+				edit(githubtest.Member, 1)(i)
 			}
 		}}, "not all of its edits"},
 		"renamed more often than can be read": {[]func(*fakeIssue){func(i *fakeIssue) {
 			for range 101 {
-				rename(user("mem"), 1)(i)
+				rename(githubtest.Member, 1)(i)
 			}
 		}}, "not all of its edits"},
 
-		"an outsider's, vouched for":                       {[]func(*fakeIssue){outsider, label(user("writer"), 5)}, ""},
-		"a deleted account's, vouched for":                 {[]func(*fakeIssue){outsider, func(i *fakeIssue) { i.author = fakeUser{} }, label(user("writer"), 5)}, ""},
-		"an outsider's, vouched for after the edit":        {[]func(*fakeIssue){outsider, edit(user("evil"), 1), rename(user("evil"), 2), label(user("boss"), 5)}, ""},
-		"an outsider's, edited after the label":            {[]func(*fakeIssue){outsider, label(user("writer"), 5), edit(user("evil"), 6)}, "edited after the label"},
-		"an outsider's, renamed after the label":           {[]func(*fakeIssue){outsider, label(user("writer"), 5), rename(user("evil"), 6)}, "edited after the label"},
-		"an outsider's, edited in the second of the label": {[]func(*fakeIssue){outsider, label(user("writer"), 5), edit(user("evil"), 5)}, "edited after the label"},
-		"an outsider's, born with the label":               {[]func(*fakeIssue){outsider, label(user("writer"), 0)}, "edited after the label"},
-		"an outsider's, edited and vouched for again":      {[]func(*fakeIssue){outsider, label(user("writer"), 5), edit(user("evil"), 6), label(user("boss"), 7)}, ""},
-		"an outsider's, the label by its author":           {[]func(*fakeIssue){outsider, label(user("evil"), 5)}, "evil is not a collaborator"},
-		"an outsider's, the label by a reader":             {[]func(*fakeIssue){outsider, label(user("reader"), 5)}, "reader has no write access"},
-		"an outsider's, the label by a bot":                {[]func(*fakeIssue){outsider, label(&fakeUser{"writer", "Bot"}, 5)}, "writer is not a person"},
-		"an outsider's, the label by a deleted account":    {[]func(*fakeIssue){outsider, label(nil, 5)}, "a deleted account"},
-		"an outsider's, the label put on again by another": {[]func(*fakeIssue){outsider, label(user("writer"), 5), label(user("reader"), 6)}, "reader has no write access"},
-		"an outsider's, the label of unknown origin":       {[]func(*fakeIssue){outsider, func(i *fakeIssue) { i.labels = []string{"agent ok"} }}, "cannot be read"},
-		"an outsider's, the label taken off":               {[]func(*fakeIssue){outsider, label(user("writer"), 5), func(i *fakeIssue) { i.labels = nil }}, "evil is not a collaborator"},
-		"an outsider's, another label":                     {[]func(*fakeIssue){outsider, label(user("writer"), 5), func(i *fakeIssue) { i.labels = []string{"agent okay"} }}, "evil is not a collaborator"},
-		"a member's, edited by an outsider, vouched for":   {[]func(*fakeIssue){edit(user("evil"), 1), label(user("writer"), 5)}, ""},
-		"an outsider's with more labels than can be read": {[]func(*fakeIssue){outsider, label(user("writer"), 5), func(i *fakeIssue) {
+		"an outsider's, vouched for":                       {[]func(*fakeIssue){outsider, label("writer", 5)}, ""},
+		"a deleted account's, vouched for":                 {[]func(*fakeIssue){outsider, func(i *fakeIssue) { i.Author = "" }, label("writer", 5)}, ""},
+		"an outsider's, vouched for after the edit":        {[]func(*fakeIssue){outsider, edit("evil", 1), rename("evil", 2), label("boss", 5)}, ""},
+		"an outsider's, edited after the label":            {[]func(*fakeIssue){outsider, label("writer", 5), edit("evil", 6)}, "edited after the label"},
+		"an outsider's, renamed after the label":           {[]func(*fakeIssue){outsider, label("writer", 5), rename("evil", 6)}, "edited after the label"},
+		"an outsider's, edited in the second of the label": {[]func(*fakeIssue){outsider, label("writer", 5), edit("evil", 5)}, "edited after the label"},
+		"an outsider's, born with the label":               {[]func(*fakeIssue){outsider, label("writer", 0)}, "edited after the label"},
+		"an outsider's, edited and vouched for again":      {[]func(*fakeIssue){outsider, label("writer", 5), edit("evil", 6), label("boss", 7)}, ""},
+		"an outsider's, the label by its author":           {[]func(*fakeIssue){outsider, label("evil", 5)}, "evil is not a collaborator"},
+		"an outsider's, the label by a reader":             {[]func(*fakeIssue){outsider, label("reader", 5)}, "reader has no write access"},
+		"an outsider's, the label by a bot":                {[]func(*fakeIssue){outsider, label("writer[bot]", 5)}, "writer is not a person"},
+		"an outsider's, the label by a deleted account":    {[]func(*fakeIssue){outsider, label("", 5)}, "a deleted account"},
+		"an outsider's, the label put on again by another": {[]func(*fakeIssue){outsider, label("writer", 5), label("reader", 6)}, "reader has no write access"},
+		"an outsider's, the label of unknown origin":       {[]func(*fakeIssue){outsider, func(i *fakeIssue) { i.Labels = []string{"agent ok"} }}, "cannot be read"},
+		"an outsider's, the label taken off":               {[]func(*fakeIssue){outsider, label("writer", 5), func(i *fakeIssue) { i.Labels = nil }}, "evil is not a collaborator"},
+		"an outsider's, another label":                     {[]func(*fakeIssue){outsider, label("writer", 5), func(i *fakeIssue) { i.Labels = []string{"agent okay"} }}, "evil is not a collaborator"},
+		"a member's, edited by an outsider, vouched for":   {[]func(*fakeIssue){edit("evil", 1), label("writer", 5)}, ""},
+		"an outsider's with more labels than can be read": {[]func(*fakeIssue){outsider, label("writer", 5), func(i *fakeIssue) {
 			for range 100 {
-				i.labelings = append(i.labelings, fakeEvent{by: user("evil"), at: at(i, 6), label: "noise"})
+				i.Labelings = append(i.Labelings, fakeEvent{By: "evil", At: at(i, 6), Label: "noise"})
 			}
 		}}, "cannot be read"},
 	} {
@@ -125,12 +125,12 @@ func TestOnlyCandidatesPayForTrust(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	grantRoles(f)
-	f.put(func(i *fakeIssue) { i.association = "NONE" })
-	f.put(func(i *fakeIssue) { i.blockedBy = []int{1} })
-	f.put(func(i *fakeIssue) { i.state = stateClosed })
-	f.put(func(i *fakeIssue) { i.association, i.blockedBy = "NONE", []int{1} })
+	f.put(func(i *fakeIssue) { i.Association = "NONE" })
+	f.put(func(i *fakeIssue) { i.BlockedBy = []int{1} })
+	f.put(func(i *fakeIssue) { i.State = stateClosed })
+	f.put(func(i *fakeIssue) { i.Association, i.BlockedBy = "NONE", []int{1} })
 	r := f.openWith(map[string]any{"trust_label": "agent ok"}, []string{"open"}, []string{"closed"})
-	delete(f.permissions, "mem")
+	f.SetPermission(githubtest.Member, "")
 	f.list(r, "open", "closed")
 	wantRequests(t, f, strings.Replace(listPath, "open", "all", 1)+" 200", strings.Replace(memRequest, "200", "404", 1), "GET /repos/acme/shop/issues/2/dependencies/blocked_by?per_page=100 200")
 }
@@ -140,11 +140,11 @@ func TestEachPersonIsAskedAboutOnce(t *testing.T) {
 	f := newFake(t)
 	grantRoles(f)
 	for range 3 {
-		f.put(func(i *fakeIssue) { i.edits = []fakeEvent{{by: user("writer"), at: i.created}} })
+		f.put(func(i *fakeIssue) { i.Edits = []fakeEvent{{By: "writer", At: i.Created}} })
 	}
 	r := f.open()
 	f.list(r, "open")
-	f.change(1, func(i *fakeIssue) { i.body = "New." })
+	f.Change(1, func(i *fakeIssue) { i.Body = "New." })
 	f.list(r, "open")
 	wantRequests(t, f, listPath+" 200", historyRequest, memRequest, "GET /repos/acme/shop/collaborators/writer/permission 200", listPath+" 200", historyRequest)
 }
@@ -154,9 +154,9 @@ func TestIssuesOfManyStrangersCostFewRequests(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	grantRoles(f)
-	f.put(func(i *fakeIssue) { i.author, i.association = fakeUser{"writer", "User"}, "NONE" })
+	f.put(func(i *fakeIssue) { i.Author, i.Association = "writer", "NONE" })
 	for n := range 45 {
-		f.put(func(i *fakeIssue) { i.author, i.association = fakeUser{fmt.Sprintf("evil%d", n), "User"}, "NONE" })
+		f.put(func(i *fakeIssue) { i.Author, i.Association = fmt.Sprintf("evil%d", n), "NONE" })
 	}
 	r := f.open()
 	asked := 0
@@ -189,8 +189,8 @@ func TestIssuesOfManyStrangersCostFewRequests(t *testing.T) {
 func TestAWriterWhoLosesAccessIsNoLongerTrustedAtTheNextPoll(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(f *fake){
-		"made a reader": func(f *fake) { f.permissions["mem"] = "read" },
-		"removed":       func(f *fake) { delete(f.permissions, "mem") },
+		"made a reader": func(f *fake) { f.SetPermission(githubtest.Member, "read") },
+		"removed":       func(f *fake) { f.SetPermission(githubtest.Member, "") },
 	} {
 		f := newFake(t)
 		f.put(nil)
@@ -210,7 +210,7 @@ func TestAWriterWhoLosesAccessIsNoLongerTrustedAtTheNextPoll(t *testing.T) {
 		if got := f.list(r, "open")[0]; got.Dispatchable || !strings.Contains(got.WhyNot, "may not write") {
 			t.Errorf("%s: dispatchable %t, why %q", name, got.Dispatchable, got.WhyNot)
 		}
-		f.permissions["mem"] = "admin"
+		f.SetPermission(githubtest.Member, "admin")
 		r.pollsLater()
 		if got := f.list(r, "open")[0]; !got.Dispatchable {
 			t.Errorf("%s: given back, why %q", name, got.WhyNot)
@@ -221,16 +221,16 @@ func TestAWriterWhoLosesAccessIsNoLongerTrustedAtTheNextPoll(t *testing.T) {
 func TestALabelOfTrustDoesNotOutliveTheAccessOfWhoPutItOn(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.permissions["writer"] = "write"
+	f.SetPermission("writer", "write")
 	f.put(func(i *fakeIssue) {
-		i.author, i.association, i.labels = fakeUser{"evil", "User"}, "NONE", []string{"ok"}
-		i.labelings = []fakeEvent{{by: user("writer"), at: i.created.Add(time.Minute), label: "ok"}}
+		i.Author, i.Association, i.Labels = "evil", "NONE", []string{"ok"}
+		i.Labelings = []fakeEvent{{By: "writer", At: i.Created.Add(time.Minute), Label: "ok"}}
 	})
 	r := f.openWith(map[string]any{"trust_label": "ok"}, []string{"open"}, []string{"closed"})
 	if got := f.list(r, "open")[0]; !got.Dispatchable {
 		t.Fatalf("before, why %q", got.WhyNot)
 	}
-	f.permissions["writer"] = "triage"
+	f.SetPermission("writer", "triage")
 	r.pollsLater()
 	if got := f.list(r, "open")[0]; got.Dispatchable || !strings.Contains(got.WhyNot, "writer has no write access") {
 		t.Errorf("dispatchable %t, why %q", got.Dispatchable, got.WhyNot)
@@ -243,7 +243,7 @@ func (r *repository) pollsLater() { r.trust.access.Limit = 0 }
 func TestAPermissionThatCannotBeReadIsNone(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *fakeIssue) { i.edits = []fakeEvent{{by: user("writer"), at: i.created}} })
+	f.put(func(i *fakeIssue) { i.Edits = []fakeEvent{{By: "writer", At: i.Created}} })
 	f.setFault(func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.Contains(r.URL.Path, "/collaborators/") {
 			w.WriteHeader(http.StatusForbidden)
@@ -265,7 +265,7 @@ func TestTextThatChangesWhileItIsReadIsNotTrusted(t *testing.T) {
 	r := f.open()
 	f.setFault(func(_ http.ResponseWriter, q *http.Request) bool {
 		if q.Method == http.MethodPost {
-			f.change(1, func(i *fakeIssue) { i.body += " More." })
+			f.Change(1, func(i *fakeIssue) { i.Body += " More." })
 		}
 		return false
 	})
@@ -297,8 +297,7 @@ func TestAnIssueWhoseEditHistoryIsNotShownIsNotTrusted(t *testing.T) {
 			if q.Method != http.MethodPost {
 				return false
 			}
-			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"data":{"nodes": [%s]}, "errors": [{"type": "NOT_FOUND", "path": ["nodes", 0]}]}`, node)
+			reply(w, http.StatusOK, nil, fmt.Sprintf(`{"data":{"nodes": [%s]}, "errors": [{"type": "NOT_FOUND", "path": ["nodes", 0]}]}`, node))
 			return true
 		})
 		if got := f.read(r, "1")[0]; got.Dispatchable || got.WhyNot == "" {
@@ -315,8 +314,7 @@ func TestTrustThatCannotBeAskedForFailsTheRead(t *testing.T) {
 	r := f.open()
 	f.setFault(func(w http.ResponseWriter, q *http.Request) bool {
 		if q.Method == http.MethodPost {
-			w.WriteHeader(http.StatusBadGateway)
-			io.WriteString(w, "no")
+			reply(w, http.StatusBadGateway, nil, "no")
 		}
 		return q.Method == http.MethodPost
 	})
@@ -326,7 +324,7 @@ func TestTrustThatCannotBeAskedForFailsTheRead(t *testing.T) {
 func TestAnyoneMeansNoQuestions(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.put(func(i *fakeIssue) { i.author, i.association = fakeUser{"evil", "User"}, "NONE" })
+	f.put(func(i *fakeIssue) { i.Author, i.Association = "evil", "NONE" })
 	r := f.openWith(map[string]any{"trust": "anyone"}, []string{"open"}, []string{"closed"})
 	if got := f.list(r, "open"); !got[0].Dispatchable {
 		t.Errorf("why %q", got[0].WhyNot)

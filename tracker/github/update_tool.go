@@ -82,7 +82,6 @@ func (c Config) labelsOn() []string {
 // is no longer the agent's.
 func (c Config) labelsOff() []string { return slices.Concat(c.ToolLabels, c.RequiredLabels) }
 
-// updateStep is one change of an issue.
 type updateStep struct {
 	name, done string
 	perform    func(context.Context) error
@@ -181,7 +180,6 @@ func harmless(text string) (string, error) {
 	return text, nil
 }
 
-// post adds a comment of the agent.
 func (w writer) post(ctx context.Context, id tracker.ID, text string) error {
 	op := fmt.Sprintf("comment on issue %q", clip(string(id)))
 	text, err := tracker.PrepareComment(tracker.AgentKey, text)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -30,9 +32,9 @@ func (f *fake) update(r *repository, arguments string) tracker.ToolResult {
 // that of the session.
 func (f *fake) openAgent(change ...func(*Config)) *repository {
 	f.t.Helper()
-	f.labels = []string{"status:todo", "status:review", "status:agent ok", "blocked", "agent ok", "bug", "symphony"}
+	f.AddLabel("status:todo", "status:review", "status:agent ok", "blocked", "agent ok", "bug", "symphony")
 	for range 2 {
-		f.put(func(i *fakeIssue) { i.labels = []string{"bug", "symphony", "status:todo"} })
+		f.put(func(i *fakeIssue) { i.Labels = []string{"bug", "symphony", "status:todo"} })
 	}
 	cfg := f.config(map[string]any{"trust_label": "agent ok", "state_label_prefix": "status:", "tool_labels": []any{"blocked", "agent ok"}}, []string{"todo"}, []string{"closed"})
 	cfg.RequiredLabels = []string{"symphony"}
@@ -56,17 +58,17 @@ func TestTheAgentChangesItsIssue(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"bug", "blocked", "status:review"}, f.issues[1].labels); diff != "" {
+	if diff := cmp.Diff([]string{"bug", "blocked", "status:review"}, f.Issue(1).Labels); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"Begun." + agentMark}, f.comments); diff != "" {
+	if diff := cmp.Diff([]string{"Begun." + agentMark}, f.texts(1)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"bug", "symphony", "status:todo"}, f.issues[2].labels); diff != "" {
+	if diff := cmp.Diff([]string{"bug", "symphony", "status:todo"}, f.Issue(2).Labels); diff != "" {
 		t.Errorf("another issue: %s", diff)
 	}
-	if got := f.update(r, `{"state": "closed"}`); !got.OK || f.issues[1].state != "closed" {
-		t.Errorf("%+v: the issue is %s", got, f.issues[1].state)
+	if got := f.update(r, `{"state": "closed"}`); !got.OK || f.Issue(1).State != "closed" {
+		t.Errorf("%+v: the issue is %s", got, f.Issue(1).State)
 	}
 }
 
@@ -101,10 +103,11 @@ func TestWhatIsNotTheAgentsIsRefusedWithoutARequest(t *testing.T) {
 		`{"add_labels": [` + strings.Repeat(`"blocked",`, 20) + `"blocked"]}`: "more than 20 labels",
 	} {
 		f := newFake(t)
-		r := f.openAgent(func(c *Config) { c.TrustLabel = strings.ReplaceAll(c.TrustLabel, "agent ok", "agent ok") })
-		if strings.Contains(arguments, `"state": "agent ok"`) || strings.Contains(arguments, "AGENT OK") {
-			r = f.openAgent(func(c *Config) { c.TrustLabel = "status:agent ok" })
-		}
+		r := f.openAgent(func(c *Config) {
+			if strings.Contains(strings.ToLower(arguments), "agent ok") && strings.HasPrefix(arguments, `{"state"`) {
+				c.TrustLabel = "status:agent ok"
+			}
+		})
 		if got := f.update(r, arguments); got.OK || got.Wrote || !strings.HasPrefix(got.Text, "issue_update: ") || !strings.Contains(got.Text, want) {
 			t.Errorf("%s: %+v, want %q", arguments, got, want)
 		}
@@ -134,11 +137,11 @@ func TestAnUpdateThatFailsSaysWhatWasDone(t *testing.T) {
 	if got.OK || !got.Wrote || !strings.Contains(got.Text, "issue_update: the state is not done: ") || !strings.Contains(got.Text, `"review"`) || !strings.HasSuffix(got.Text, ". Done before: the comment is added") {
 		t.Errorf("%+v", got)
 	}
-	f.issues[1].state = "closed"
-	if got := f.update(r, `{"state": "todo"}`); got.OK || !strings.Contains(got.Text, "it is closed") || f.issues[1].state != "closed" {
+	f.Change(1, func(i *fakeIssue) { i.State = "closed" })
+	if got := f.update(r, `{"state": "todo"}`); got.OK || !strings.Contains(got.Text, "it is closed") || f.Issue(1).State != "closed" {
 		t.Errorf("an issue that is closed: %+v", got)
 	}
-	f.issues[1].gone = http.StatusNotFound
+	f.Change(1, func(i *fakeIssue) { i.Gone = http.StatusNotFound })
 	if got := f.update(r, `{"comment": "x"}`); got.OK || !strings.Contains(got.Text, "there is no such issue") {
 		t.Errorf("an issue that is gone: %+v", got)
 	}
@@ -149,12 +152,10 @@ func TestACommentWhoseAnswerIsLostIsNotPostedAgain(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	r := f.openAgent()
-	f.loses = true
+	f.Fail("POST /issues/{n}/comments", storetest.Fault{Lose: true})
 	got := f.update(r, `{"comment": "Begun."}`)
-	f.mu.Lock() // no answer orders the server's write before this
-	defer f.mu.Unlock()
-	if got.OK || !got.Wrote || len(f.comments) != 1 || !strings.Contains(got.Text, "read the comments before you post it again") {
-		t.Errorf("%+v, %q", got, f.comments)
+	if got.OK || !got.Wrote || len(f.texts(1)) != 1 || !strings.Contains(got.Text, "read the comments before you post it again") {
+		t.Errorf("%+v, %q", got, f.texts(1))
 	}
 }
 
@@ -167,7 +168,7 @@ func TestTheNoteOfAnAgentIsOneComment(t *testing.T) {
 			t.Fatal(got.Text)
 		}
 	}
-	if c := f.issues[1].comments; len(c) != 1 || c[0].body != "All done.\n\n<!-- symphony-comment: note -->" {
+	if c := f.texts(1); len(c) != 1 || c[0] != "All done.\n\n<!-- symphony-comment: note -->" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -182,7 +183,7 @@ func TestWhatTheAgentPostsCommandsAndNotifiesNobody(t *testing.T) {
 	if got := f.update(r, fmt.Sprintf(`{"comment": %s, "note": %[1]s}`, text)); !got.OK {
 		t.Fatal(got.Text)
 	}
-	if diff := cmp.Diff([]string{want + agentMark, want + "\n\n<!-- symphony-comment: note -->"}, f.comments); diff != "" {
+	if diff := cmp.Diff([]string{want + agentMark, want + "\n\n<!-- symphony-comment: note -->"}, f.texts(1)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -202,11 +203,11 @@ func TestWhateverTheAgentSaysEndsWithItsMark(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 8).Draw(t, "pieces"), "")
 		kind := rapid.SampledFrom([]string{"comment", "note"}).Draw(t, "kind")
-		f.comments, f.issues[1].comments, f.requests = nil, nil, nil
+		n := f.put(nil)
 		arguments, _ := json.Marshal(map[string]string{kind: text})
-		f.update(r, string(arguments))
+		r.updateTool().Call(t.Context(), tracker.Issue{ID: tracker.ID(strconv.Itoa(n))}, arguments)
 		key := map[string]string{"comment": tracker.AgentKey, "note": noteKey}[kind]
-		for _, text := range f.comments {
+		for _, text := range f.texts(n) {
 			said++
 			if tracker.MarkedKey(text) != key || tracker.MarkedKey(strings.ReplaceAll(text, "\n", "\r\n")+"\r\n") != key || strings.Count(text, "<!--") != 1 {
 				t.Errorf("the agent says %q", text)
@@ -228,10 +229,8 @@ func TestNoUpdateReachesWhatIsNotTheSessions(t *testing.T) {
 	texts := []string{"x", "../2", "2", "#2", "closed", "todo", "review", "agent ok", "blocked", "bug", "symphony", "status:review", "a/b", "%2e%2e", "blocked/../../2"}
 	sent := 0
 	rapid.Check(t, func(t *rapid.T) {
-		f.mu.Lock()
-		f.requests, f.comments = nil, nil
-		f.issues[1].state, f.issues[1].labels = stateOpen, []string{"bug", "symphony", "status:todo"}
-		f.mu.Unlock()
+		f.asked()
+		f.Change(1, func(i *fakeIssue) { i.State, i.Labels = stateOpen, []string{"bug", "symphony", "status:todo"} })
 		given := map[string]any{}
 		for range rapid.IntRange(1, 3).Draw(t, "keys") {
 			key := rapid.SampledFrom([]string{"state", "comment", "note", "add_labels", "remove_labels", "id", "number", "repo"}).Draw(t, "key")
@@ -248,7 +247,7 @@ func TestNoUpdateReachesWhatIsNotTheSessions(t *testing.T) {
 				t.Errorf("%s: %s", arguments, request)
 			}
 		}
-		if has := f.issues[1].labels; slices.Contains(has, "agent ok") || !slices.Contains(has, "bug") {
+		if has := f.Issue(1).Labels; slices.Contains(has, "agent ok") || !slices.Contains(has, "bug") {
 			t.Errorf("%s: the labels are %q", arguments, has)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -32,7 +33,7 @@ func mustWrite(t *testing.T, err error) {
 func TestAWriteTakesTheRequestsThatItNeeds(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.labels = []string{"Review"}
+	f.AddLabel("Review")
 	f.put(nil)
 	w := writer{f.open()}
 	for _, step := range []struct {
@@ -41,7 +42,7 @@ func TestAWriteTakesTheRequestsThatItNeeds(t *testing.T) {
 		want []string
 	}{
 		{"a new comment", func() error { return w.Comment(t.Context(), "1", "summary", "Begun.") }, []string{issueRequest + " 200", "POST /graphql 200", "POST /repos/acme/shop/issues/1/comments 201"}},
-		{"the same comment", func() error { return w.Comment(t.Context(), "1", "summary", "Begun.") }, []string{issueRequest + " 304", "POST /graphql 200"}},
+		{"the same comment", func() error { return w.Comment(t.Context(), "1", "summary", "Begun.") }, []string{issueRequest + " 200", "POST /graphql 200"}},
 		{"another text", func() error { return w.Comment(t.Context(), "1", "summary", "Done.") }, []string{issueRequest + " 304", "POST /graphql 200", "POST /graphql 200"}},
 		{"a label", func() error { return w.Label(t.Context(), "1", "review", true) }, []string{issueRequest + " 304", labelsRequest, "POST /repos/acme/shop/issues/1/labels 200"}},
 		{"the same label", func() error { return w.Label(t.Context(), "1", "review", true) }, []string{issueRequest + " 200"}},
@@ -74,11 +75,11 @@ func TestAStateLabelIsExchanged(t *testing.T) {
 		"a label with no state is kept": {[]string{"status:", "status:Todo"}, "open", []string{"status:"}, []string{issueRequest + " 200", "DELETE /repos/acme/shop/issues/1/labels/status:Todo 200"}},
 	} {
 		f := newFake(t)
-		f.labels = []string{"status:Todo", "Status: In Review", "status:Done", "bug"}
-		f.put(func(i *fakeIssue) { i.labels = row.before })
+		f.AddLabel("status:Todo", "Status: In Review", "status:Done", "bug")
+		f.put(func(i *fakeIssue) { i.Labels = row.before })
 		w := writer{f.openWith(map[string]any{"state_label_prefix": "status:"}, []string{"Todo"}, []string{"Done", "closed"})}
 		mustWrite(t, w.Move(t.Context(), "1", row.state))
-		if diff := cmp.Diff(row.want, slices.Clip(append([]string(nil), f.issues[1].labels...))); diff != "" {
+		if diff := cmp.Diff(row.want, slices.Clip(append([]string(nil), f.Issue(1).Labels...))); diff != "" {
 			t.Errorf("%s: labels (-want +got):\n%s", name, diff)
 		}
 		if diff := cmp.Diff(row.request, f.asked()); diff != "" {
@@ -95,17 +96,17 @@ func TestTheStatusOnTheBoardIsSet(t *testing.T) {
 		want  map[int]string
 		calls int // of GraphQL
 	}{
-		"another status":       {func(i *fakeIssue) { i.items[3], i.items[4] = "Todo", "Todo" }, "in progress", map[int]string{3: "In Progress", 4: "Todo"}, 2},
-		"the status it has":    {func(i *fakeIssue) { i.items[3] = "Todo" }, "TODO", map[int]string{3: "Todo"}, 1},
-		"not on the board yet": {func(i *fakeIssue) { i.items[4] = "Done" }, "Done", map[int]string{3: "Done", 4: "Done"}, 3},
-		"no status":            {func(i *fakeIssue) { i.items[3] = "Todo" }, "open", map[int]string{3: ""}, 2},
+		"another status":       {func(i *fakeIssue) { i.Status[3], i.Status[4] = "Todo", "Todo" }, "in progress", map[int]string{3: "In Progress", 4: "Todo"}, 2},
+		"the status it has":    {func(i *fakeIssue) { i.Status[3] = "Todo" }, "TODO", map[int]string{3: "Todo"}, 1},
+		"not on the board yet": {func(i *fakeIssue) { i.Status[4] = "Done" }, "Done", map[int]string{3: "Done", 4: "Done"}, 3},
+		"no status":            {func(i *fakeIssue) { i.Status[3] = "Todo" }, "open", map[int]string{3: ""}, 2},
 		"none, and nowhere":    {func(*fakeIssue) {}, "open", map[int]string{}, 1},
 	} {
 		f := newFake(t)
 		w := writer{onBoard(f, map[string]any{"number": 3}, "Todo")}
 		f.put(row.place)
 		mustWrite(t, w.Move(t.Context(), "1", row.state))
-		if diff := cmp.Diff(row.want, f.issues[1].items); diff != "" {
+		if diff := cmp.Diff(row.want, f.Issue(1).Status); diff != "" {
 			t.Errorf("%s: boards (-want +got):\n%s", name, diff)
 		}
 		want := append([]string{issueRequest + " 200"}, slices.Repeat([]string{"POST /graphql 200"}, row.calls)...)
@@ -118,8 +119,8 @@ func TestTheStatusOnTheBoardIsSet(t *testing.T) {
 func TestAStateThatDoesNotExistIsSaidWithThoseThatDo(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.labels = []string{"status:Todo"}
-	f.put(func(i *fakeIssue) { i.items[3] = "Todo" })
+	f.AddLabel("status:Todo")
+	f.put(func(i *fakeIssue) { i.Status[3] = "Todo" })
 	for want, r := range map[string]*repository{
 		`"open", "closed"`:                                f.open(),
 		`"Todo", "open", "closed"`:                        f.openWith(map[string]any{"state_label_prefix": "status:"}, []string{"Todo"}, nil),
@@ -132,10 +133,10 @@ func TestAStateThatDoesNotExistIsSaidWithThoseThatDo(t *testing.T) {
 func TestOnlyTheIssuesOfTheRepositoryAreChanged(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.labels = []string{"Review"}
-	f.put(func(i *fakeIssue) { i.pull = true })
-	f.put(func(i *fakeIssue) { i.gone = http.StatusMovedPermanently }) // to another repository
-	f.put(func(i *fakeIssue) { i.gone = http.StatusGone })
+	f.AddLabel("Review")
+	f.AddPull(githubtest.Pull{Head: "wheels"})
+	f.put(func(i *fakeIssue) { i.Gone = http.StatusMovedPermanently }) // to another repository
+	f.put(func(i *fakeIssue) { i.Gone = http.StatusGone })
 	w := writer{f.open()}
 	for _, id := range []tracker.ID{"1", "2", "3", "4", "01", "1/../2", "-1"} {
 		for _, err := range []error{w.Move(t.Context(), id, "closed"), w.Label(t.Context(), id, "Review", true), w.Comment(t.Context(), id, "summary", "Done.")} {
@@ -156,17 +157,17 @@ func TestTheMarkerOfSomebodyElseCountsForNothing(t *testing.T) {
 	f := newFake(t)
 	forged := "All is well.\n\n" + tracker.CommentMarker("summary")
 	quoted := "I said:\n\n> " + tracker.CommentMarker("summary") + "\n\nNo."
-	var others []fakeIssueComment
-	for _, by := range []fakeUser{{"mem", "User"}, {app.Login, "User"}, {app.Login + "[bot]", "User"}, {"other-app", "Bot"}} {
-		others = append(others, fakeIssueComment{by: by, body: forged})
+	f.put(nil)
+	for _, by := range []string{githubtest.Member, "symphony", "other-app[bot]"} {
+		f.AddComment(1, by, forged)
 	}
-	others = append(others, fakeIssueComment{by: app, body: quoted})
-	f.put(func(i *fakeIssue) { i.comments = slices.Clone(others) })
+	f.AddComment(1, app, quoted)
+	others := f.Issue(1).Comments
 	w := writer{f.open()}
 	for _, text := range []string{"Begun.", "Done."} {
 		mustWrite(t, w.Comment(t.Context(), "1", "summary", text))
-		want := append(slices.Clone(others), fakeIssueComment{by: app, body: text + "\n\n" + tracker.CommentMarker("summary")})
-		if diff := cmp.Diff(want, f.issues[1].comments, cmp.AllowUnexported(fakeIssueComment{})); diff != "" {
+		want := append(slices.Clone(others), githubtest.Comment{Author: app, Body: text + "\n\n" + tracker.CommentMarker("summary")})
+		if diff := cmp.Diff(want, f.Issue(1).Comments); diff != "" {
 			t.Errorf("comments (-want +got):\n%s", diff)
 		}
 	}
@@ -174,19 +175,26 @@ func TestTheMarkerOfSomebodyElseCountsForNothing(t *testing.T) {
 
 func TestACommentIsFoundBelowManyOthers(t *testing.T) {
 	t.Parallel()
-	flood := slices.Repeat([]fakeIssueComment{{by: fakeUser{"mem", "User"}, body: "More."}}, 100*commentPages-1)
-	ours := fakeIssueComment{by: app, body: "Begun.\r\n\r\n" + tracker.CommentMarker("summary")}
+	const flood = 100*commentPages - 1
 	for name, row := range map[string]struct {
-		comments []fakeIssueComment
-		want     string // the last request
-		pages    int
+		before, after int    // comments of others
+		want          string // the last request
+		pages         int
 	}{
-		"the newest":               {append(slices.Clone(flood), ours), "POST /graphql 200", 1},
-		"the oldest of the newest": {append([]fakeIssueComment{ours}, flood...), "POST /graphql 200", commentPages},
-		"too old":                  {append([]fakeIssueComment{ours, flood[0]}, flood...), "POST /repos/acme/shop/issues/1/comments 201", commentPages},
+		"the newest":               {flood, 0, "POST /graphql 200", 1},
+		"the oldest of the newest": {0, flood, "POST /graphql 200", commentPages},
+		"too old":                  {0, flood + 1, "POST /repos/acme/shop/issues/1/comments 201", commentPages},
 	} {
 		f := newFake(t)
-		f.put(func(i *fakeIssue) { i.comments = row.comments })
+		f.put(nil)
+		others := func(n int) {
+			for range n {
+				f.AddComment(1, githubtest.Member, "More.")
+			}
+		}
+		others(row.before)
+		f.AddComment(1, app, "Begun.\r\n\r\n"+tracker.CommentMarker("summary"))
+		others(row.after)
 		mustWrite(t, writer{f.open()}.Comment(t.Context(), "1", "summary", "Done."))
 		asked := f.asked()
 		if len(asked) != row.pages+2 || asked[len(asked)-1] != row.want {
@@ -201,12 +209,7 @@ func (f *fake) writeFault(status int, header map[string]string, body string) {
 		if r.Method == http.MethodGet || r.URL.Path == "/graphql" {
 			return false
 		}
-		w.Header().Set("Content-Type", "application/json")
-		for key, value := range header {
-			w.Header().Set(key, value)
-		}
-		w.WriteHeader(status)
-		fmt.Fprint(w, body)
+		reply(w, status, header, body)
 		return true
 	})
 }
@@ -214,7 +217,7 @@ func (f *fake) writeFault(status int, header map[string]string, body string) {
 func TestARefusedWriteSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.labels = []string{"Review"}
+	f.AddLabel("Review")
 	f.put(nil)
 	w := writer{f.open()}
 	calls := func() []error {
@@ -236,7 +239,7 @@ func TestARefusedWriteSaysWhatToDo(t *testing.T) {
 			t.Errorf("wait %v, %t", wait, ok)
 		}
 	}
-	if n := len(f.issues[1].comments); n != 0 {
+	if n := len(f.Issue(1).Comments); n != 0 {
 		t.Errorf("%d comments", n)
 	}
 }
@@ -256,7 +259,7 @@ func TestATokenWithoutProjectsCannotMoveOnTheBoard(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	w := writer{onBoard(f, map[string]any{"number": 3}, "Todo")}
-	f.put(func(i *fakeIssue) { i.items[3] = "Todo" })
+	f.put(func(i *fakeIssue) { i.Status[3] = "Todo" })
 	for _, refusal := range []struct {
 		kind, message string
 		want          []string // parts of the error
@@ -272,10 +275,8 @@ func TestATokenWithoutProjectsCannotMoveOnTheBoard(t *testing.T) {
 			if asked++; asked == 1 { // the status as it is
 				return false
 			}
-			reply(w, http.StatusOK, map[string]any{
-				"data":   map[string]any{"updateProjectV2ItemFieldValue": nil},
-				"errors": []any{map[string]any{"type": refusal.kind, "path": []string{"updateProjectV2ItemFieldValue"}, "message": refusal.message}},
-			})
+			reply(w, http.StatusOK, nil, fmt.Sprintf(`{"data": {"updateProjectV2ItemFieldValue": null},
+				"errors": [{"type": %q, "path": ["updateProjectV2ItemFieldValue"], "message": %q}]}`, refusal.kind, refusal.message))
 			return true
 		})
 		trackertest.CheckError(t, w.Move(t.Context(), "1", "Done"), tracker.ErrStatus, refusal.want...)
@@ -286,7 +287,7 @@ func TestATokenWithoutProjectsCannotMoveOnTheBoard(t *testing.T) {
 func TestTheMutationsFitTheSchemaThatGitHubPublishes(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.schema = publishedSchema(t)
+	f.UseSchema(publishedSchema(t))
 	w := writer{onBoard(f, map[string]any{"number": 3}, "Todo")}
 	f.put(nil)
 	for _, state := range []string{"Todo", "open"} {
@@ -295,7 +296,7 @@ func TestTheMutationsFitTheSchemaThatGitHubPublishes(t *testing.T) {
 	for _, text := range []string{"Begun.", "Done."} {
 		mustWrite(t, w.Comment(t.Context(), "1", "summary", text))
 	}
-	if got := f.issues[1]; got.items[3] != "" || len(got.comments) != 1 || !strings.HasPrefix(got.comments[0].body, "Done.") {
+	if got := f.Issue(1); got.Status[3] != "" || len(got.Comments) != 1 || !strings.HasPrefix(got.Comments[0].Body, "Done.") {
 		t.Errorf("got %+v", got)
 	}
 }

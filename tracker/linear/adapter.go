@@ -37,8 +37,12 @@ func (c *Config) Open(o tracker.Options, client *http.Client, log *slog.Logger) 
 }
 
 func newReader(cfg Config, client *http.Client, log *slog.Logger) (*reader, error) {
-	wire, err := newWire(cfg, client.Transport, log)
-	return &reader{cfg: cfg, wire: wire}, err
+	wire, err := transport.New(cfg.Endpoint, cfg.APIKey, client.Transport)
+	if err != nil {
+		return nil, invalid("tracker.endpoint %v: write an https address such as %s", err, defaultEndpoint)
+	}
+	wire.Log, wire.Limited = log, rateLimit
+	return &reader{cfg: cfg, wire: wire}, nil
 }
 
 // reader implements [tracker.Reader] for one project.

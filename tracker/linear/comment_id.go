@@ -39,7 +39,6 @@ func completeID(beginning string, rest []byte) string {
 	return beginning + digits[:3] + "-" + digits[3:15]
 }
 
-// newCommentID returns an id for a comment of the agent.
 func newCommentID() string {
 	rest := make([]byte, 8)
 	_, _ = rand.Read(rest) // it never fails

@@ -60,7 +60,6 @@ func (r *reader) toIssue(ctx context.Context, node issueNode) (issue tracker.Iss
 	return issue, malformed, nil
 }
 
-// malformed returns the description of a malformed record.
 func (n issueNode) malformed(why string) tracker.Malformed {
 	m := tracker.Malformed{ID: tracker.ID(withoutNUL(n.ID)), Identifier: withoutNUL(n.Identifier), Reason: why}
 	if strings.TrimSpace(m.Identifier) == "" {
@@ -90,7 +89,6 @@ func (r *reader) readRelations(ctx context.Context, node issueNode) ([]relationN
 	})
 }
 
-// normalLabels returns the names of the labels in normal form, each once.
 func normalLabels(nodes []labelNode) []string {
 	var labels []string
 	for _, node := range nodes {

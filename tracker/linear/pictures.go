@@ -142,7 +142,6 @@ func (p pictures) sign(ctx context.Context, issue tracker.Issue, list []tracker.
 	return signed, nil
 }
 
-// signedKey is the key of a context whose queries get signed addresses of files.
 type signedKey struct{}
 
 // signedFor is the time in seconds for which the addresses are valid.

@@ -31,7 +31,6 @@ type readQuery struct {
 	Issues page[issueNode] `graphql:"issues(first: $first, after: $after, filter: {id: {in: $ids}, project: {slugId: {eq: $projectSlug}}})"`
 }
 
-// findQuery asks for the id of an issue.
 type findQuery struct {
 	Issues page[struct {
 		ID      string
@@ -101,7 +100,6 @@ type relationsQuery struct {
 	} `graphql:"issue(id: $id)"`
 }
 
-// scopeQuery asks for the project with the states of its teams.
 type scopeQuery struct {
 	Projects page[projectNode] `graphql:"projects(first: 1, filter: {slugId: {eq: $projectSlug}})"`
 }
@@ -117,7 +115,6 @@ type labelQuery struct {
 	IssueLabels page[teamLabel] `graphql:"issueLabels(first: 50, filter: {name: {eqIgnoreCase: $label}})"`
 }
 
-// projectsQuery asks for the projects that the key can see.
 type projectsQuery struct {
 	Projects page[struct {
 		Name   string
@@ -125,23 +122,11 @@ type projectsQuery struct {
 	}] `graphql:"projects(first: 50)"`
 }
 
-// readVariables returns the variables of a [readQuery].
-func readVariables(projectSlug string, batch []string, after *graphql.String) map[string]any {
-	ids := make([]graphql.ID, len(batch))
-	for i, id := range batch {
-		ids[i] = id
-	}
-	return map[string]any{
-		"ids": ids, "projectSlug": graphql.String(projectSlug), "first": graphql.Int(len(batch)), "after": after,
-	}
-}
-
 const (
 	pageSize = 50 // SPEC §11.2
 	maxPages = 200
 )
 
-// page is one page of a GraphQL connection.
 type page[T any] struct {
 	Nodes    []T `graphql:"nodes"`
 	PageInfo *struct {

@@ -74,9 +74,16 @@ func (r *reader) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 	malformed := make(map[string]tracker.Malformed)
 	nameless := ""
 	for batch := range slices.Chunk(asked, pageSize) {
+		variables := map[string]any{"projectSlug": graphql.String(r.cfg.ProjectSlug), "first": graphql.Int(len(batch))}
+		var ids []graphql.ID
+		for _, id := range batch {
+			ids = append(ids, id)
+		}
+		variables["ids"] = ids
 		nodes, err := allNodes(op, func(after *graphql.String) (page[issueNode], error) {
 			var answer readQuery
-			err := r.query(ctx, op, &answer, readVariables(r.cfg.ProjectSlug, batch, after))
+			variables["after"] = after
+			err := r.query(ctx, op, &answer, variables)
 			return answer.Issues, err
 		})
 		if err != nil {
@@ -116,7 +123,6 @@ func (r *reader) IssuesByID(ctx context.Context, ids []tracker.ID) ([]tracker.Is
 	return issues, nil
 }
 
-// normalStates returns the states in normal form, each once.
 func normalStates(states []string) []string {
 	var normal []string
 	for _, state := range states {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,16 +21,6 @@ const (
 	otherAddress = "see that tracker.endpoint is the address of Linear's GraphQL API"
 	otherKey     = "see that tracker.api_key is valid and may read the project"
 )
-
-// newWire returns the transport for everything that talks to Linear.
-func newWire(cfg Config, base http.RoundTripper, log *slog.Logger) (*transport.Transport, error) {
-	t, err := transport.New(cfg.Endpoint, cfg.APIKey, base)
-	if err != nil {
-		return nil, invalid("tracker.endpoint %v: write an https address such as %s", err, defaultEndpoint)
-	}
-	t.Log, t.Limited = log, rateLimit
-	return t, nil
-}
 
 // rateLimit returns true for an answer that is a rate limit, and its length: for the
 // exhausted limits, and when none is said to be exhausted (a query may cost more

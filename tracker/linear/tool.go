@@ -112,7 +112,6 @@ const (
 	maxTokens = 20_000
 )
 
-// operation is one call of the tool.
 type operation struct {
 	Query     string          `json:"query"`
 	Variables json.RawMessage `json:"variables,omitempty"` // an object, or absent

@@ -68,7 +68,6 @@ var refusedFields = nameSet(
 	`fetchData`,
 )
 
-// nameSet returns the set of the words in some lists.
 func nameSet(lists ...string) map[string]bool {
 	set := make(map[string]bool)
 	for _, name := range strings.Fields(strings.Join(lists, " ")) {

@@ -157,7 +157,6 @@ func (m *commentMarker) variable(name string) (given any, byDefault *ast.Value) 
 	return nil, nil
 }
 
-// markNew sets the id of a new comment.
 func (m *commentMarker) markNew(field *ast.Field) {
 	input := argument(field, "input")
 	if input != nil && input.Kind == ast.Variable {

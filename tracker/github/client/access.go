@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// maxPeople bounds the people whose permissions are remembered.
 const maxPeople = 1000
 
 // Access finds out which accounts are people with write access to the repository of a client.

@@ -118,19 +118,23 @@ func (a *App) Revoke(ctx context.Context) error {
 	return nil
 }
 
-// issue gets a new token from GitHub.
 func (a *App) issue(ctx context.Context) (token string, expires time.Time, err error) {
 	installation, err := a.installation(ctx)
 	if err != nil {
 		return "", time.Time{}, err
 	}
 	_, name, _ := strings.Cut(a.cfg.Repo, "/")
+	levels := map[string]string{}
+	for _, p := range a.cfg.Permissions {
+		permission, level := p.parts()
+		levels[permission] = level
+	}
 	answer, err := call[struct {
 		Token   string    `json:"token"`
 		Expires time.Time `json:"expires_at"`
 	}](ctx, a.client, Request{
 		Method: http.MethodPost, Path: fmt.Sprintf("app/installations/%d/access_tokens", installation), Repeatable: true,
-		Body: map[string]any{"repositories": []string{name}, "permissions": permissionsOf(a.cfg.Permissions)},
+		Body: map[string]any{"repositories": []string{name}, "permissions": levels},
 	})
 	if err == nil && (answer.Token == "" || time.Until(answer.Expires) < lastResort) {
 		err = a.client.Incomplete()
@@ -144,7 +148,6 @@ func (a *App) issue(ctx context.Context) (token string, expires time.Time, err e
 	return answer.Token, answer.Expires, nil
 }
 
-// installation returns the id of the App's installation on the repository.
 func (a *App) installation(ctx context.Context) (int64, error) {
 	found, err := call[struct {
 		ID          int64
@@ -176,16 +179,6 @@ func (a *App) installation(ctx context.Context) (int64, error) {
 func (p Permission) parts() (name, level string) {
 	name, level, _ = strings.Cut(string(p), ": ")
 	return strings.ReplaceAll(name, "-", "_"), level
-}
-
-// permissionsOf returns permissions as the API takes them.
-func permissionsOf(permissions []Permission) map[string]string {
-	levels := map[string]string{}
-	for _, p := range permissions {
-		name, level := p.parts()
-		levels[name] = level
-	}
-	return levels
 }
 
 // appRefusals maps words or statuses in GitHub's answers to faults of an App. The first row

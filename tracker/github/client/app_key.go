@@ -11,7 +11,6 @@ import (
 	"sync"
 )
 
-// pemBlock matches the private key in a text.
 var pemBlock = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)-----BEGIN (?:RSA )?PRIVATE KEY-----(.*?)-----END `)
 })

@@ -29,7 +29,6 @@ const (
 	maxRemark      = 2 << 10 // bytes of an annotation, and of a summary
 )
 
-// outputNode is the output of a check run in GraphQL.
 type outputNode struct {
 	ID          string
 	Title       string
@@ -196,7 +195,10 @@ func logEnd(text []byte, whole bool) string {
 	lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(text), "\uFFFD"), "\r\n"), "\n")
 	last := len(lines)
 	for i, line := range lines {
-		lines[i] = withoutTime(strings.TrimSuffix(strings.TrimPrefix(line, "\uFEFF"), "\r"))
+		lines[i] = strings.TrimSuffix(strings.TrimPrefix(line, "\uFEFF"), "\r")
+		if before, rest, ok := strings.Cut(lines[i], " "); ok && logTime().MatchString(before) {
+			lines[i] = rest
+		}
 		if strings.HasPrefix(lines[i], "##[error]") {
 			last = i + 1
 		}
@@ -204,12 +206,5 @@ func logEnd(text []byte, whole bool) string {
 	return strings.Join(lines[max(last-maxLogLines, 0):last], "\n")
 }
 
-// withoutTime returns a line of a log without the time that GitHub puts before it.
-func withoutTime(line string) string {
-	if before, rest, ok := strings.Cut(line, " "); ok && logTime().MatchString(before) {
-		return rest
-	}
-	return line
-}
-
+// logTime matches the time that GitHub puts before each line of a log.
 var logTime = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$`) })

@@ -62,7 +62,6 @@ const maxCheckPages = 10
 // actionsApp is the slug of the App whose checks are the jobs of GitHub Actions.
 const actionsApp = "github-actions"
 
-// checkNode is a check run or a commit status in GraphQL.
 type checkNode struct {
 	Typename string     `graphql:"__typename"`
 	Run      runNode    `graphql:"... on CheckRun"`

@@ -151,6 +151,8 @@ func TestPagesThatDoNotFitTogetherAreAnError(t *testing.T) {
 		"a loop":       "{server}/repos/acme/shop/labels?page=2",
 		"another host": "https://api.example.org/repos/acme/shop/labels?page=2",
 		"a prefix":     "{server}.example.org/labels",
+		"a user":       "{server}@example.org/labels",
+		"no address":   "::",
 	} {
 		s := newServer(t, 200, map[string]string{"Link": fmt.Sprintf(`<%s>; rel="next"`, next)}, `[{"name": "bug"}]`)
 		if labels, err := s.client(t).Issues.Labels(t.Context()); !errors.Is(err, client.ErrPages) {

@@ -74,7 +74,6 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (id string, err error) 
 	return "", Unseen(m.Unseen)
 }
 
-// mutate sends a mutation with its input.
 func (c *Client) mutate(ctx context.Context, p Permission, into, input any) error {
 	return c.explainGraphQL(ctx, p, c.graph.Mutate(ctx, into, map[string]any{"input": input}))
 }
@@ -84,7 +83,6 @@ func queryField(name, query string, of reflect.Type) reflect.StructField {
 	return reflect.StructField{Name: name, Type: of, Tag: reflect.StructTag(fmt.Sprintf("graphql:%q", query))}
 }
 
-// maxNumbers bounds the issues or pull requests of one query.
 const maxNumbers = 100
 
 // byNumber calls take with the issues, or the pull requests, that have these numbers. query

@@ -19,7 +19,6 @@ func (l Lack) Error() string {
 	return fmt.Sprintf("the token may not read %s: write `permissions: {%s}` in the workflow, or give a token that may", l.What, l.Permission)
 }
 
-// lackList holds each lack once.
 type lackList []Lack
 
 func (l *lackList) add(lack Lack) {

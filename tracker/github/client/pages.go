@@ -17,7 +17,6 @@ var ErrPages = errors.New("the pages do not fit together")
 // maxPages is more than a list can have that is not a mistake.
 const maxPages = 5000
 
-// list reads all pages of a list below the repository.
 func list[T any](ctx context.Context, c *Client, p Permission, path string) (all []T, err error) {
 	err = walk(ctx, c, p, c.Path("%s", path), func(page []T) bool {
 		all = append(all, page...)

@@ -46,7 +46,6 @@ type ChangedLine struct {
 	At   time.Time
 }
 
-// pullNode is a pull request in GraphQL.
 type pullNode struct {
 	ID             string
 	Number         int
@@ -95,7 +94,6 @@ type commitNode struct {
 	}
 }
 
-// rollupNode is the sum of all checks of a commit in GraphQL.
 type rollupNode struct {
 	State    string
 	Contexts struct {

@@ -91,12 +91,10 @@ func (c *Client) send(ctx context.Context, r Request) error {
 	return err
 }
 
-// get reads a path below the repository.
 func get[T any](ctx context.Context, c *Client, p Permission, format string, args ...any) (T, error) {
 	return call[T](ctx, c, Request{Path: c.Path(format, args...), Permission: p})
 }
 
-// escape escapes each part of a path.
 func escape(path string) string {
 	parts := strings.Split(path, "/")
 	for i, part := range parts {

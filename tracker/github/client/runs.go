@@ -46,7 +46,6 @@ type JobStatus struct {
 	ID    int64 // GitHub's id of the job of a shard; 0 for other jobs, and if the list was not read or is ambiguous
 }
 
-// attempt is an attempt of a workflow run.
 type attempt struct {
 	run    int64
 	number int

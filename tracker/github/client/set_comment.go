@@ -107,7 +107,6 @@ func (i Issues) findComment(ctx context.Context, node, marker string) (*markedCo
 	return nil, nil
 }
 
-// editComment replaces the text of a comment of an issue or a pull request.
 func (i Issues) editComment(ctx context.Context, node, body string) error {
 	type UpdateIssueCommentInput struct {
 		ID   graphql.ID `json:"id"`

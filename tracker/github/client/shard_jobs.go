@@ -63,7 +63,6 @@ func (j Job) isTitle(title string) bool {
 	return title == name || strings.HasSuffix(title, " / "+name)
 }
 
-// isShardTitle reports whether a job with this title works on any shard.
 func isShardTitle(title string) bool {
 	title = " / " + title
 	i := strings.LastIndex(title, " / shard ")

@@ -63,7 +63,6 @@ func untilReset(a transport.Answer) time.Duration {
 	return limit.Reset
 }
 
-// message is the body of an answer without success.
 type message struct {
 	Text   string          `json:"message"`
 	Page   string          `json:"documentation_url"`
@@ -129,13 +128,15 @@ func (c *Client) explain(err error, p Permission) error {
 	return err
 }
 
-// remedy returns the advice about a status.
 func (c *Client) remedy(a transport.Answer, p Permission) string {
 	if accepted, _, _ := strings.Cut(a.Header.Get("X-Accepted-GitHub-Permissions"), ";"); accepted != "" {
 		p = Permission(strings.NewReplacer("=", ": ", ",", ", ").Replace(accepted))
 	}
-	if remedy := remedyByWords(a); remedy != "" {
-		return remedy
+	text := strings.ToLower(said(a).whole())
+	for _, row := range refusals {
+		if strings.Contains(text, row.words) {
+			return row.remedy
+		}
 	}
 	switch {
 	case a.Status >= 300 && a.Status < 400:
@@ -175,7 +176,6 @@ func Status(err error) int {
 	return 0
 }
 
-// asRefused returns the refusal of a request.
 func asRefused(err error) (*transport.Error, bool) {
 	e, ok := errors.AsType[*transport.Error](err)
 	return e, ok && e.Kind == transport.Refused
@@ -200,15 +200,4 @@ var refusals = []struct{ words, remedy string }{
 	{"no commits between", "the branch has nothing that the base does not have"},
 	{"a pull request already exists", "the pull request is there already"},
 	{"rule violations found", "a ruleset of the repository refuses it: let it allow this branch, or this App"},
-}
-
-// remedyByWords returns the advice about an answer, or "".
-func remedyByWords(a transport.Answer) string {
-	text := strings.ToLower(said(a).whole())
-	for _, row := range refusals {
-		if strings.Contains(text, row.words) {
-			return row.remedy
-		}
-	}
-	return ""
 }

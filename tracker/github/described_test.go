@@ -1,20 +1,13 @@
 package github
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"log/slog"
-	"maps"
-	"net/http"
-	"net/http/httptest"
-	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/symphony-runner/symphony/internal/githubtest"
-	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
@@ -24,31 +17,13 @@ import (
 // said about it.
 func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 	t.Parallel()
-	compare := describedExchange(t)
-	if compare == nil {
+	g := newFake(t)
+	if g.observe == nil {
 		t.Skipf("%s names no file: the server is not compared with GitHub's OpenAPI description", openapiEnv)
 	}
-	var exchanges atomic.Int32
-	g := githubtest.New(t, storetest.Config{Repo: fakeRepo, Root: "/", Wrap: func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			answer := httptest.NewRecorder()
-			next.ServeHTTP(answer, r)
-			compare(r, body, answer.Code, answer.Header(), answer.Body.Bytes())
-			exchanges.Add(1)
-			maps.Copy(w.Header(), answer.Header())
-			w.WriteHeader(answer.Code)
-			_, _ = w.Write(answer.Body.Bytes())
-		})
-	}})
-	cfg := decode(t, map[string]any{"repo": fakeRepo, "api_key": fakeToken, "api_url": g.URL()})
-	cfg.Options = tracker.Options{ActiveStates: []string{"open"}, TerminalStates: []string{"closed"}, Poll: time.Minute, RequiredLabels: []string{"symphony"}}
-	cfg.ToolLabels = []string{"agent"}
-	r, err := newRepository(cfg, http.DefaultTransport, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := g.config(nil, []string{"open"}, []string{"closed"})
+	cfg.RequiredLabels, cfg.ToolLabels = []string{"symphony"}, []string{"agent"}
+	r := g.openConfig(cfg)
 	if issues, err := r.IssuesByState(t.Context(), []string{"open"}); err != nil || len(issues) != 0 {
 		t.Fatalf("%v, %v", issues, err)
 	}
@@ -82,19 +57,33 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 		func() error { return readArtifacts(t, g, r.client) },
 		func() error { return update(t, r, tracker.Issue{ID: id, Identifier: "GH-1"}) },
 		func() error { return writer{r}.Move(t.Context(), id, "closed") },
+		func() error {
+			g.SetPermission("writer", "write")
+			g.put(func(i *fakeIssue) {
+				i.BlockedBy, i.Labels, i.Edits = []int{n}, []string{"symphony"}, []fakeEvent{{By: "writer", At: i.Created}}
+			})
+			_, err := r.IssuesByID(t.Context(), []tracker.ID{"3"})
+			return err
+		},
 		func() error { _, err := r.IssuesByState(t.Context(), []string{"open", "closed"}); return err },
 	} {
 		if err := do(); err != nil {
 			t.Error(err)
 		}
 	}
-	if i := g.Issue(n); i.State != "closed" || len(i.Labels) != 0 || len(i.Comments) != 4 || len(g.Pulls()) != 1 || exchanges.Load() < 15 {
-		t.Errorf("after %d exchanges the issue is %+v, and there are the pull requests %+v", exchanges.Load(), i, g.Pulls())
+	asked := strings.Join(g.asked(), "\n")
+	for _, path := range []string{"issues?", "issues/1 ", "issues/3/dependencies/blocked_by?", "collaborators/writer/permission "} {
+		if !strings.Contains(asked, "GET /repos/acme/shop/"+path) {
+			t.Errorf("%s was not asked for", path)
+		}
+	}
+	if i := g.Issue(n); i.State != "closed" || len(i.Labels) != 0 || len(i.Comments) != 4 || len(g.Pulls()) != 1 {
+		t.Errorf("the issue is %+v, and there are the pull requests %+v", i, g.Pulls())
 	}
 }
 
 // readArtifacts reads the artifacts of a workflow run.
-func readArtifacts(t *testing.T, g *githubtest.GitHub, c *client.Client) error {
+func readArtifacts(t *testing.T, g *fake, c *client.Client) error {
 	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-77", Files: map[string]string{"report.json": "{}"}})
 	artifacts, err := c.Artifacts.Of(t.Context(), 77)
 	if err != nil || len(artifacts) != 1 {
@@ -116,7 +105,7 @@ func update(t *testing.T, r *repository, issue tracker.Issue) error {
 }
 
 // readFeedback reads all that people and checks say about pull request 2, and answers.
-func readFeedback(t *testing.T, g *githubtest.GitHub, c *client.Client, head string) error {
+func readFeedback(t *testing.T, g *fake, c *client.Client, head string) error {
 	g.AddComment(2, "kim", "Why?")
 	g.AddReview(2, githubtest.Review{By: "lee", Verdict: "APPROVED", Lines: []githubtest.LineComment{{Path: "README.md", Line: 1, Body: "Why?"}}})
 	g.SetCheck(head, githubtest.Check{Name: "test", State: "FAILURE", Log: "no\n"})
