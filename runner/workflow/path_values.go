@@ -117,7 +117,7 @@ func (d *decoder) denyPaths(to *[]string) form {
 				d.reject(item, "is empty; name a file or a folder, or remove it")
 			case path == "/":
 				d.reject(item, "is the whole disk, without which no program runs; name the folders")
-			case strings.ContainsAny(path, "*?["):
+			case strings.ContainsAny(path, "*?[]"):
 				d.reject(item, "looks like a pattern; name the files and folders themselves")
 			default:
 				*to = append(*to, path)
