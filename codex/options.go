@@ -15,7 +15,7 @@ import (
 const (
 	defaultReadTimeout = 5 * time.Second
 	defaultTurnTimeout = time.Hour
-	defaultToolCalls   = 200
+	DefaultToolCalls   = 200
 	initializeTimeout  = 30 * time.Second
 	turnStartTimeout   = 2 * time.Minute
 )

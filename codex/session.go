@@ -78,7 +78,7 @@ func connect(ctx context.Context, rwc io.ReadWriteCloser, o Options, begin func(
 		o.Config.TurnTimeout = defaultTurnTimeout
 	}
 	if o.Config.MaxToolCalls <= 0 {
-		o.Config.MaxToolCalls = defaultToolCalls
+		o.Config.MaxToolCalls = DefaultToolCalls
 	}
 	s := newSession(&core{o: o, conn: newConn(rwc, o.Config.ReadTimeout, maskKey(o.Key, o.Wire))})
 	s.conn.start(ctx, s.handleLine)

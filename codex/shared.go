@@ -29,6 +29,7 @@ import (
 //     of its variables unset. Both get Options.Environment.
 //   - It must be on this machine, or nothing of the guard could be tried. That is not believed: it
 //     reads a file of ours, and finds a listener of ours in its network.
+//   - It must run as our user: a server of root could be asked for more than this program may do.
 //   - A session whose connection was lost may have left a turn that still works in the workspace.
 //     It is interrupted before anything else, and Close leaves none.
 //
@@ -91,6 +92,9 @@ func (s *Session) isHere(ctx context.Context) error {
 	if err != nil || wrong != nil || unread != nil || endpoint.Process(here) != endpoint.Process(stat) {
 		return s.unlessLost(elsewhere("is not among the processes of this machine"))
 	}
+	if owner, err := userOf(pid); err != nil || owner != os.Geteuid() {
+		return s.unlessLost(elsewhere(fmt.Sprintf("does not run as user %d, as this program does", os.Geteuid())))
+	}
 	s.server.shared.pid = pid
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -102,6 +106,21 @@ func (s *Session) isHere(ctx context.Context) error {
 		return s.unlessLost(elsewhere("has another network than this program"))
 	}
 	return nil
+}
+
+// userOf returns the effective user of a process. The owner of its folder in /proc would not do: that
+// of a process which nobody may trace is root.
+func userOf(pid int) (int, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, after, _ := strings.Cut(string(status), "\nUid:")
+	users := strings.Fields(after) // real, effective, saved, of files
+	if len(users) < 2 {
+		return 0, fmt.Errorf("the status of process %d names no user", pid)
+	}
+	return strconv.Atoi(users[1])
 }
 
 // unlessLost returns an error, or the reason why the connection ended.

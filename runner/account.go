@@ -15,6 +15,7 @@ type account struct {
 	tick    report.Tick
 	before  schedule.Spent // spending of this run's earlier ticks
 	partial bool           // the run is a shard, or it has given work to shards: collect adds the tick to the history
+	died    string         // the last run or shard that is known to have been killed, in words; empty for none that is news
 }
 
 // reportExcused corrects the report on an issue whose charge was taken back, because its
@@ -62,4 +63,12 @@ func (a *account) addLost(c schedule.Claim, owner schedule.Owner, job string, be
 func (a *account) noteAdopted(claim schedule.Adopted) {
 	a.tick.Acted++
 	a.log.Warn("adopted", "issue_id", claim.ID, "issue_identifier", claim.Identifier, "reason", claim.Why, "phase", claim.Phase)
+	if claim.Began {
+		a.noteDeath(claim.From, claim.Identifier)
+	}
+}
+
+// noteDeath notes, for a notice, that an owner of a claim was killed. No error of its own was told.
+func (a *account) noteDeath(owner schedule.Owner, identifier string) {
+	a.died = owner.Name() + " was killed while a session worked on " + identifier
 }

@@ -126,6 +126,7 @@ func (c *collector) settle(r fleet.Result, p schedule.Policy, now time.Time) (se
 			row := c.addLost(claim, r.Owner, c.owners.job[r.Owner], true)
 			row.Job = cmp.Or(r.Job, row.Job)
 			row.Turns, row.Usage = saved.Turns, saved.Live
+			c.noteDeath(r.Owner, claim.Identifier)
 		}
 	}
 	return settled, true

@@ -108,7 +108,7 @@ func newLoop(r *Runner) *loop {
 	l.account = account{core: &l.core, partial: r.Shards > 0}
 	l.orders = orders{core: &l.core, issues: &l.issues, first: r.Order}
 	l.collector = collector{core: &l.core, account: &l.account, owners: &l.owners, left: r.LeftResults}
-	l.notifier = notifier{core: &l.core, account: &l.account, base: r.Web, redact: r.Redact, isPart: r.Shards > 0, left: noticeTime}
+	l.notifier = notifier{core: &l.core, account: &l.account, base: r.Web, redact: r.Redact, isPart: r.Shards > 0, lasts: !r.Once, left: noticeTime}
 	l.fleet = fleetPart{core: &l.core, setup: &l.setup, plan: r.Fleet, shards: r.Shards}
 	l.files = files{core: &l.core, sessions: l.running, logs: r.Logs, repeats: !r.Once}
 	l.cleaner = cleaner{

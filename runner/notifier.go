@@ -37,6 +37,7 @@ type notifier struct {
 	base   http.RoundTripper   // Web of [Runner]
 	redact func(string) string // nil hides nothing
 	isPart bool                // the run is a shard, which tells nobody
+	lasts  bool                // the run is a service, which has no end that says that all went well
 
 	left      time.Duration     // time of the tick that is left for destinations
 	queue     []telling         // saved, and not yet sent
@@ -176,12 +177,16 @@ func (n *notifier) conditions(now time.Time, wanted workflow.Notify, decisions [
 	if p := n.state.Pause; p.Why != "" {
 		add(condition{event: notify.Paused, what: name(notify.Paused, string(p.Cause)), notice: notify.Notice{Why: n.hide(p.Why)}})
 	}
-	if !ended || failure != nil {
-		c := condition{event: notify.RunFailed, what: name(notify.RunFailed, "since"), kept: !ended}
-		if failure != nil {
-			c.notice.Why = n.hide(text.OneLine(failure.Error(), 500))
+	goesWell := ended && failure == nil || n.lasts && !n.worked.IsZero()
+	if !goesWell || n.died != "" {
+		failed := condition{event: notify.RunFailed, what: name(notify.RunFailed, "since"), kept: !ended && n.died == ""}
+		switch {
+		case failure != nil:
+			failed.notice.Why = n.hide(text.OneLine(failure.Error(), 500))
+		case n.died != "":
+			failed.notice.Why = n.hide(n.died)
 		}
-		add(c)
+		add(failed)
 	}
 	if since := n.state.Worked; !since.IsZero() && now.Sub(since) >= time.Duration(wanted.QuietDays)*24*time.Hour {
 		why := fmt.Sprintf("no session has ended well since %s", since.UTC().Format(time.DateOnly))

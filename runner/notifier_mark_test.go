@@ -139,3 +139,26 @@ func TestOnlyTheEndOfARunSaysWhetherItFailed(t *testing.T) {
 		}
 	}
 }
+
+// A service ends by a signal, which says nothing. So a session that ends well says that the failure
+// of its start is over.
+func TestAServiceThatWorksTellsOfTheNextFailure(t *testing.T) {
+	t.Parallel()
+	m := newMarked()
+	m.lasts = true
+	for n, step := range []struct {
+		died   string
+		worked bool
+		want   []notify.Event
+	}{
+		{"run 7 was killed", false, []notify.Event{notify.RunFailed}},
+		{"", false, nil}, {"run 8 was killed", false, nil}, {"", true, nil}, {"run 9 was killed", true, []notify.Event{notify.RunFailed}},
+	} {
+		if m.died = step.died; step.worked {
+			m.worked = m.now
+		}
+		if got := m.news(); !slices.Equal(got, step.want) {
+			t.Errorf("step %d: %q is news, want %q", n, got, step.want)
+		}
+	}
+}

@@ -289,6 +289,48 @@ func TestARunThatFailsAndDaysWithoutWorkAreTold(t *testing.T) {
 	})
 }
 
+// TestARunThatWasKilledIsTold has the next run find it, once until there was a run without it.
+func TestARunThatWasKilledIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, issue("A-1", "Todo"))
+		f.sessions = func(context.Context, attempt.Job, func(attempt.Update)) schedule.Outcome {
+			return schedule.Outcome{Class: schedule.Transient, Why: "busy"}
+		}
+		c, tick := withChat(t, f, destination("team", notify.RunFailed))
+		tick()
+		killed := func() {
+			f.edit(func(s *schedule.State) { s.Claims = map[tracker.ID]schedule.Claim{} })
+			f.runBy(map[tracker.ID]string{"A-1": "7"})
+			time.Sleep(time.Hour) // its lease ends
+		}
+		killed()
+		tick()
+		expect(t, c, "team.example: run_failed")
+		killed()
+		tick()
+		expect(t, c)
+		tick()
+		killed()
+		tick()
+		expect(t, c, "team.example: run_failed")
+	})
+}
+
+// TestAShardThatWasKilledIsTold by collect.
+func TestAShardThatWasKilledIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, issue("A-1", "Todo"), issue("A-2", "Todo"))
+		f.sessions = asks("Which?")
+		c, _ := withChat(t, f.fixture, destination("team", notify.RunFailed))
+		f.plan(2, 1)
+		f.work(1)
+		f.status[2] = schedule.Dead
+		f.collect()
+		expect(t, c, "team.example: run_failed")
+	})
+}
+
 // TestOnlyCollectTellsWhatAFleetDid also collects again, as after a run that was repeated.
 func TestOnlyCollectTellsWhatAFleetDid(t *testing.T) {
 	t.Parallel()

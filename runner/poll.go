@@ -32,7 +32,7 @@ func (l *loop) poll(ctx context.Context, now time.Time) {
 	if !l.fleet.isShard() && !l.tick.DryRun {
 		l.pauseTest.begin(ctx, l.wf, now)
 	}
-	l.state.Renew(now)
+	l.state.Renew(l.policy(), now)
 	if err := l.issues.readByID(ctx, slices.Sorted(maps.Keys(l.state.Claims))); err != nil {
 		l.issues.unasking("refresh claimed issues", err)
 	}

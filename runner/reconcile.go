@@ -158,5 +158,8 @@ func (l *loop) commit(ctx context.Context, decisions []schedule.Decision) error 
 		return err
 	}
 	l.notifier.deliver(news)
+	if !l.Once {
+		l.died = "" // it is told; with a single tick it is news until the end
+	}
 	return nil
 }

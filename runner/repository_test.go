@@ -204,7 +204,7 @@ func TestAPullRequestIsReportedByWhatATickDidToIt(t *testing.T) {
 		}
 		if sessions == 2 {
 			words := "my own" // which the host leaves
-			if _, err := r.repository.Publisher.GitHub.EditPullRequest(t.Context(), g.Pulls()[0].Number, nil, &words); err != nil {
+			if _, err := r.repository.Publisher.GitHub.Pulls.Edit(t.Context(), g.Pulls()[0].Number, nil, &words); err != nil {
 				t.Error(err)
 			}
 		}

@@ -49,7 +49,8 @@ type SessionLog struct {
 	Omitted int      // number of lines dropped before them
 	File    string   // path of the event log, which has all; empty for none
 
-	Delivers bool // the workflow publishes the agents' work; see [report.Tick]
+	Delivers bool            // the workflow publishes the agents' work; see [report.Tick]
+	Prices   schedule.Prices // prices of its tokens; none for a workflow without them
 }
 
 // append adds the summary of an update. It is called by one goroutine at a time.
@@ -76,6 +77,6 @@ func (l *loop) logSession(m exited, claim schedule.Claim, next schedule.Next, no
 	}
 	session := m.session
 	session.Claim, session.Outcome, session.Next, session.Took = claim, m.outcome, next, now.Sub(m.started)
-	session.Delivers, session.File = l.delivers(), m.eventLog
+	session.Delivers, session.File, session.Prices = l.delivers(), m.eventLog, l.wf.Settings.Policy.Budget.Prices
 	m.onEnd(session)
 }

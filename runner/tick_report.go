@@ -89,7 +89,11 @@ func (l *loop) record(m exited, claim schedule.Claim, next schedule.Next, now ti
 		row.Title, row.URL, row.State = o.Issue.Title, o.Issue.URL, o.Issue.State
 	}
 
-	attrs := []any{"session_id", m.last.Session, "pid", m.last.PID, "outcome", o.Class, "status", o.Status, "turns", o.Turns, "tokens", o.Usage.Total(), "next", nextWord(next)}
+	attrs := []any{"session_id", m.last.Session, "pid", m.last.PID, "outcome", o.Class, "status", o.Status, "turns", o.Turns, "tokens", o.Usage.Total()}
+	if prices := l.wf.Settings.Policy.Budget.Prices; len(prices) > 0 {
+		attrs = append(attrs, "cost", prices.Of(o.Usage).String())
+	}
+	attrs = append(attrs, "next", nextWord(next))
 	why := o.Why
 	if o.Class == schedule.Stopped || next.Phase == schedule.Parked {
 		why = cmp.Or(next.Why.String(), why) // the error of the session repeats "stopped", and says nothing of a budget

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // Writer changes issues for the program itself: it hands an issue over after a delivery. The
@@ -48,20 +50,20 @@ var keyPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // with comments of HTML made visible, so that no text can pass for a [CommentMarker]. It fails with
 // [ErrInvalidWrite] if the key is not up to 64 lower-case letters, digits and hyphens,
 // or if the text is blank or longer than [MaxComment].
-func PrepareComment(key, text string) (string, error) {
+func PrepareComment(key, comment string) (string, error) {
 	if !keyPattern().MatchString(key) {
 		return "", fmt.Errorf("%w: the key %q of the comment is not made of 1 to 64 lower-case letters, digits and hyphens", ErrInvalidWrite, key)
 	}
-	if len(text) <= MaxComment { // otherwise preparing it is a waste
-		text = strings.ReplaceAll(PlainText(text), "<!--", "&lt;!--")
+	if len(comment) <= MaxComment { // otherwise preparing it is a waste
+		comment = strings.ReplaceAll(PlainText(comment), "<!--", "&lt;!--")
 	}
 	switch {
-	case text == "":
+	case comment == "":
 		return "", fmt.Errorf("%w: the comment %q is empty", ErrInvalidWrite, key)
-	case len(text) > MaxComment:
-		return "", fmt.Errorf("%w: the comment %q has %d bytes: shorten it to %d", ErrInvalidWrite, key, len(text), MaxComment)
+	case len(comment) > MaxComment:
+		return "", fmt.Errorf("%w: the comment %q has %d bytes: shorten it to %d", ErrInvalidWrite, key, len(comment), MaxComment)
 	}
-	return text, nil
+	return comment, nil
 }
 
 // PlainText returns the text of a comment with plain line ends, without outer space,
@@ -121,23 +123,29 @@ func CheckName(what, name string) error {
 	return nil
 }
 
+// QuotedList returns names, quoted and separated by commas; "none" for none. It counts the names
+// after the first 20 instead.
+func QuotedList(names []string) string {
+	const most = 20
+	if len(names) == 0 {
+		return "none"
+	}
+	quoted := make([]string, 0, most)
+	for _, name := range names[:min(most, len(names))] {
+		quoted = append(quoted, fmt.Sprintf("%q", text.Truncate(name, 200)))
+	}
+	list := strings.Join(quoted, ", ")
+	if more := len(names) - most; more > 0 {
+		list = fmt.Sprintf("%s and %d more", list, more)
+	}
+	return list
+}
+
 // UnknownNameError returns the [ErrInvalidConfig] about a state or label that does not exist.
 // what is the word for it, state or label.
 func UnknownNameError(what, name string, exist []string) error {
-	const most = 20
-	names := make([]string, 0, most)
-	for _, e := range exist[:min(most, len(exist))] {
-		names = append(names, fmt.Sprintf("%q", e))
-	}
-	list := strings.Join(names, ", ")
-	switch more := len(exist) - most; {
-	case more > 0:
-		list = fmt.Sprintf("%s and %d more", list, more)
-	case len(exist) == 0:
-		list = "none"
-	}
 	if near := Nearest(name, exist); near != "" {
-		return fmt.Errorf("%w: there is no %s %q: did you mean %q? There are %s", ErrInvalidConfig, what, name, near, list)
+		return fmt.Errorf("%w: there is no %s %q: did you mean %q? There are %s", ErrInvalidConfig, what, name, near, QuotedList(exist))
 	}
-	return fmt.Errorf("%w: there is no %s %q: make it, or write one of %s", ErrInvalidConfig, what, name, list)
+	return fmt.Errorf("%w: there is no %s %q: make it, or write one of %s", ErrInvalidConfig, what, name, QuotedList(exist))
 }

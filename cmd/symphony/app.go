@@ -116,7 +116,6 @@ func (a *app) statePlace() statePlace {
 	return statePlace{gitHub: a.gitHub(), flag: a.state, redactor: a.redactor, warn: a.warn}
 }
 
-// gitHub returns the settings of the environment for GitHub.
 func (a *app) gitHub() gitHub { return gitHub{a.process} }
 
 // opener returns the opener of the places that a workflow names.

@@ -84,7 +84,7 @@ func (p *project) built() *project {
 	return p
 }
 
-// removeRemains removes what a tick left.
+// removeRemains removes what a tick left on its machine.
 func (p *project) removeRemains() {
 	p.t.Helper()
 	for _, name := range []string{"workspaces", ".symphony"} {

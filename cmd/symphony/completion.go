@@ -128,7 +128,7 @@ func (l *logCommand) completeLog(cmd *cobra.Command, args []string, prefix strin
 	if l.run != "" { // the logs of a run would need a request
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	found := newCompletions(l.redactor.String)
+	found := completions{l.redactor.String, map[string]string{}}
 	if source, err := l.open(cmd.Context(), nil); err == nil {
 		defer source.Close()
 		files, _ := source.find(cmd.Context(), "") // none that can be read
@@ -178,7 +178,7 @@ const (
 func (c completer) issues(ctx context.Context, wanted int) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(ctx, maxLookup)
 	defer cancel()
-	found := newCompletions(c.redactor.String)
+	found := completions{c.redactor.String, map[string]string{}}
 	kept, wf, err := (&stateCommand{app: c.app}).stateHere(stateReadOnly)
 	if isLocal := !strings.HasPrefix(c.state, "branch:"); err == nil && isLocal {
 		state, _, err := kept.Load(ctx)
@@ -209,10 +209,6 @@ func (c completer) issues(ctx context.Context, wanted int) []cobra.Completion {
 type completions struct {
 	redact func(string) string
 	about  map[string]string
-}
-
-func newCompletions(redact func(string) string) completions {
-	return completions{redact, make(map[string]string)}
 }
 
 // add adds a name, unless it would be more than a word of a command line.

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"path"
 	"slices"
+	"syscall"
 
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/internal/transport"
@@ -52,7 +55,7 @@ func (o opener) tracker(wf workflow.Workflow, log *slog.Logger, startsNothing bo
 		}
 	}
 	if o.actions.InActions() {
-		options.Checkout, _ = o.getenv("GITHUB_WORKSPACE")
+		options.Checkout = o.value("GITHUB_WORKSPACE")
 	}
 	return s.Tracker.Config.Open(options, http.DefaultClient, log)
 }
@@ -78,7 +81,7 @@ func (o opener) connect(ctx context.Context, wf workflow.Workflow, log *slog.Log
 		if !onHosts {
 			err = workspace.Check(folders, env)
 		}
-		if mayNotWrite(err) {
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) { // this process only reads, and can go on
 			warnings, err = append(warnings, err.Error()), nil
 		}
 		if err == nil && wf.Settings.Repository != nil {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"sync"
 
-	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/runlog"
 	"github.com/symphony-runner/symphony/runner/terminal"
 )
@@ -51,15 +50,11 @@ func (a *app) console(live bool, workflowPath string) *console {
 // wantsDisplay reports whether the environment allows a live display: not on a terminal
 // that cannot move its cursor, and not in CI. Without colors it is shown in black and white.
 func (p process) wantsDisplay() bool {
-	kind, _ := p.getenv("TERM")
-	ci, _ := p.getenv("CI")
+	kind, ci := p.value("TERM"), p.value("CI")
 	return kind != "" && kind != "dumb" && (ci == "" || ci == "false") && !p.actions.InActions()
 }
 
 func (c *console) isLive() bool { return c.display != nil }
-
-// show replaces the content of the display.
-func (c *console) show(p progress.Progress) { c.display.Show(p) }
 
 // handler returns a handler that logs to the console.
 func (c *console) handler() slog.Handler {

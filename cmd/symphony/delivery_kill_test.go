@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -258,7 +257,7 @@ func TestAKillAtAnyRequestOfADeliveryEndsInOnePullRequest(t *testing.T) {
 			t.Parallel()
 			s := newShop(t, work)
 			if s.killedAt(at+1, late) && fresh {
-				s.forget()
+				s.removeRemains()
 			}
 			s.killedAt(0, false)
 			s.assertDelivered()
@@ -295,15 +294,5 @@ func TestAKillAtAnyRequestOfAMergeRecordsItOnce(t *testing.T) {
 				t.Errorf("the state has the ends %+v and the deliveries %+v\n%s", ends, state.Deliveries, s.out)
 			}
 		})
-	}
-}
-
-// forget removes all that a run leaves on its machine.
-func (s *shop) forget() {
-	s.t.Helper()
-	for _, name := range []string{".symphony", "workspaces"} {
-		if err := os.RemoveAll(filepath.Join(s.dir, name)); err != nil {
-			s.t.Fatal(err)
-		}
 	}
 }

@@ -166,7 +166,7 @@ func (s *scriptedAgentCommand) command() *cobra.Command {
 // Run serves one client on the standard streams.
 func (s *scriptedAgentCommand) Run(ctx context.Context) error {
 	home := s.home
-	if own, _ := s.getenv("CODEX_HOME"); attempt.IsSessionHome(own) {
+	if own := s.value("CODEX_HOME"); attempt.IsSessionHome(own) {
 		home = own
 	}
 	return scriptedagent.Serve(ctx, s.stdin, s.stdout, scriptedagent.Options{Home: home, Config: s.config})

@@ -91,7 +91,6 @@ pull and drop take no other plan, not even a forged one.`,
 	return cmd
 }
 
-// addRun adds the flags that name a fleet.
 func (c *exchangeCommand) addRun(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.run, "run", "", "the `id` of the run, --owner of plan (default: inside Actions the workflow run; a plan without one needs --plan)")
 	cmd.Flags().IntVar(&c.attempt, "attempt", 0, "which attempt of the run (default: inside Actions that of the workflow run, else 1)")
@@ -133,7 +132,6 @@ func (c *exchangeCommand) runOf(do func(ctx context.Context, refs *git.FileRefs)
 	}
 }
 
-// push pushes the plan or a result.
 func (c *exchangeCommand) push(ctx context.Context, refs *git.FileRefs) error {
 	if c.shard != "" {
 		return c.pushResult(ctx, refs)
@@ -216,7 +214,6 @@ func (c *exchangeCommand) tellIdle() error {
 	return c.actions.Output("idle", strconv.FormatBool(!there))
 }
 
-// drop deletes the references of a fleet.
 func (c *exchangeCommand) drop(ctx context.Context, refs *git.FileRefs) error {
 	name, err := c.fleet()
 	if err != nil {
@@ -237,7 +234,6 @@ func attemptOf(name fleet.Name) string {
 	return fmt.Sprintf("attempt %d of run %s", name.Attempt, name.Run)
 }
 
-// tell prints a line to standard output.
 func (c *exchangeCommand) tell(format string, args ...any) error {
 	_, err := fmt.Fprintf(c.stdout, format+"\n", args...)
 	return err
@@ -248,7 +244,6 @@ func (c *exchangeCommand) warn(title string, err error) {
 	c.actions.Warning(title, c.redactor.String(err.Error()))
 }
 
-// fleet returns the name of the fleet.
 func (c *exchangeCommand) fleet() (fleet.Name, error) {
 	own, number := c.owner(), 1
 	if c.actions.InActions() {

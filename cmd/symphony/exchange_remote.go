@@ -23,9 +23,7 @@ func (o opener) fileRefs(ctx context.Context, wf workflow.Workflow) (*git.FileRe
 	if err := makeDataFolder(wf.Path); err != nil {
 		return nil, err
 	}
-	host, err := git.Open(ctx, git.Config{
-		Dir: filepath.Join(dataFolder(wf.Path), "repositories"), Workspaces: wf.Settings.Workspace.Root, Env: o.environ, Log: quiet(),
-	})
+	host, err := o.gitHost(ctx, dataFolder(wf.Path), wf, quiet())
 	if err != nil {
 		return nil, err
 	}
@@ -36,20 +34,12 @@ func (o opener) fileRefs(ctx context.Context, wf workflow.Workflow) (*git.FileRe
 // inside Actions the repository of the job, because everybody who can read it can see its
 // issues; elsewhere the target of the delivery, or the repository with the state branch.
 func (o opener) exchangeRemote(wf workflow.Workflow) (git.Remote, error) {
-	token, _ := o.getenv("GITHUB_TOKEN")
+	token := o.value("GITHUB_TOKEN")
 	if own := o.ownURL(); o.actions.InActions() && own != "" && token != "" {
 		return git.ParseRemote(own, git.Token(token))
 	}
-	if r := wf.Settings.Repository; r != nil {
-		remote, err := git.ParseRemote(r.Remote, git.Token(r.Token))
-		if err != nil {
-			return git.Remote{}, err
-		}
-		tokens, err := o.token(wf, quiet())
-		if err == nil && tokens != nil {
-			remote = remote.WithTokens(gitTokens(tokens))
-		}
-		return remote, err
+	if wf.Settings.Repository != nil {
+		return o.remote(wf, quiet())
 	}
 	if repo := o.ownRepository(wf.Path, wf); repo != "" && token != "" {
 		server, err := o.tokenServer(wf)

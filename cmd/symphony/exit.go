@@ -28,7 +28,6 @@ var (
 	errFailOn   = errors.New("fail_on")                 // a completed tick that --fail-on makes a failure
 )
 
-// exitStatus returns the exit status for an error.
 func exitStatus(err error) int {
 	is := func(targets ...error) bool {
 		for _, target := range targets {

@@ -81,16 +81,16 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 	policy := wf.Settings.Policy
 	free := policy.MaxConcurrent
 	for _, c := range tick.Claims {
-		if c.Owner.Shard == 0 && (c.Phase.HasSession()) { // others count in their fleet
+		if c.Owner.Shard == 0 && c.Phase.HasSession() { // others count in their fleet
 			free--
 		}
 	}
-	standing := report.Stand(tick.Verdicts, verdict.Issue.ID, max(free, 0), policy.ActiveStates)
-	ignored := tick.Ignored[verdict.Issue.ID]
-	view := report.Verdict(redacted(verdict, e.redactor), tick.Comments, e.ownCommand(), e.statePlace().flagFor(wf.Path)).Within(standing).Besides(redacted(ignored, e.redactor)).
-		WorksWith(report.Choice(wf.Settings.Codex.For(verdict.Issue.Labels).Choice))
+	view := report.Verdict(redacted(verdict, e.redactor), tick.Comments, e.ownCommand(), e.statePlace().flagFor(wf.Path))
+	view.Standing = report.Stand(tick.Verdicts, verdict.Issue.ID, max(free, 0), policy.ActiveStates)
+	view.Ignored = redacted(tick.Ignored[verdict.Issue.ID], e.redactor)
+	view.Choice = report.Choice(wf.Settings.Codex.For(verdict.Issue.Labels).Choice)
 	if owner := tick.Claims[verdict.Issue.ID].Owner; owner.Run != "" {
-		view = view.WorkedOnIn(e.gitHub().links(wf, e.gitHub().ownRepository(wf.Path, wf)).RunPage(owner.Run, owner.Attempt))
+		view.Run = e.gitHub().links(wf, e.gitHub().ownRepository(wf.Path, wf)).RunPage(owner.Run, owner.Attempt)
 	}
 	return e.print(view)
 }

@@ -32,13 +32,11 @@ type gitHub struct{ process }
 // isOrigin is true. An origin on a server that this program does not ask by default does not
 // count. The name is empty if neither names a repository.
 func (g gitHub) repositoryNear(path string) (name string, isOrigin bool) {
-	name, _ = g.getenv("GITHUB_REPOSITORY")
-	if name = strings.TrimSpace(name); name != "" {
+	if name = strings.TrimSpace(g.value("GITHUB_REPOSITORY")); name != "" {
 		return name, false
 	}
-	asked, _ := g.getenv(serverVariable)
 	server, name := g.originNear(path)
-	if name == "" || hostOf(server) != hostOf(cmp.Or(asked, client.DefaultServer)) {
+	if name == "" || hostOf(server) != hostOf(cmp.Or(g.value(serverVariable), client.DefaultServer)) {
 		return "", false
 	}
 	return name, true
@@ -91,8 +89,7 @@ func (g gitHub) lookupNear(path string) func(name string) (value string, set boo
 // server returns the addresses of the GitHub that GITHUB_TOKEN is for and of its REST API: from
 // the environment, else from the tracker, else github.com.
 func (g gitHub) server(wf workflow.Workflow) (server, api string) {
-	server, _ = g.getenv(serverVariable)
-	api, _ = g.getenv(apiVariable)
+	server, api = g.value(serverVariable), g.value(apiVariable)
 	if server != "" || api != "" {
 		return server, api
 	}
@@ -113,9 +110,7 @@ func (g gitHub) isPrivate(event action.Event) string {
 	case "public":
 		return "false"
 	}
-	api, _ := g.getenv(apiVariable)
-	token, _ := g.getenv("GITHUB_TOKEN")
-	c, err := client.New(client.Config{Repo: event.Repository, APIURL: api, Token: token}, nil)
+	c, err := client.New(client.Config{Repo: event.Repository, APIURL: g.value(apiVariable), Token: g.value("GITHUB_TOKEN")}, nil)
 	if err != nil {
 		return "unknown"
 	}
@@ -146,9 +141,8 @@ func (g gitHub) tokenServer(wf workflow.Workflow) (string, error) {
 // An App proves who it is to no other host: the proof would be good for all its
 // repositories.
 func (g gitHub) onGitHub(remote string) bool {
-	server, _ := g.getenv(serverVariable)
 	u, err := url.Parse(remote)
-	own, ownErr := url.Parse(cmp.Or(server, client.DefaultServer))
+	own, ownErr := url.Parse(cmp.Or(g.value(serverVariable), client.DefaultServer))
 	return err == nil && ownErr == nil && u.Host != "" && (u.Host == own.Host || u.Host == "github.com")
 }
 
@@ -160,8 +154,7 @@ func (g gitHub) named(remote string) (repo, api string) {
 		return "", "" // ParseRemote fails too
 	}
 	repo = strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
-	server, _ := g.getenv(serverVariable)
-	if own, err := url.Parse(server); err == nil && own.Host == u.Host && u.Host != "github.com" {
+	if own, err := url.Parse(g.value(serverVariable)); err == nil && own.Host == u.Host && u.Host != "github.com" {
 		if api, ok := g.getenv(apiVariable); ok {
 			return repo, api
 		}
@@ -194,8 +187,7 @@ func trackerRepository(wf workflow.Workflow) string {
 
 // ownURL returns the URL of the repository of this job; empty outside Actions.
 func (g gitHub) ownURL() string {
-	server, _ := g.getenv(serverVariable)
-	repo, _ := g.getenv("GITHUB_REPOSITORY")
+	server, repo := g.value(serverVariable), g.value("GITHUB_REPOSITORY")
 	if server == "" || repo == "" {
 		return ""
 	}

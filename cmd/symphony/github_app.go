@@ -24,12 +24,9 @@ const (
 // tokenFunc returns the token of one request or one command of git.
 type tokenFunc func(context.Context) (string, error)
 
-// gitTokens returns the same tokens for git; nil for nil. Its errors have the categories of
+// gitTokens returns the same tokens for git. Its errors have the categories of
 // package git, which separate faults that may pass from faults that a person has to mend.
 func gitTokens(tokens tokenFunc) git.TokenSource {
-	if tokens == nil {
-		return nil
-	}
 	return func(ctx context.Context) (git.Token, error) {
 		token, err := tokens(ctx)
 		if err != nil && !errors.Is(err, client.ErrApp) {
@@ -60,11 +57,9 @@ func (o opener) token(wf workflow.Workflow, log *slog.Logger) (tokenFunc, error)
 			return opened.Token, nil
 		}
 	}
-	id, _ := o.getenv(appIDVariable)
-	key, _ := o.getenv(appKeyVariable)
 	repo, api := o.named(remote)
 	app, err := client.NewApp(client.AppConfig{
-		ID: id, Key: key, Repo: repo, APIURL: api, Permissions: appPermissions(kind), Log: log,
+		ID: o.value(appIDVariable), Key: o.value(appKeyVariable), Repo: repo, APIURL: api, Permissions: appPermissions(kind), Log: log,
 		Issued: func(token string) { o.addSecret(o.redactor, token) },
 		Names:  client.AppNames{ID: o.appSetting(appIDVariable), Key: o.appSetting(appKeyVariable), Repo: "repository.url", APIURL: "GITHUB_API_URL"},
 	}, nil)
@@ -87,7 +82,6 @@ func (a *app) revokeTokens() {
 	}
 }
 
-// appPermissions returns the permissions that a kind of delivery needs, and no more.
 func appPermissions(kind workflow.DeliveryKind) []client.Permission {
 	switch kind {
 	case workflow.KindPullRequest:
@@ -99,9 +93,7 @@ func appPermissions(kind workflow.DeliveryKind) []client.Permission {
 }
 
 func (g gitHub) hasApp() bool {
-	id, _ := g.getenv(appIDVariable)
-	key, _ := g.getenv(appKeyVariable)
-	return strings.TrimSpace(id+key) != ""
+	return strings.TrimSpace(g.value(appIDVariable)+g.value(appKeyVariable)) != ""
 }
 
 // appSetting returns the name by which a user knows a setting of the App.
@@ -115,12 +107,10 @@ func (g gitHub) appSetting(variable string) string {
 // checkApp returns an error for settings of an App that contradict each other or the
 // workflow: their author expects them to be used.
 func (g gitHub) checkApp(wf workflow.Workflow) error {
-	id, _ := g.getenv(appIDVariable)
-	key, _ := g.getenv(appKeyVariable)
-	hasID, hasKey := strings.TrimSpace(id) != "", strings.TrimSpace(key) != ""
+	hasID, hasKey := strings.TrimSpace(g.value(appIDVariable)) != "", strings.TrimSpace(g.value(appKeyVariable)) != ""
 	file := filepath.Base(wf.Path)
 	r := wf.Settings.Repository
-	own, _ := g.getenv("GITHUB_TOKEN")
+	own := g.value("GITHUB_TOKEN")
 	idName, keyName := g.appSetting(appIDVariable), g.appSetting(appKeyVariable)
 	switch {
 	case !hasID && !hasKey:

@@ -19,7 +19,6 @@ const helpWidth = 80
 // environment.
 const readsWorkflow = "reads-workflow"
 
-// ofWorkflow returns the annotations of a command that reads a WORKFLOW.md.
 func ofWorkflow() map[string]string { return map[string]string{readsWorkflow: "yes"} }
 
 // row is a line of a table in help: a term and its meaning.
@@ -85,7 +84,6 @@ func printHelp(cmd *cobra.Command, _ []string) {
 		rows(cmd, "Examples", examples), rows(cmd, "Exit status", exitRows(cmd)), rows(cmd, "Environment", environment))
 }
 
-// columnsOf returns the width of the help of a command.
 func columnsOf(cmd *cobra.Command) int { return min(width(cmd.OutOrStdout()), helpWidth) }
 
 // wrap returns the paragraphs of a text, wrapped. Lines in a paragraph are joined.

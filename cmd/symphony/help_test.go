@@ -97,9 +97,9 @@ func TestEveryExampleOfHelpIsACommandLine(t *testing.T) {
 
 // jobVariables matches the environment variables that Actions and the Action set for a
 // job, besides those that a user may set too.
-var jobVariables = regexp.MustCompile(`^(GITHUB|RUNNER|INPUT)_|^SYMPHONY_(ACTS_AS_JOB|ARTIFACT|LOG_TEXTS)$|^HOME$`)
+var jobVariables = regexp.MustCompile(`^(GITHUB|RUNNER|INPUT|ACTIONS)_|^SYMPHONY_(ACTS_AS_JOB|ARTIFACT|LOG_TEXTS)$|^HOME$`)
 
-// TestHelpNamesEveryVariableThatTheProgramReads looks at every call of getenv.
+// TestHelpNamesEveryVariableThatTheProgramReads looks at every call of getenv and value.
 func TestHelpNamesEveryVariableThatTheProgramReads(t *testing.T) {
 	t.Parallel()
 	help := helpOf(t, "symphony")
@@ -115,7 +115,7 @@ func TestHelpNamesEveryVariableThatTheProgramReads(t *testing.T) {
 			}
 			f, isSelector := call.Fun.(*ast.SelectorExpr)
 			name, isText := call.Args[0].(*ast.BasicLit)
-			if !isSelector || f.Sel.Name != "getenv" || !isText || name.Kind != token.STRING {
+			if !isSelector || f.Sel.Name != "getenv" && f.Sel.Name != "value" || !isText || name.Kind != token.STRING {
 				return true
 			}
 			variable, _ := strconv.Unquote(name.Value)
@@ -127,7 +127,7 @@ func TestHelpNamesEveryVariableThatTheProgramReads(t *testing.T) {
 		})
 	}
 	if read < 15 {
-		t.Errorf("only %d calls of getenv were found", read)
+		t.Errorf("only %d calls of getenv and value were found", read)
 	}
 	named := map[string]bool{}
 	for _, r := range environmentMeanings {

@@ -132,12 +132,12 @@ func (i *initCommand) ask(ctx context.Context, found scaffold.Setup, given func(
 		return s, fmt.Errorf("%w: init: standard input is no terminal to ask on: write --tracker github, linear or file", errUsage)
 	}
 	for _, q := range scaffold.Questions() {
-		needed, flag := q.Needed(s), *i.answers[q.Name]
+		unneeded, flag := q.Unneeded(s), *i.answers[q.Name]
 		standard := q.Default(s)
 		switch {
-		case !needed && given(q.Name) && flag != "none":
-			return s, fmt.Errorf("%w: init: --%s is not for --tracker %s: leave it out", errUsage, q.Name, s.Tracker)
-		case !needed:
+		case unneeded != "" && given(q.Name) && flag != "none":
+			return s, fmt.Errorf("%w: init: --%s is not for %s: leave it out", errUsage, q.Name, unneeded)
+		case unneeded != "":
 		case given(q.Name):
 			if err := q.Take(&s, strings.TrimSpace(flag)); err != nil {
 				return s, fmt.Errorf("%w: init: --%s %q: %w", errUsage, q.Name, flag, err)

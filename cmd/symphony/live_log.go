@@ -18,8 +18,7 @@ func showSessions(a *app, places logPlaces, r *runner.Runner, console *console, 
 	case live && a.logFormat == "text" && !console.isLive():
 		// Everybody can read the log of a job in a public repository, so inside Actions the
 		// step says whether it shows texts.
-		texts, _ := a.getenv("SYMPHONY_LOG_TEXTS")
-		log := console.showSessions(runlog.Options{Texts: texts == "true" || !a.actions.InActions(), Redact: a.redactor.String})
+		log := console.showSessions(runlog.Options{Texts: a.value("SYMPHONY_LOG_TEXTS") == "true" || !a.actions.InActions(), Redact: a.redactor.String})
 		r.OnSession = func(s runner.SessionStart) func(runner.SessionLog) {
 			onEnd := log.Begin(runlog.Session{
 				Identifier: s.Claim.Identifier, Title: s.Claim.Title, Number: s.Claim.Sessions, Attempt: s.Claim.Attempt + 1,
@@ -36,7 +35,6 @@ func showSessions(a *app, places logPlaces, r *runner.Runner, console *console, 
 	return func() {}
 }
 
-// printSession prints the messages of an ended session, as a group under its outcome.
 func printSession(a *app, places logPlaces, s runner.SessionLog) {
 	title := fmt.Sprintf("%s %s · %s", s.Claim.Identifier, s.Claim.Title, sessionResult(s))
 	lines := s.Lines
@@ -52,8 +50,11 @@ func printSession(a *app, places logPlaces, s runner.SessionLog) {
 
 // sessionResult returns the result and the cost of a session, in one line.
 func sessionResult(s runner.SessionLog) string {
-	return fmt.Sprintf("%s · turns: %d · tokens: %s · %s", report.Outcome(s.Outcome, s.Next, s.Delivers),
-		s.Outcome.Turns, text.Number(s.Outcome.Usage.Total()), text.Duration(s.Took))
+	tokens := text.Number(s.Outcome.Usage.Total())
+	if len(s.Prices) > 0 {
+		tokens += " (" + s.Prices.Of(s.Outcome.Usage).String() + ")"
+	}
+	return fmt.Sprintf("%s · turns: %d · tokens: %s · %s", report.Outcome(s.Outcome, s.Next, s.Delivers), s.Outcome.Turns, tokens, text.Duration(s.Took))
 }
 
 // sessionDetails returns the reason for the result of a session, its warnings, and where the

@@ -31,6 +31,20 @@ func TestTheLogSaysWhereTheRestOfASessionIs(t *testing.T) {
 	}
 }
 
+func TestTheEndOfASessionHasItsCostBesideItsTokens(t *testing.T) {
+	t.Parallel()
+	used := schedule.Usage{Input: 1000, Tariffs: schedule.Tariffs{{Tariff: schedule.Tariff{Model: "m"}, Input: 1000}}}
+	for want, prices := range map[string]schedule.Prices{
+		"completed · turns: 2 · tokens: 1k · 3s":         nil,
+		"completed · turns: 2 · tokens: 1k ($2.00) · 3s": {"m": {Rates: schedule.Rates{Input: 2000}}},
+	} {
+		ended := runner.SessionLog{Outcome: schedule.Outcome{Class: schedule.Done, Turns: 2, Usage: used}, Took: 3 * time.Second, Prices: prices}
+		if got := sessionResult(ended); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // runnerCommand matches a line that the runner takes for a command: see package action.
 var runnerCommand = regexp.MustCompile(`^\s*::|##\[`)
 

@@ -142,7 +142,6 @@ func (l *logCommand) writePages(ctx context.Context, source *logSource, files []
 	return nil
 }
 
-// choose returns the session to show: the newest, or the newest with the number.
 func (l *logCommand) choose(files []transcript.File) (transcript.File, error) {
 	var numbers []string
 	for i := len(files) - 1; i >= 0; i-- {
@@ -175,7 +174,6 @@ func (l *logCommand) write(write func(io.Writer) error) error {
 	return nil
 }
 
-// show shows a log in the format of the flags.
 func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader) error {
 	columns, isTerminal := terminalWidth(w)
 	f := &runlog.Follower{Log: &io.LimitedReader{R: log, N: maxShown}, Redact: l.redactor.String, Follow: l.follow}

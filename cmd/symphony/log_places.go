@@ -21,8 +21,7 @@ type logPlaces struct {
 }
 
 func (t *tickReport) places() logPlaces {
-	artifact, _ := t.getenv("SYMPHONY_ARTIFACT")
-	return logPlaces{t.actions.InActions(), artifact, t.logs, t.ownCommand(), t.wf.Path}
+	return logPlaces{t.actions.InActions(), t.value("SYMPHONY_ARTIFACT"), t.logs, t.ownCommand(), t.wf.Path}
 }
 
 // keptBriefly is the notice for work that was not published and that no artifact keeps.
@@ -37,12 +36,12 @@ func (p logPlaces) locateKept(tick *report.Tick) {
 		if !p.inActions || kept.Folder == "" {
 			continue
 		}
-		inLogs, err := filepath.Rel(p.folder, kept.Folder)
-		if p.artifact == "" || p.folder == "" || err != nil || !filepath.IsLocal(inLogs) {
+		name := p.nameInArtifact(kept.Folder)
+		if name == "" {
 			lost = true
 			continue
 		}
-		kept.Folder, kept.Artifact = filepath.Join(filepath.Base(p.folder), inLogs), p.artifact
+		kept.Folder, kept.Artifact = name, p.artifact
 	}
 	if lost {
 		tick.Notices = append(tick.Notices, keptBriefly)
@@ -65,11 +64,21 @@ func (p logPlaces) locateLogs(tick *report.Tick) {
 // inArtifact returns the place of an event log in the artifact of the job. It is zero in a job
 // that uploads none, because the log is lost with the runner.
 func (p logPlaces) inArtifact(file string) report.Log {
-	inLogs, err := filepath.Rel(p.folder, file)
-	if p.artifact == "" || file == "" || p.folder == "" || err != nil || !filepath.IsLocal(inLogs) {
+	name := p.nameInArtifact(file)
+	if file == "" || name == "" {
 		return report.Log{}
 	}
-	return report.Log{File: transcript.PageName(filepath.Join(filepath.Base(p.folder), inLogs)), Artifact: p.artifact}
+	return report.Log{File: transcript.PageName(name), Artifact: p.artifact}
+}
+
+// nameInArtifact returns the name that a file or a folder has in the artifact of the job; empty
+// if that does not hold it.
+func (p logPlaces) nameInArtifact(path string) string {
+	inLogs, err := filepath.Rel(p.folder, path)
+	if p.artifact == "" || p.folder == "" || err != nil || !filepath.IsLocal(inLogs) {
+		return ""
+	}
+	return filepath.Join(filepath.Base(p.folder), inLogs)
 }
 
 // command returns the command that shows the latest session on an issue.

@@ -115,14 +115,8 @@ func (s *logSource) find(ctx context.Context, name string) ([]transcript.File, e
 	return slices.DeleteFunc(files, func(f transcript.File) bool { return !slices.Contains(keys[n.ID], f.Key) }), nil
 }
 
-// path returns the path of a log as people read it.
 func (s *logSource) path(f transcript.File) string {
-	if here, err := os.Getwd(); err == nil && s.folder != "" {
-		if rel, err := filepath.Rel(here, s.folder); err == nil && filepath.IsLocal(rel) {
-			return filepath.Join(rel, f.Path)
-		}
-	}
-	return filepath.Join(s.name, f.Path)
+	return filepath.Join(shownPath(s.name), f.Path)
 }
 
 func (s *logSource) openLog(f transcript.File) (io.ReadCloser, error) {

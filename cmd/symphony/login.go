@@ -28,8 +28,7 @@ func (p process) login(c codex.Config) []string {
 	}
 	add("key", p.modelKey())
 	for _, name := range c.Env {
-		value, _ := p.getenv(name)
-		add(name, value)
+		add(name, p.value(name))
 	}
 	for _, name := range loginFiles {
 		add(name, readStart(filepath.Join(p.codexHome(), name)))
@@ -54,13 +53,11 @@ func readStart(path string) string {
 // loginFiles lists the files of a Codex home that log sessions in.
 var loginFiles = []string{"auth.json", "config.toml"}
 
-// codexHome returns the user's own Codex home.
 func (p process) codexHome() string {
 	if home, set := p.getenv("CODEX_HOME"); set {
 		return home
 	}
-	user, _ := p.getenv("HOME")
-	return filepath.Join(user, ".codex")
+	return filepath.Join(p.value("HOME"), ".codex")
 }
 
 // keyNames lists the environment variables of keys that no child process sees, even if
@@ -70,8 +67,7 @@ var keyNames = []string{"OPENAI_API_KEY", "CODEX_API_KEY", appKeyVariable}
 // account returns the login of sessions of a workflow. A key of the environment takes precedence
 // over tokens, except inside Actions, where checkLogin refuses both together.
 func (p process) account(wf workflow.Workflow) attempt.Account {
-	base, _ := p.getenv("OPENAI_BASE_URL")
-	account := attempt.Account{Key: p.modelKey(), BaseURL: base}
+	account := attempt.Account{Key: p.modelKey(), BaseURL: p.value("OPENAI_BASE_URL")}
 	if config, err := p.identity(wf); err == nil && account.Key == "" {
 		account.Tokens = p.tokens.source(p, wf, config)
 	}
@@ -98,7 +94,5 @@ func (p process) threadSecret() string {
 // OPENAI_API_KEY, as for `codex exec`: users who set both mean the first for Codex and
 // the second for other programs.
 func (p process) modelKey() string {
-	key, _ := p.getenv("CODEX_API_KEY")
-	general, _ := p.getenv("OPENAI_API_KEY")
-	return cmp.Or(key, general)
+	return cmp.Or(p.value("CODEX_API_KEY"), p.value("OPENAI_API_KEY"))
 }

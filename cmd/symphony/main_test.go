@@ -30,11 +30,17 @@ import (
 // TestMain makes this test binary the program itself when it is called by that
 // name: main is tested in a process of its own. The same goes for the scripted agent. The program does not see the
 // workflow run that may be running the tests.
+//
+// The program also starts itself by its path, which may have any name: as an agent, or on a worker
+// host. So whatever is started with other arguments than flags of tests is the program. Else the
+// tests would start all tests, which would start all tests.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == hostName { // on a worker host, where the file has another name
+	name := filepath.Base(os.Args[0])
+	switch isCommand := name == "symphony" || name == "scripted-agent"; {
+	case isCommand:
+	case len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test."):
 		os.Args[0] = "symphony"
-	}
-	if name := filepath.Base(os.Args[0]); name != "symphony" && name != "scripted-agent" {
+	default:
 		for _, entry := range os.Environ() {
 			name, _, _ := strings.Cut(entry, "=")
 			if strings.HasPrefix(name, "GITHUB_") || strings.HasPrefix(name, "RUNNER_") || strings.HasPrefix(name, "ACTIONS_") {
@@ -44,6 +50,20 @@ func TestMain(m *testing.M) {
 		os.Setenv("GORACE", raceOptions)
 	}
 	testscript.Main(tests{m}, map[string]func(){"symphony": main, "scripted-agent": runAgent})
+}
+
+// TestTheProgramIsNeverTakenForItsTests starts it by its path, with an argument for which tests
+// would only print their flags.
+func TestTheProgramIsNeverTakenForItsTests(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(self, "--help").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "LINEAR_API_KEY") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // runAgent is the scripted agent with all steps, whose command [scripted] returns.

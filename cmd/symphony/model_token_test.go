@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -40,6 +41,25 @@ func TestTokensTakeThePlaceOfAKeyWhereAJobHasAnIdentity(t *testing.T) {
 		}
 		if account.Tokens != p.account(wf).Tokens {
 			t.Errorf("%s: sessions do not share their tokens", name)
+		}
+	}
+}
+
+// TestTokensThatNoSessionWouldUseAreRefused by a run and by validate. The keys of the section identity
+// are refused with the file.
+func TestTokensThatNoSessionWouldUseAreRefused(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*workflow.Settings){
+		"the app-server of codex.endpoint has a login of its own": func(s *workflow.Settings) { s.Codex.Endpoint.Address = "unix:///run/codex" },
+		"do not go to the hosts of worker.ssh_hosts":              func(s *workflow.Settings) { s.Worker.Hosts = []string{"west"} },
+	} {
+		p, wf := loginOf(identity.Config{}, "GITHUB_ACTIONS=true", "OPENAI_IDENTITY_PROVIDER_ID=idp", "OPENAI_SERVICE_ACCOUNT_ID=user")
+		change(&wf.Settings)
+		_, invalid := (&validateCommand{app: &app{process: p}}).checkIdentity(t.Context(), nil, wf)
+		for who, err := range map[string]error{"a run": checkLogin(p, wf), "validate": invalid} {
+			if !errors.Is(err, errUsage) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s says %v, want %s", who, err, want)
+			}
 		}
 	}
 }

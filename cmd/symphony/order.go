@@ -91,5 +91,4 @@ func (o order) answer(tick *report.Tick, a *app, wf workflow.Workflow) {
 	}
 }
 
-// oneLine returns a text with single spaces for line breaks.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -42,14 +42,12 @@ func goRun(info *debug.BuildInfo) string {
 	return "go run " + info.Path + "@" + info.Main.Version
 }
 
-// isOnPath reports whether the command symphony is the program of this path.
 func (p process) isOnPath(self string) bool {
 	own, err := os.Stat(self)
 	if err != nil {
 		return false
 	}
-	path, _ := p.getenv("PATH")
-	for _, folder := range filepath.SplitList(path) {
+	for _, folder := range filepath.SplitList(p.value("PATH")) {
 		if info, err := os.Stat(filepath.Join(folder, "symphony")); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return os.SameFile(own, info)
 		}

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
-	"syscall"
 
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/workspace"
@@ -42,10 +39,4 @@ func (x *tickRun) checkPlaces() error {
 		return fmt.Errorf("delivery.folder of %s: %w: %w; name a folder that can be written", filepath.Base(x.wf.Path), workflow.ErrInvalid, err)
 	}
 	return nil
-}
-
-// mayNotWrite reports whether an error says that a place is there, and this process may not
-// write to it. A process that only reads can go on.
-func mayNotWrite(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }

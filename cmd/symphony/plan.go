@@ -129,7 +129,6 @@ func (c *planCommand) checkFlags() error {
 	return nil
 }
 
-// prepare makes r the runner of a plan.
 func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) {
 	owner := schedule.Owner{Run: r.Self.Run, Attempt: r.Self.Attempt, Started: r.Self.Started, Limit: int64(c.limit.Seconds())}
 	if owner.Run == "" { // the host name marks the run as one that GitHub does not know
@@ -138,7 +137,7 @@ func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) {
 	event, _ := c.actions.Event() // it lacks the payload if that cannot be read
 	r.Fleet = &schedule.Fleet{Owner: owner, Name: event.File, Shards: c.shards, Slots: c.slots, Lease: c.limit + queueTime, RunsOn: wf.Settings.RunsOn}
 	r.Login, r.Test = nil, testMachine(c.process) // only shards have the login of the agent
-	if asJob, _ := c.getenv("SYMPHONY_ACTS_AS_JOB"); asJob == "true" && c.shards >= needToken {
+	if c.value("SYMPHONY_ACTS_AS_JOB") == "true" && c.shards >= needToken {
 		c.warn(fmt.Sprintf("%s is %d: such a fleet can need more than the 1,000 requests an hour of the job's own token: "+
 			"set SYMPHONY_GITHUB_TOKEN, the input github-token, to that of a GitHub App", c.option("shards"), c.shards))
 	}
@@ -172,7 +171,6 @@ type shardJob struct {
 	RunsOn []string `json:"runs_on"`
 }
 
-// matrix returns the matrix of the jobs of the shards, as JSON.
 func (c *planCommand) matrix() string {
 	usual, _ := runnerLabels(c.runsOn)
 	jobs := make([]shardJob, 0, len(c.made.Shards))
@@ -203,7 +201,6 @@ func (c *planCommand) shardOutputs(event action.Event, wf workflow.Workflow) [][
 		[2]string{"attempt", strconv.Itoa(c.made.Owner.Attempt)})
 }
 
-// runnerLabels parses the labels of a runner: one, or a list in JSON.
 func runnerLabels(text string) ([]string, error) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "[") {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,10 +56,8 @@ func (x *tickRun) checkPreconditions() error {
 	if err != nil {
 		return err
 	}
-	for _, check := range []error{x.statePlace().checkBranch(event), checkTrackerKey(x.process, x.wf)} {
-		if check != nil {
-			return check
-		}
+	if err := cmp.Or(x.statePlace().checkBranch(event), checkTrackerKey(x.process, x.wf)); err != nil {
+		return err
 	}
 	if !x.noLogin {
 		if err := checkLogin(x.process, x.wf); err != nil {
@@ -98,7 +97,7 @@ func (x *tickRun) useJob(event action.Event) error {
 // checkTrackerKey returns an error for a tracker's key that WORKFLOW.md does not use:
 // its author expects it to be used.
 func checkTrackerKey(p process, wf workflow.Workflow) error {
-	key, _ := p.getenv("LINEAR_API_KEY")
+	key := p.value("LINEAR_API_KEY")
 	if key == "" || slices.Contains(wf.Settings.Tracker.Credentials, key) {
 		return nil
 	}
@@ -146,6 +145,8 @@ func checkIdentity(p process, wf workflow.Workflow) error {
 	switch {
 	case len(wf.Settings.Worker.Hosts) > 0:
 		return fmt.Errorf("%w: %s, which do not go to the hosts of worker.ssh_hosts: use an API key, or log in to Codex on the hosts", errUsage, instead)
+	case wf.Settings.Codex.Endpoint.Address != "":
+		return fmt.Errorf("%w: %s, and the app-server of codex.endpoint has a login of its own: remove one of the two", errUsage, instead)
 	case p.modelKey() != "":
 		return fmt.Errorf("%w: %s, and there is an API key too: remove openai-api-key, or OPENAI_API_KEY and CODEX_API_KEY from the env", errUsage, instead)
 	case ownProvider().MatchString(wf.Settings.Codex.Command):

@@ -39,7 +39,6 @@ func (o *output) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// print writes a document to standard output.
 func (a *app) print(d document) error {
 	if a.logFormat == "json" {
 		text, err := a.jsonText(d)
@@ -60,7 +59,6 @@ func (a *app) jsonText(value any) (string, error) {
 	return text.EscapeJSON(a.redactor.String(string(s))) + "\n", err
 }
 
-// printItem writes an entry of a list to standard output.
 func (a *app) printItem(lead, text string) { printItem(a.stdout, lead, a.redactor.String(text)) }
 
 // printItem writes an entry of a list, which begins with lead: as it is, or on a
@@ -107,7 +105,6 @@ func underlying(w io.Writer) io.Writer {
 	return w
 }
 
-// version returns the version this binary was built from.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
@@ -166,8 +163,7 @@ func (a *app) summarizeError(err error) {
 	if !a.actions.InActions() {
 		return
 	}
-	repository, _ := a.getenv("GITHUB_REPOSITORY")
-	page := report.Failure(errorTitles[exitStatus(err)], a.redactor.String(err.Error()), a.gitHub().links(workflow.Workflow{}, repository))
+	page := report.Failure(errorTitles[exitStatus(err)], a.redactor.String(err.Error()), a.gitHub().links(workflow.Workflow{}, a.value("GITHUB_REPOSITORY")))
 	if err := a.actions.Summary(page); err != nil {
 		a.actions.Warning("", a.redactor.String(err.Error()))
 	}

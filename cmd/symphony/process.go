@@ -37,10 +37,8 @@ type process struct {
 	openHosts func(workflow.Workflow, *slog.Logger) runner.Hosts // reaches the worker hosts of a workflow; nil by ssh
 }
 
-// tempDir returns the folder for temporary files.
 func (p process) tempDir() string {
-	folder, _ := p.getenv("TMPDIR")
-	return cmp.Or(folder, "/tmp")
+	return cmp.Or(p.value("TMPDIR"), "/tmp")
 }
 
 // getenv returns the value of an environment variable. If only one of the two addresses of a
@@ -64,7 +62,6 @@ func (p process) getenv(name string) (value string, set bool) {
 	return value, set
 }
 
-// value returns the value of an environment variable; empty if it is not set.
 func (p process) value(name string) string {
 	value, _ := p.getenv(name)
 	return value
@@ -91,7 +88,6 @@ func (p process) namesAPI() bool {
 	return api != ""
 }
 
-// makeTempFolder makes a folder for temporary files whose name begins with prefix.
 func (p process) makeTempFolder(prefix string) (string, error) {
 	folder, err := os.MkdirTemp(p.tempDir(), prefix)
 	if err != nil {
@@ -118,22 +114,15 @@ func (p process) option(flag string) string {
 	return "--" + flag
 }
 
-// colors reports whether the environment wants colors on a terminal.
 func (p process) colors() bool {
-	no, _ := p.getenv("NO_COLOR")
-	terminal, _ := p.getenv("TERM")
-	return no == "" && terminal != "dumb"
+	return p.value("NO_COLOR") == "" && p.value("TERM") != "dumb"
 }
 
-// owner returns this run as the owner of its claims.
 func (p process) owner() schedule.Owner {
 	host, _ := os.Hostname()
-	run, _ := p.getenv("GITHUB_RUN_ID")
-	job, _ := p.getenv("GITHUB_JOB")
-	number, _ := p.getenv("GITHUB_RUN_ATTEMPT")
-	attempt, _ := strconv.Atoi(number) // 0 outside Actions
+	attempt, _ := strconv.Atoi(p.value("GITHUB_RUN_ATTEMPT")) // 0 outside Actions
 	return schedule.Owner{
-		Run: run, Attempt: attempt, Job: job, Host: cmp.Or(host, "unknown"), PID: os.Getpid(), Started: time.Now().UnixMilli(),
+		Run: p.value("GITHUB_RUN_ID"), Attempt: attempt, Job: p.value("GITHUB_JOB"), Host: cmp.Or(host, "unknown"), PID: os.Getpid(), Started: time.Now().UnixMilli(),
 	}
 }
 

@@ -16,8 +16,7 @@ import (
 // runFollows reports whether this is the plan of the Action, which runs the same tick
 // afterwards if there is work. Outputs that both would publish are left to the run.
 func (t *tickReport) runFollows() bool {
-	dryRun, _ := t.getenv("INPUT_DRY_RUN")
-	return t.actions.InActions() && t.dryRun && dryRun == "false"
+	return t.actions.InActions() && t.dryRun && t.value("INPUT_DRY_RUN") == "false"
 }
 
 // publish writes the outputs of a tick, and its annotations and summary unless a later step or
@@ -38,12 +37,11 @@ func (t *tickReport) publish(tick report.Tick, summarizes bool, outputs [][2]str
 	return errors.Join(errs...)
 }
 
-// links returns the links of the summary of a step.
 func (t *tickReport) links() report.Links {
 	l := t.gitHub().links(workflow.Workflow{}, t.event.Repository)
 	l.Branch, l.Run = t.statePlace().branchName(), t.event.RunID
 	if !t.dryRun { // a dry run leaves nothing to upload
-		l.Artifact, _ = t.getenv("SYMPHONY_ARTIFACT")
+		l.Artifact = t.value("SYMPHONY_ARTIFACT")
 	}
 	return l
 }
@@ -52,12 +50,9 @@ func (t *tickReport) links() report.Links {
 const checksWait = "GitHub starts no checks by itself for a pull request that the job's own token opened: approve them on its page, " +
 	"or set the inputs app-id and private-key, or a token of your own as github-token"
 
-// openedAsJob reports whether the tick opened a pull request with the job's own token.
 func (t *tickReport) openedAsJob(tick report.Tick) bool {
-	asJob, _ := t.getenv("SYMPHONY_ACTS_AS_JOB")
-	token, _ := t.getenv("GITHUB_TOKEN")
 	repository := t.wf.Settings.Repository
-	if asJob != "true" || t.gitHub().hasApp() || repository == nil || repository.Token != token {
+	if t.value("SYMPHONY_ACTS_AS_JOB") != "true" || t.gitHub().hasApp() || repository == nil || repository.Token != t.value("GITHUB_TOKEN") {
 		return false
 	}
 	return slices.ContainsFunc(tick.Rows, func(r report.Row) bool { return r.PullRequest == "opened" })
@@ -72,7 +67,6 @@ func (t *tickReport) locateJobs(tick *report.Tick) {
 	}
 }
 
-// outputs returns the names and values of the step's outputs.
 func (t *tickReport) outputs(tick report.Tick) [][2]string {
 	counts := tick.Counts()
 	due := ""
@@ -97,7 +91,6 @@ func (t *tickReport) outputs(tick report.Tick) [][2]string {
 	return all
 }
 
-// annotate writes the annotations of a tick.
 func annotate(to *action.Runtime, r report.Report) {
 	show := func(notes []report.Note, write func(title, text string)) {
 		for _, n := range notes {

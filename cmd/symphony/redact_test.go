@@ -192,7 +192,7 @@ func TestASavedStateHoldsNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := &savedState{}
-	s := &stateStore{backend: backend{Store: saved}, redactor: r}
+	s := &stateStore{backend: saved, redactor: r}
 	var state schedule.State
 	fill(reflect.ValueOf(&state).Elem(), new([]string))
 	if _, err := s.Save(t.Context(), &state, ""); err != nil {

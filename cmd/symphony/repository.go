@@ -34,25 +34,16 @@ func (o opener) repositoryIn(ctx context.Context, data string, wf workflow.Workf
 		return nil, fmt.Errorf("%w: %s begins with repository.branch_prefix %s of %s, so an issue could have the branch of the state: change one of them",
 			errUsage, o.state.stateOption(), s.Repository.BranchPrefix, filepath.Base(wf.Path))
 	}
-	host, err := git.Open(ctx, git.Config{
-		Dir: filepath.Join(data, "repositories"), Workspaces: s.Workspace.Root, Env: o.environ, Log: log,
-	})
+	host, err := o.gitHost(ctx, data, wf, log)
 	if err == nil {
 		err = host.CanCheckOut(s.Repository.Paths)
 	}
 	if err != nil {
 		return nil, err
 	}
-	remote, err := git.ParseRemote(s.Repository.Remote, git.Token(s.Repository.Token))
+	remote, err := o.remote(wf, log)
 	if err != nil {
 		return nil, err
-	}
-	tokens, err := o.token(wf, log)
-	if err != nil {
-		return nil, err
-	}
-	if tokens != nil {
-		remote = remote.WithTokens(gitTokens(tokens))
 	}
 	publisher, err := o.publisher(wf, log)
 	if err != nil {
@@ -71,6 +62,27 @@ func (o opener) repositoryIn(ctx context.Context, data string, wf workflow.Workf
 		r.Source.Seed = folder
 	}
 	return r, nil
+}
+
+// remote returns the repository of a workflow that has one, with the token for it.
+func (o opener) remote(wf workflow.Workflow, log *slog.Logger) (git.Remote, error) {
+	r := wf.Settings.Repository
+	remote, err := git.ParseRemote(r.Remote, git.Token(r.Token))
+	if err != nil {
+		return git.Remote{}, err
+	}
+	tokens, err := o.token(wf, log)
+	if err == nil && tokens != nil {
+		remote = remote.WithTokens(gitTokens(tokens))
+	}
+	return remote, err
+}
+
+// gitHost opens git, whose stores are below a data folder.
+func (p process) gitHost(ctx context.Context, data string, wf workflow.Workflow, log *slog.Logger) (*git.Host, error) {
+	return git.Open(ctx, git.Config{
+		Dir: filepath.Join(data, "repositories"), Workspaces: wf.Settings.Workspace.Root, Env: p.environ, Log: log,
+	})
 }
 
 // publisher returns the publisher of the work of a workflow; nil for none.
@@ -134,7 +146,7 @@ func (o opener) pathsInCheckout(path string) (paths []string) {
 	for _, name := range names {
 		folder := git.CheckoutAround(name)
 		if folder == "" {
-			folder, _ = o.getenv("GITHUB_WORKSPACE")
+			folder = o.value("GITHUB_WORKSPACE")
 		}
 		if rel, err := filepath.Rel(folder, name); err == nil && folder != "" && filepath.IsLocal(rel) && !slices.Contains(paths, filepath.ToSlash(rel)) {
 			paths = append(paths, filepath.ToSlash(rel))

@@ -17,15 +17,14 @@ import (
 // environment names an API of another server.
 func (g gitHub) runServer(path string, wf workflow.Workflow) (repo, server, api string, err error) {
 	origin, originName := g.originNear(path)
-	repo, _ = g.getenv("GITHUB_REPOSITORY")
-	repo = cmp.Or(strings.TrimSpace(repo), trackerRepository(wf))
-	server, _ = g.getenv(serverVariable)
+	repo = cmp.Or(strings.TrimSpace(g.value("GITHUB_REPOSITORY")), trackerRepository(wf))
+	server = g.value(serverVariable)
 	name := apiVariable
 	api, _ = g.variable(name) // not derived from the server: the tracker may name another
 	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && api == "" && (repo != "" || cfg.APIURL != client.DefaultAPI) {
 		name, api = "tracker.provider.api_url", cfg.APIURL
 	}
-	ghHost, _ := g.getenv("GH_HOST")
+	ghHost := g.value("GH_HOST")
 	switch {
 	case server == "" && api != "":
 		server = client.ServerOf(api)

@@ -22,10 +22,8 @@ func workflowPath(args []string) (string, error) {
 }
 
 func (a *app) workflows(path string) *workflow.Source {
-	home, _ := a.getenv("HOME")
-	runnerTemp, _ := a.getenv("RUNNER_TEMP")
 	return workflow.NewSource(path, workflow.Env{
-		Lookup: a.gitHub().lookupNear(path), Home: home, TempDir: a.tempDir(), Actions: a.actions.InActions(), RunnerTemp: runnerTemp, App: a.gitHub().hasApp(),
+		Lookup: a.gitHub().lookupNear(path), Home: a.value("HOME"), TempDir: a.tempDir(), Actions: a.actions.InActions(), RunnerTemp: a.value("RUNNER_TEMP"), App: a.gitHub().hasApp(),
 		Trackers: trackers(),
 	})
 }
@@ -147,8 +145,7 @@ func denied(place statePlace, workflowPath string) room.Denied {
 // returns only the files where the folder also holds WORKFLOW.md, the user's home or
 // temporary files.
 func ownPaths(p process, workflowPath, folder string, names ...string) (paths []string) {
-	home, _ := p.getenv("HOME")
-	for _, other := range []string{workflowPath, home, p.tempDir()} {
+	for _, other := range []string{workflowPath, p.value("HOME"), p.tempDir()} {
 		if rest, err := filepath.Rel(folder, other); other != "" && err == nil && filepath.IsLocal(rest) {
 			for _, name := range names {
 				paths = append(paths, filepath.Join(folder, name))

@@ -18,7 +18,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
-	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 // shellCommand runs a command of a person, or a shell, in the room of an issue's agent.
@@ -132,7 +131,6 @@ func (s *shellCommand) Run(ctx context.Context, name string, args, command []str
 	return nil
 }
 
-// findWorkspace returns the issue with a workspace that a person means by a name.
 func (s *shellCommand) findWorkspace(wf workflow.Workflow, root *workspace.Root, name string) (tracker.Issue, error) {
 	known, _, err := root.Issues()
 	if err != nil {
@@ -167,7 +165,7 @@ func (s *shellCommand) job(ctx context.Context, wf workflow.Workflow, root *work
 	if set.Repository == nil {
 		return job, nil
 	}
-	host, err := git.Open(ctx, git.Config{Dir: filepath.Join(data, "repositories"), Workspaces: set.Workspace.Root, Env: s.environ, Log: quiet()})
+	host, err := s.gitHost(ctx, data, wf, quiet())
 	if err != nil {
 		return attempt.Job{}, err
 	}

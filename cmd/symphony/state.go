@@ -110,7 +110,9 @@ func (s *stateCommand) show(ctx context.Context, args []string) error {
 		state.Days, state.History = nil, nil // they are of all issues
 		maps.DeleteFunc(state.Deliveries, func(id tracker.ID, _ schedule.Delivery) bool { return id != n.ID })
 	}
-	return s.print(report.State(redacted(state, s.redactor), time.Now()).ReachedBy(s.ownCommand(), s.state).HeardIn(commentsOf(wf)).PricedBy(wf.Settings.Policy.Budget.Prices))
+	view := report.State(redacted(state, s.redactor), time.Now())
+	view.Program, view.Place, view.Comments, view.Prices = s.ownCommand(), s.state, commentsOf(wf), wf.Settings.Policy.Budget.Prices
+	return s.print(view)
 }
 
 // takePath takes the path of a WORKFLOW.md from the end of the arguments of a command that
@@ -137,9 +139,13 @@ func (s *stateCommand) retry(ctx context.Context, names []string) error {
 		return fmt.Errorf("%w: %s", errUsage, issueOf("state retry"))
 	}
 	return s.edit(ctx, func(wf workflow.Workflow, state *schedule.State) (string, error) {
-		claims, err := findClaims(wf, state, names)
-		if err != nil {
-			return "", err
+		var claims []schedule.Claim
+		for _, name := range names {
+			claim, err := findClaim(wf, state, name)
+			if err != nil {
+				return "", err
+			}
+			claims = append(claims, claim)
 		}
 		if s.allParked {
 			for _, c := range state.Claims {
@@ -168,7 +174,6 @@ func (s *stateCommand) retry(ctx context.Context, names []string) error {
 	})
 }
 
-// release forgets the claim of an issue.
 func (s *stateCommand) release(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("%w: %s", errUsage, issueOf("state release"))
@@ -188,7 +193,6 @@ func (s *stateCommand) release(ctx context.Context, names []string) error {
 	})
 }
 
-// notEdited returns the error for a claim that a run works on.
 func notEdited(operation string, c schedule.Claim) error {
 	return fmt.Errorf("%s %s: it is %s; a run that is alive works on it, one that died is taken over by a later tick; symphony explain %[2]s says when, if that is known",
 		operation, c.Identifier, c.Phase)
@@ -257,19 +261,6 @@ func (s *stateCommand) stateHere(use stateUse) (*stateStore, workflow.Workflow, 
 	return kept, wf, err
 }
 
-// findClaims returns the claims of the issues that a person means by names.
-func findClaims(wf workflow.Workflow, state *schedule.State, names []string) (claims []schedule.Claim, err error) {
-	for _, name := range names {
-		claim, err := findClaim(wf, state, name)
-		if err != nil {
-			return nil, err
-		}
-		claims = append(claims, claim)
-	}
-	return claims, nil
-}
-
-// findClaim returns the claim of the issue that a person means by a name.
 func findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedule.Claim, error) {
 	if n, ok := matchIssue(wf, name, lookup.InState(state)); ok {
 		if c, claimed := state.Claims[n.ID]; claimed {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/internal/redact"
+	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -58,40 +59,26 @@ func (s statePlace) open(wf workflow.Workflow, use stateUse) (*stateStore, error
 }
 
 func (s statePlace) file(path string, use stateUse) *stateStore {
-	return &stateStore{redactor: s.redactor, exclusive: use != stateReadOnly, open: func(ctx context.Context) (backend, error) {
-		var f *store.File
-		var err error
+	return &stateStore{redactor: s.redactor, exclusive: use != stateReadOnly, open: func(ctx context.Context) (runner.Store, error) {
 		switch use {
 		case stateReadOnly:
-			return backend{Store: fileReader(path)}, nil
+			return fileReader(path), nil
 		case stateEdit:
-			f, err = store.EditFile(ctx, path)
-		default:
-			f, err = store.OpenFile(path)
+			return store.EditFile(ctx, path)
 		}
-		if err != nil {
-			return backend{}, err
-		}
-		return backend{Store: f, close: f.Close}, nil
+		return store.OpenFile(path)
 	}}
 }
 
 func (s statePlace) cache(path, highWaterPath string, use stateUse) *stateStore {
-	return &stateStore{redactor: s.redactor, warn: s.warn, exclusive: use != stateReadOnly, open: func(ctx context.Context) (backend, error) {
-		var c *store.Cache
-		var err error
+	return &stateStore{redactor: s.redactor, warn: s.warn, exclusive: use != stateReadOnly, open: func(ctx context.Context) (runner.Store, error) {
 		switch use {
 		case stateReadOnly:
-			c = store.OpenCacheReadOnly(path, highWaterPath)
+			return store.OpenCacheReadOnly(path, highWaterPath), nil
 		case stateEdit:
-			c, err = store.EditCache(ctx, path, highWaterPath)
-		default:
-			c, err = store.OpenCache(path, highWaterPath)
+			return store.EditCache(ctx, path, highWaterPath)
 		}
-		if err != nil {
-			return backend{}, err
-		}
-		return backend{Store: c, close: c.Close, rolledBack: c.RolledBack}, nil
+		return store.OpenCache(path, highWaterPath)
 	}}
 }
 
@@ -107,14 +94,14 @@ func (s statePlace) branch(wf workflow.Workflow, name string) (*stateStore, erro
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", errUsage, s.stateOption(), err)
 	}
-	open := func(context.Context) (backend, error) { return backend{Store: b}, nil }
-	return &stateStore{open: open, checkWrite: b.CheckWrite, redactor: s.redactor}, nil
+	return &stateStore{redactor: s.redactor, open: func(context.Context) (runner.Store, error) { return b, nil }}, nil
 }
 
 // page returns the function that writes the README.md of the state branch.
 func (s statePlace) page(l report.Links, wf workflow.Workflow) func(*schedule.State, time.Time) string {
 	return func(state *schedule.State, now time.Time) string {
-		view := report.State(state, now).HeardIn(commentsOf(wf)).PricedBy(wf.Settings.Policy.Budget.Prices)
+		view := report.State(state, now)
+		view.Comments, view.Prices = commentsOf(wf), wf.Settings.Policy.Budget.Prices
 		return s.redactor.String(view.Markdown(l))
 	}
 }
@@ -124,7 +111,7 @@ func (s statePlace) page(l report.Links, wf workflow.Workflow) func(*schedule.St
 func (s statePlace) repository(wf workflow.Workflow) (repo, api, token string, err error) {
 	repo = s.ownRepository(wf.Path, wf)
 	server, api := s.server(wf)
-	token, _ = s.getenv("GITHUB_TOKEN")
+	token = s.value("GITHUB_TOKEN")
 	var missing []string
 	if repo == "" {
 		missing = append(missing, "GITHUB_REPOSITORY=OWNER/NAME")
@@ -160,7 +147,6 @@ func (s statePlace) stateOption() string {
 	return fmt.Sprintf("--state %q", s.flag)
 }
 
-// branchName returns the branch that --state names; empty if it names none.
 func (s statePlace) branchName() string {
 	if name, isBranch := strings.CutPrefix(s.flag, "branch:"); isBranch {
 		return name
@@ -168,7 +154,6 @@ func (s statePlace) branchName() string {
 	return ""
 }
 
-// path returns the path of the file that --state names; empty if it names none.
 func (s statePlace) path() string {
 	if kind, path, _ := strings.Cut(s.flag, ":"); kind == "file" || kind == "cache" {
 		return path
@@ -191,9 +176,7 @@ func (s statePlace) checkBranch(event action.Event) error {
 	if name == "" {
 		return nil
 	}
-	head, _ := s.getenv("GITHUB_HEAD_REF")
-	base, _ := s.getenv("GITHUB_BASE_REF")
-	if event.Ref == "refs/heads/"+name || head == name || base == name {
+	if event.Ref == "refs/heads/"+name || s.value("GITHUB_HEAD_REF") == name || s.value("GITHUB_BASE_REF") == name {
 		return fmt.Errorf("%w: %s is the branch that is checked out: give the state a branch of its own, such as symphony-state", errUsage, s.stateOption())
 	}
 	return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/runner"
@@ -13,25 +14,16 @@ import (
 // stateStore keeps the state at the place --state. Its backend is opened by the first Load. It
 // redacts the state before each save.
 type stateStore struct {
-	open       func(context.Context) (backend, error)
-	checkWrite func(context.Context) error // nil when nothing can be checked ahead of a Save
-	exclusive  bool                        // the run that has loaded it is the only one on this machine
-	warn       func(string)                // called at most once, when the state was rolled back
-	redactor   *redact.Redactor
+	open      func(context.Context) (runner.Store, error)
+	exclusive bool         // the run that has loaded it is the only one on this machine
+	warn      func(string) // called at most once, when the state was rolled back
+	redactor  *redact.Redactor
 
-	backend backend // zero before the first Load
-}
-
-// backend is an open state of one kind. Nil functions do nothing.
-type backend struct {
-	runner.Store
-	close func() error
-	// rolledBack is [store.Cache.RolledBack].
-	rolledBack func() (loaded, newest int64, ok bool)
+	backend runner.Store // nil before the first Load
 }
 
 func (s *stateStore) Load(ctx context.Context) (*schedule.State, store.Revision, error) {
-	if s.backend.Store == nil {
+	if s.backend == nil {
 		b, err := s.open(ctx)
 		if err != nil {
 			return nil, "", err
@@ -51,37 +43,36 @@ func (s *stateStore) Save(ctx context.Context, state *schedule.State, rev store.
 }
 
 func (s *stateStore) Close() error {
-	if s.backend.close == nil {
-		return nil
+	if c, ok := s.backend.(io.Closer); ok {
+		return c.Close()
 	}
-	return s.backend.close()
+	return nil
 }
 
 // CheckWrite returns an error when the token may only read the state, before
 // anything is done that takes time or costs something.
 func (s *stateStore) CheckWrite(ctx context.Context) error {
-	if s.checkWrite == nil {
-		return nil
+	if b, ok := s.backend.(*store.Branch); ok {
+		return b.CheckWrite(ctx)
 	}
-	return s.checkWrite(ctx)
+	return nil
 }
 
-// rolledBack reports whether the state as it was loaded last is older than one that
-// was saved, with the generations of both.
+// rolledBack is [store.Cache.RolledBack].
 func (s *stateStore) rolledBack() (loaded, newest int64, ok bool) {
-	if s.backend.rolledBack == nil {
-		return 0, 0, false
+	if c, ok := s.backend.(*store.Cache); ok {
+		return c.RolledBack()
 	}
-	return s.backend.rolledBack()
+	return 0, 0, false
 }
 
 // in returns the store, which makes the data folder of a workflow before it writes there.
 func (s *stateStore) in(workflowPath string) *stateStore {
 	open := s.open
-	s.open = func(ctx context.Context) (backend, error) {
+	s.open = func(ctx context.Context) (runner.Store, error) {
 		if s.exclusive {
 			if err := makeDataFolder(workflowPath); err != nil {
-				return backend{}, err
+				return nil, err
 			}
 		}
 		return open(ctx)

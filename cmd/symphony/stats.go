@@ -59,7 +59,6 @@ func (s *statsCommand) Run(ctx context.Context, args []string, now time.Time) er
 // maxSince bounds the period: no history is older than ten years.
 const maxSince = 10 * 366 * 24 * time.Hour
 
-// sinceOf returns the beginning of a period that ends now.
 func sinceOf(text string, now time.Time) (time.Time, error) {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
 		if day.After(now) {

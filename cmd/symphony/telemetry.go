@@ -43,7 +43,7 @@ func (x *tickRun) record() (end func(report.Tick)) {
 		x.warn(x.redactor.String(err.Error()))
 		return func(report.Tick) {}
 	}
-	shown, prices := x.OnSession, x.wf.Settings.Policy.Budget.Prices
+	shown := x.OnSession
 	x.OnSession = func(s runner.SessionStart) func(runner.SessionLog) {
 		endSpan := recorder.Session(s.Claim, s.Live)
 		var endShown func(runner.SessionLog)
@@ -51,7 +51,7 @@ func (x *tickRun) record() (end func(report.Tick)) {
 			endShown = shown(s)
 		}
 		return func(ended runner.SessionLog) {
-			endSpan(ended.Outcome, ended.Next, prices)
+			endSpan(ended.Outcome, ended.Next, ended.Prices)
 			if endShown != nil {
 				endShown(ended)
 			}

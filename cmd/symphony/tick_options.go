@@ -61,14 +61,10 @@ func (o *tickOptions) check(p process, args []string) (path string, err error) {
 		return "", err
 	}
 	path, err = workflowPath(args)
-	if err == nil && o.reportFile != "" {
-		o.reportFile, err = filepath.Abs(o.reportFile)
-	}
-	if err == nil && o.metricsFile != "" {
-		o.metricsFile, err = filepath.Abs(o.metricsFile)
-	}
-	if err == nil && o.logs != "" {
-		o.logs, err = filepath.Abs(o.logs)
+	for _, named := range []*string{&o.reportFile, &o.metricsFile, &o.logs} {
+		if err == nil && *named != "" {
+			*named, err = filepath.Abs(*named)
+		}
 	}
 	return path, err
 }

@@ -113,7 +113,6 @@ func nothingDone(tick report.Tick, err *error) bool {
 	return exitStatus(*err) == exitUsage || errors.Is(*err, store.ErrLocked) && tick.Acted == 0
 }
 
-// writeReport writes the report to the file that --report names.
 func (t *tickReport) writeReport(tick report.Tick) error {
 	if t.reportFile == "" {
 		return nil

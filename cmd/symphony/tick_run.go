@@ -95,7 +95,7 @@ func (x *tickRun) openRunner(source *workflow.Source) (err error) {
 		x.Order = func(s *schedule.State) (tracker.ID, schedule.Order, error) { return x.order.in(s, x.wf, x.event.Actor) }
 	}
 	if x.console.isLive() {
-		x.Progress = func(p progress.Progress) { x.console.show(x.placed(p)) }
+		x.Progress = func(p progress.Progress) { x.console.display.Show(x.placed(p)) }
 	}
 	stopServing, err := x.serve()
 	if err == nil {

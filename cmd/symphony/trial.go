@@ -115,7 +115,6 @@ func (t *trialCommand) tick(ctx context.Context, played *trial.Trial) error {
 	return err
 }
 
-// say prints and publishes the result of a part.
 func (t *trialCommand) say(verdict trial.Verdict, expected, why string) {
 	line := fmt.Sprintf("%-9s  %s", verdict, expected)
 	if why != "" {

@@ -222,15 +222,15 @@ func (v *validateCommand) checkTracker(ctx context.Context, found *validation.Re
 	if folder := issueFolder(wf); folder != "" {
 		found.Issues = shownPath(folder)
 	}
-	var problems []error
+	var problem error
 	if adapter.Check != nil {
-		problems = append(problems, adapter.Check(ctx))
+		problem = adapter.Check(ctx)
 	}
 	ctx = tracker.WithDropped(ctx, func(m tracker.Malformed) { found.Malformed("tracker", m) })
 	states := wf.Settings.Policy.ActiveStates
 	issues, err := adapter.IssuesByState(ctx, states)
-	if err == nil || !isRepeated(problems, err) {
-		problems = append(problems, err)
+	if problem != nil && err != nil && err.Error() == problem.Error() {
+		err = nil // it is said once
 	}
 	candidates := slices.DeleteFunc(slices.Clone(issues), func(issue tracker.Issue) bool {
 		return wf.Settings.Policy.IneligibleToStart(issue) != schedule.Why{}
@@ -243,12 +243,7 @@ func (v *validateCommand) checkTracker(ctx context.Context, found *validation.Re
 	if found.Issues != "" {
 		scope = shownPath(scope)
 	}
-	return fmt.Sprintf("%s %s, %s in %s", wf.Settings.Tracker.Kind, scope, what, strings.Join(states, ", ")), errors.Join(problems...)
-}
-
-// isRepeated reports whether any of the others has the same text as an error.
-func isRepeated(others []error, err error) bool {
-	return slices.ContainsFunc(others, func(other error) bool { return other != nil && other.Error() == err.Error() })
+	return fmt.Sprintf("%s %s, %s in %s", wf.Settings.Tracker.Kind, scope, what, strings.Join(states, ", ")), errors.Join(problem, err)
 }
 
 // neededForState returns the keys that name the place of the state.
@@ -289,12 +284,11 @@ func (v *validateCommand) checkWorkspace(_ context.Context, _ *validation.Report
 // checkAppToken gets a token of the GitHub App, which fails unless all its settings are
 // right.
 func (v *validateCommand) checkAppToken(ctx context.Context, _ *validation.Report, wf workflow.Workflow) (string, error) {
-	id, _ := v.getenv(appIDVariable)
 	tokens, err := v.opener().token(wf, quiet())
 	if err == nil && tokens != nil {
 		_, err = tokens(ctx)
 	}
-	return id, err
+	return v.value(appIDVariable), err
 }
 
 // checkIdentity gets a token for the model, which fails unless all settings are right, also those
@@ -387,7 +381,7 @@ func (v *validateCommand) checkRepository(ctx context.Context, found *validation
 		return "", err
 	}
 	if r.Publisher != nil && r.Publisher.GitHub != nil {
-		if _, err := r.Publisher.GitHub.PullRequests(ctx, r.Source.Prefix+"none"); err != nil {
+		if _, err := r.Publisher.GitHub.Pulls.OfBranch(ctx, r.Source.Prefix+"none"); err != nil {
 			return "", err
 		}
 		if err := checkRules(ctx, found, wf, r, there); err != nil {

@@ -112,7 +112,6 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 		c.addReport(tick), run.printReport(tick), run.writeReport(tick), run.writeMetrics(tick), run.publish(tick, err != nil, run.outputs(tick))))
 }
 
-// shardNumber returns the number of a shard from the text of a flag.
 func shardNumber(text string) (int, error) {
 	number, err := strconv.Atoi(text)
 	if err != nil || number < 1 || number > schedule.MaxShards {
@@ -175,17 +174,12 @@ func (c *workCommand) endBeforeLease(now time.Time) error {
 
 // openSlice returns a store that opens the slice of the shard in place of the state.
 func (c *workCommand) openSlice() *stateStore {
-	return &stateStore{redactor: c.redactor, exclusive: true, open: func(context.Context) (backend, error) {
-		slice, err := fleet.OpenSlice(c.exchange, c.plan, c.slice.Number, c.job)
-		if err != nil {
-			return backend{}, err
-		}
-		c.store = slice
-		return backend{Store: slice, close: slice.Close}, nil
+	return &stateStore{redactor: c.redactor, exclusive: true, open: func(context.Context) (_ runner.Store, err error) {
+		c.store, err = fleet.OpenSlice(c.exchange, c.plan, c.slice.Number, c.job)
+		return c.store, err
 	}}
 }
 
-// prepare makes r the runner of a shard.
 func (c *workCommand) prepare(r *runner.Runner, event action.Event, wf workflow.Workflow) {
 	r.Self, r.Shards = c.slice.State.Self, len(c.plan.Shards)
 	r.Deadline = min(r.Deadline, timeLeft(c.limit(), event.Began, time.Now()))
@@ -194,9 +188,14 @@ func (c *workCommand) prepare(r *runner.Runner, event action.Event, wf workflow.
 
 // work runs the sessions of the shard, which resume the threads of earlier sessions.
 func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, error) {
-	if err := c.unpackThreads(ctx, r); errors.Is(err, fleet.ErrWorked) || c.store == nil {
+	_, _, err := r.Store.Load(ctx) // opens the slice
+	if err == nil {
+		err = c.store.UnpackThreads(r.SessionDir, c.threadSecret())
+	}
+	switch {
+	case errors.Is(err, fleet.ErrWorked), c.store == nil:
 		return report.Tick{}, err
-	} else if err != nil {
+	case err != nil:
 		c.warn(fmt.Sprintf("some threads cannot be resumed, so their issues begin new ones: %v", err))
 	}
 	tick, err := r.Run(ctx)
@@ -207,14 +206,6 @@ func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, 
 		c.warn(fmt.Sprintf("some threads are lost, so their issues begin new ones: %v", packed))
 	}
 	return tick, err
-}
-
-// unpackThreads opens the slice and unpacks the threads of its issues.
-func (c *workCommand) unpackThreads(ctx context.Context, r *runner.Runner) error {
-	if _, _, err := r.Store.Load(ctx); err != nil { // opens the slice
-		return err
-	}
-	return c.store.UnpackThreads(r.SessionDir, c.threadSecret())
 }
 
 // returnIssues starts nothing. The first result of the slice says so, and stays the result.

@@ -108,7 +108,7 @@ Go.
 	ctx, end := context.WithTimeout(t.Context(), 30*time.Second)
 	defer end()
 	title := "A cart"
-	_, ofPublisher := publisher.GitHub.CreatePullRequest(ctx, client.NewPullRequest{Title: &title})
+	_, ofPublisher := publisher.GitHub.Pulls.Create(ctx, client.NewPullRequest{Title: &title})
 	update := adapter.Tools[slices.IndexFunc(adapter.Tools, func(tool tracker.Tool) bool { return tool.Name == "issue_update" })]
 	ofTracker := update.Call(ctx, tracker.Issue{ID: "1", Identifier: "GH-1"}, []byte(`{"comment": "Hello."}`))
 	if !errors.Is(ofPublisher, client.ErrContent) || !strings.Contains(ofTracker.Text, "nothing was posted") {

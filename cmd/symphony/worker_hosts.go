@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/worker"
@@ -22,8 +20,7 @@ func (p process) hosts(wf workflow.Workflow, log *slog.Logger) runner.Hosts {
 
 // sshHosts returns the hosts of worker.ssh_hosts, which this program reaches by ssh.
 func (p process) sshHosts(wf workflow.Workflow, log *slog.Logger) *worker.Hosts {
-	self, unknown := os.Executable()
-	dialer := &ssh.Dialer{Binary: self, Env: p.environ, Log: log}
+	dialer := &ssh.Dialer{Env: p.environ, Log: log}
 	folders := workspaceConfig(wf)
 	folders.Root = wf.Settings.Worker.Root
 	return &worker.Hosts{
@@ -32,9 +29,6 @@ func (p process) sshHosts(wf workflow.Workflow, log *slog.Logger) *worker.Hosts 
 		Log:   log,
 		Temp:  p.tempDir(),
 		Dial: func(ctx context.Context, name string) (worker.Conn, error) {
-			if unknown != nil {
-				return nil, fmt.Errorf("find this program for worker host %s: %w", name, unknown)
-			}
 			host, err := ssh.Parse(name)
 			if err != nil {
 				return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/workspace"
@@ -126,5 +127,23 @@ func TestTheRoomOfAnIssueOnAWorkerHostIsThere(t *testing.T) {
 	err = (&explainCommand{app: a}).printEnvironment([]string{path})
 	if !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "variables of logins there") {
 		t.Error(err)
+	}
+}
+
+// A plan names the host on which a session would start, and connects to none.
+func TestAPlanNamesTheWorkerHost(t *testing.T) {
+	t.Parallel()
+	a, path, stdout := onHosts(t, nil, "worker: {ssh_hosts: [build1]}\n")
+	a.openHosts = func(workflow.Workflow, *slog.Logger) runner.Hosts { return nil }
+	if err := (&explainCommand{app: a}).Run(t.Context(), "A-1", []string{path}); err != nil || !strings.Contains(stdout.String(), "A-1 would be started now on worker host build1.") {
+		t.Errorf("%v\n%s", err, stdout)
+	}
+	r, _, err := a.planner([]string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick, err := r.Plan(t.Context())
+	if text := report.Of(tick).Text(200); err != nil || !strings.Contains(text, "new on worker host build1") {
+		t.Errorf("%v\n%s", err, text)
 	}
 }

@@ -215,7 +215,6 @@ type request struct {
 
 func (r request) reply(result Object) { r.s.send(Object{"id": r.id, "result": result}) }
 
-// handle answers a request, now or later, or returns its refusal.
 func (s *server) handle(ctx context.Context, m Message, r request) *Error {
 	switch {
 	case m.Method == "initialize" && s.client != "":

@@ -85,7 +85,6 @@ func (s *server) resumeThread(r request) *Error {
 	return nil
 }
 
-// configure applies the client's settings to the thread.
 func (t *thread) configure(r request) {
 	t.Cwd = cmp.Or(r.Cwd, t.Cwd)
 	if r.ApprovalPolicy != nil {
@@ -97,7 +96,6 @@ func (t *thread) configure(r request) {
 	}
 }
 
-// handle answers a request about the thread, or returns its refusal.
 func (t *thread) handle(ctx context.Context, method string, r request) *Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,7 +187,6 @@ func loadThread(home, id string) *thread {
 	return t
 }
 
-// opened returns the reply to thread/start and thread/resume.
 func (t *thread) opened(client string, excludeTurns bool) Object {
 	turns, status := []Object{}, Object{"type": "idle"}
 	if !excludeTurns {

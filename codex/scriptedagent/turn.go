@@ -75,7 +75,6 @@ func (t *Turn) run(ctx context.Context) {
 	t.finish(err)
 }
 
-// begin records the turn in its thread.
 func (t *Turn) begin() error {
 	t.thread.mu.Lock()
 	defer t.thread.mu.Unlock()
@@ -86,7 +85,6 @@ func (t *Turn) begin() error {
 	return t.thread.save()
 }
 
-// steps does the steps of the script for this turn.
 func (t *Turn) steps(ctx context.Context) error {
 	parts, err := parseScript(t.thread.Prompt, slices.Concat(verbs(), t.server.Verbs))
 	if err != nil {
@@ -191,7 +189,6 @@ func (t *Turn) Write(line string) { t.server.line([]byte(line + "\n")) }
 // End ends the agent: Serve returns the error.
 func (t *Turn) End(err error) { t.server.stop(err) }
 
-// itemID numbers the items of the turn.
 func (t *Turn) itemID(kind string) string {
 	t.items++
 	return fmt.Sprintf("%s_%s_%d", kind, t.ID[len(t.ID)-12:], t.items)
@@ -215,7 +212,6 @@ func (t *Turn) announce(item Object) (end func()) {
 	}
 }
 
-// text returns the text of the input.
 func (r request) text() string {
 	var texts []string
 	for _, in := range r.Input {

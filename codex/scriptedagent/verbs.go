@@ -156,7 +156,6 @@ func readToolReply(answer Message) (success bool, content []Object, text string)
 	return false, []Object{{"type": "inputText", "text": text}}, text
 }
 
-// moveIssue calls issue_update with the new state.
 func moveIssue(ctx context.Context, t *Turn, args []string) error {
 	input, err := json.Marshal(Object{"state": args[0]})
 	if err != nil {

@@ -3,24 +3,44 @@ package githubtest
 import (
 	"cmp"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/internal/trackertest"
 )
 
+// people has the roles of people in the repository.
+type people struct {
+	*server
+	levels  map[string]string // roles by login
+	public  map[string]bool   // logins whose membership is public
+	private bool              // others than people with a role do not see the repository
+}
+
 // SetPermission gives a person a role in the repository: admin, maintain, write, triage,
-// read or none. Everybody but [Member] may read at first.
-func (g *GitHub) SetPermission(login, role string) {
+// read or none; or takes it, if it is empty. Everybody but [Member] may read at first.
+func (g *people) SetPermission(login, role string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.levels[login] = role
 }
 
-func (g *GitHub) addPermissionRoute(root string) {
-	g.handle(root, "metadata: read", "GET /collaborators/{login}/permission", func(r *http.Request) (int, any) {
-		role := cmp.Or(g.levels[r.PathValue("login")], "read")
+// MakePrivate hides the repository from people without a role.
+func (g *people) MakePrivate() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.private = true
+}
+
+func (g *people) addPermissionRoute() {
+	g.handle("metadata: read", "GET /collaborators/{login}/permission", func(r *http.Request) (int, any) {
+		role, known := g.levels[r.PathValue("login")]
+		switch {
+		case !known && !g.private:
+			role = "read"
+		case role == "":
+			return http.StatusNotFound, notFound
+		}
 		permission := role
 		switch role {
 		case "maintain":
@@ -33,11 +53,11 @@ func (g *GitHub) addPermissionRoute(root string) {
 }
 
 // isAssignable reports whether an account can be assigned to issues and pull requests.
-func (g *GitHub) isAssignable(login string) bool { return g.levels[login] != "none" }
+func (g *people) isAssignable(login string) bool { return g.levels[login] != "none" }
 
 // SetAccount gives a token an account, and makes the token valid: the account of a person, or
 // of an App, whose login ends with [bot]. Other tokens belong to jobs.
-func (g *GitHub) SetAccount(token, login string) {
+func (g *server) SetAccount(token, login string) {
 	g.AcceptToken(token)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -45,37 +65,27 @@ func (g *GitHub) SetAccount(token, login string) {
 }
 
 // accountOf returns the account that a request acts as. g.mu must be held.
-func (g *GitHub) accountOf(r *http.Request) string {
+func (g *server) accountOf(r *http.Request) string {
 	return cmp.Or(g.accounts[storetest.TokenOf(r)], account)
 }
 
 // ShowMembership has a member of the organization make that public, which few do.
-func (g *GitHub) ShowMembership(login string) {
+func (g *people) ShowMembership(login string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.public[login] = true
 }
 
-// association returns the association of an author with the repository. As at GitHub, it
-// hides the membership of those who have not made it public, so that they look like strangers,
-// and like those whose pull request was merged once.
-func (g *GitHub) association(login string) string {
-	isTheirs := func(t *thread) bool { return t.pull != nil && t.pull.Merged && t.Author == login }
-	switch {
-	case g.public[login]:
-		return "MEMBER"
-	case slices.ContainsFunc(g.threads, isTheirs):
-		return "CONTRIBUTOR"
-	}
-	return "NONE"
-}
+// accountTypes are the types of accounts by the word in brackets at the end of their logins here.
+var accountTypes = map[string]string{"": "User", "[bot]": "Bot", "[organization]": "Organization", "[mannequin]": "Mannequin"}
 
-// userType returns the type of an account. A login that ends with [bot] belongs to a bot.
-func userType(login string) string {
-	if login == account || strings.HasSuffix(login, "[bot]") {
-		return accountType
+// parts returns the login of an account without a word in brackets, and its type.
+func parts(login string) (name, kind string) {
+	if login == account {
+		return login, accountType
 	}
-	return "User"
+	end := strings.IndexByte(login+"[", '[')
+	return login[:end], accountTypes[login[end:]]
 }
 
 // user returns an account as the REST API gives it, which writes the login of an App with a
@@ -84,7 +94,8 @@ func user(login string) object {
 	if login == "" {
 		return nil
 	}
-	v := object{"login": restLogin(login), "id": 1, "node_id": "U_" + login, "type": userType(login), "site_admin": false, "gravatar_id": ""}
+	_, kind := parts(login)
+	v := object{"login": restLogin(login), "id": 1, "node_id": "U_" + login, "type": kind, "site_admin": false, "gravatar_id": ""}
 	for _, key := range []string{
 		"avatar_url", "events_url", "followers_url", "following_url", "gists_url", "html_url", "organizations_url",
 		"received_events_url", "repos_url", "starred_url", "subscriptions_url", "url",
@@ -97,10 +108,11 @@ func user(login string) object {
 // restLogin returns the login of an account as the REST API writes it, and GraphQL where an
 // App asks for itself.
 func restLogin(login string) string {
-	if userType(login) == "Bot" {
-		return strings.TrimSuffix(login, "[bot]") + "[bot]"
+	name, kind := parts(login)
+	if kind == "Bot" {
+		name += "[bot]"
 	}
-	return login
+	return name
 }
 
 // actor returns an account as GraphQL gives it, null for a deleted one.
@@ -108,5 +120,6 @@ func actor(login string) trackertest.Object {
 	if login == "" {
 		return nil
 	}
-	return trackertest.Object{"__typename": userType(login), "login": strings.TrimSuffix(login, "[bot]")}
+	name, kind := parts(login)
+	return trackertest.Object{"__typename": kind, "login": name}
 }

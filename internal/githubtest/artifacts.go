@@ -29,8 +29,16 @@ type artifact struct {
 	made   time.Time
 }
 
+// artifacts has the uploads of workflow runs, which are on another host.
+type artifacts struct {
+	*server
+	list   []*artifact
+	host   string // address of the server that has them
+	keptAt string // address in GitHub's answers; empty: on that server
+}
+
 // AddArtifact adds an artifact of a workflow run.
-func (g *GitHub) AddArtifact(a Artifact) {
+func (g *artifacts) AddArtifact(a Artifact) {
 	g.t.Helper()
 	packed := a.Packed
 	if packed == nil {
@@ -55,20 +63,20 @@ func (g *GitHub) AddArtifact(a Artifact) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.artifacts = append(g.artifacts, &artifact{a, g.newID(), packed, g.tick()})
+	g.list = append(g.list, &artifact{a, g.newID(), packed, g.tick()})
 }
 
 // KeepArtifactsAt makes GitHub redirect to the artifacts at an address, which has to lead to
 // the one that is returned.
-func (g *GitHub) KeepArtifactsAt(address string) (host string) {
+func (g *artifacts) KeepArtifactsAt(address string) (host string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.artifactsAt = address
-	return g.artifactHost
+	g.keptAt = address
+	return g.host
 }
 
 // addArtifacts adds the requests for artifacts. An artifact is on another host.
-func (g *GitHub) addArtifacts(root string) {
+func (g *artifacts) addArtifacts() {
 	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
 			g.t.Errorf("the host of the artifacts got a token")
@@ -83,14 +91,14 @@ func (g *GitHub) addArtifacts(root string) {
 		http.ServeContent(w, r, "artifact.zip", time.Time{}, bytes.NewReader(a.packed))
 	}))
 	g.t.Cleanup(host.Close)
-	g.artifactHost = host.URL
-	g.handle(root, "actions: read", "GET /actions/runs/{id}/artifacts", func(r *http.Request) (int, any) {
+	g.host = host.URL
+	g.handle("actions: read", "GET /actions/runs/{id}/artifacts", func(r *http.Request) (int, any) {
 		list := []object{}
-		for _, a := range g.artifacts {
+		for _, a := range g.list {
 			if fmt.Sprint(a.Run) != r.PathValue("id") {
 				continue
 			}
-			at := fmt.Sprintf("%s%s/repos/%s/actions/artifacts/%d", g.server, root, g.Repo(), a.id)
+			at := fmt.Sprintf("%s%s/repos/%s/actions/artifacts/%d", g.address, g.root, g.Repo(), a.id)
 			list = append(list, object{
 				"id": a.id, "node_id": fmt.Sprint("A", a.id), "name": a.Name, "size_in_bytes": a.Size, "url": at, "archive_download_url": at + "/zip",
 				"expired": a.Expired, "created_at": stamp(a.made), "updated_at": stamp(a.made), "expires_at": stamp(a.made.AddDate(0, 0, 90)),
@@ -98,7 +106,7 @@ func (g *GitHub) addArtifacts(root string) {
 		}
 		return http.StatusOK, object{"total_count": len(list), "artifacts": list}
 	})
-	g.HandleFor("actions: read", "GET /actions/artifacts/{id}/zip", "GET "+root+"/repos/"+g.Repo()+"/actions/artifacts/{id}/zip", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g.HandleFor("actions: read", "GET /actions/artifacts/{id}/zip", "GET "+g.root+"/repos/"+g.Repo()+"/actions/artifacts/{id}/zip", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		a := g.artifact("/" + r.PathValue("id"))
 		g.mu.Unlock()
@@ -109,7 +117,7 @@ func (g *GitHub) addArtifacts(root string) {
 			write(w, r, http.StatusGone, []byte(`{"message": "Artifact has expired"}`))
 		default:
 			g.mu.Lock()
-			at := cmp.Or(g.artifactsAt, host.URL)
+			at := cmp.Or(g.keptAt, host.URL)
 			g.mu.Unlock()
 			w.Header().Set("Location", fmt.Sprintf("%s/%d?%s", at, a.id, signature))
 			w.WriteHeader(http.StatusFound)
@@ -119,8 +127,8 @@ func (g *GitHub) addArtifacts(root string) {
 
 // artifact returns the artifact at a path of its host, nil if there is none. g.mu must be
 // held.
-func (g *GitHub) artifact(path string) *artifact {
-	for _, a := range g.artifacts {
+func (g *artifacts) artifact(path string) *artifact {
+	for _, a := range g.list {
 		if path == fmt.Sprintf("/%d", a.id) {
 			return a
 		}

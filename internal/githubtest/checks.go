@@ -47,16 +47,23 @@ type check struct {
 	started, finished time.Time
 }
 
+// checks has the checks of commits. Their logs are on another host.
+type checks struct {
+	*server
+	of      map[string][]*check // by commit
+	logHost *logHost
+}
+
 // SetCheck adds a check of a commit, and returns its number. A commit status replaces the
 // status of its name, as at GitHub; a check run does not.
-func (g *GitHub) SetCheck(commit string, c Check) int {
+func (g *checks) SetCheck(commit string, c Check) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	added := &check{Check: c, id: g.newID()}
 	if c.Status {
-		g.checks[commit] = slices.DeleteFunc(g.checks[commit], func(old *check) bool { return old.Status && old.Name == c.Name })
+		g.of[commit] = slices.DeleteFunc(g.of[commit], func(old *check) bool { return old.Status && old.Name == c.Name })
 	}
-	g.checks[commit] = append(g.checks[commit], added)
+	g.of[commit] = append(g.of[commit], added)
 	at := g.tick()
 	if c.State != "QUEUED" {
 		added.started = at
@@ -66,7 +73,7 @@ func (g *GitHub) SetCheck(commit string, c Check) int {
 }
 
 // FinishCheck ends a check run with a conclusion.
-func (g *GitHub) FinishCheck(id int, conclusion string) {
+func (g *checks) FinishCheck(id int, conclusion string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if c := g.checkRun(id); c != nil {
@@ -93,8 +100,8 @@ func (c *check) runs() bool {
 }
 
 // checkRun returns a check by its number, nil if there is none. g.mu must be held.
-func (g *GitHub) checkRun(id int) *check {
-	for _, list := range g.checks {
+func (g *checks) checkRun(id int) *check {
+	for _, list := range g.of {
 		for _, c := range list {
 			if c.id == id {
 				return c
@@ -105,7 +112,7 @@ func (g *GitHub) checkRun(id int) *check {
 }
 
 // LogReads returns the requests to the host of the logs, as "/path range".
-func (g *GitHub) LogReads() []string {
+func (g *checks) LogReads() []string {
 	g.logHost.mu.Lock()
 	defer g.logHost.mu.Unlock()
 	return slices.Clone(g.logHost.asked)
@@ -121,7 +128,7 @@ type logHost struct {
 const signature = "sig=for-five-minutes"
 
 // addLogs adds the request for the log of a job, which redirects to another host.
-func (g *GitHub) addLogs(root string) {
+func (g *checks) addLogs() {
 	g.logHost = &logHost{}
 	g.logHost.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.logHost.mu.Lock()
@@ -143,7 +150,7 @@ func (g *GitHub) addLogs(root string) {
 		}
 	}))
 	g.t.Cleanup(g.logHost.Close)
-	g.HandleFor("actions: read", "GET /actions/jobs/{id}/logs", "GET "+root+"/repos/"+g.Repo()+"/actions/jobs/{id}/logs", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g.HandleFor("actions: read", "GET /actions/jobs/{id}/logs", "GET "+g.root+"/repos/"+g.Repo()+"/actions/jobs/{id}/logs", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		c := g.checkRun(atoi(r.PathValue("id")))
 		none := c == nil || c.Log == "" && c.LogHost == nil || c.runs()
@@ -159,8 +166,8 @@ func (g *GitHub) addLogs(root string) {
 
 // rollup returns the checks of a commit as GraphQL gives them, null if there are none or
 // the token may see none.
-func (g *GitHub) rollup(commit string) any {
-	list := g.checks[commit]
+func (g *checks) rollup(commit string) any {
+	list := g.of[commit]
 	if len(list) == 0 {
 		return trackertest.Object(nil)
 	}
@@ -210,7 +217,7 @@ func countStates(list []*check, statuses bool) []trackertest.Object {
 var forbidden = trackertest.Failure{Type: "FORBIDDEN", Text: "Resource not accessible by integration"}
 
 // checkNode returns a check as GraphQL gives it.
-func (g *GitHub) checkNode(c *check) trackertest.Object {
+func (g *checks) checkNode(c *check) trackertest.Object {
 	if c.Status {
 		if g.Denies("statuses: read") {
 			return trackertest.Object{trackertest.Failed: forbidden}

@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/symphony-runner/symphony/internal/trackertest"
 )
 
 // Comment is a comment on an issue or a pull request, or of a review.
@@ -47,9 +44,12 @@ func shown(comments []*comment) []Comment {
 	return list
 }
 
+// comments has the comments on issues and pull requests, and what finds those of reviews.
+type comments struct{ *issues }
+
 // AddComment has somebody comment on an issue or a pull request, and returns the id of
 // the comment in GraphQL. An empty author is one whose account is deleted.
-func (g *GitHub) AddComment(number int, by, body string) string {
+func (g *comments) AddComment(number int, by, body string) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	t := g.thread(number)
@@ -61,16 +61,16 @@ func (g *GitHub) AddComment(number int, by, body string) string {
 }
 
 // comment adds a comment to an issue or a pull request. g.mu must be held.
-func (g *GitHub) comment(t *thread, by, body string) *comment {
-	t.updated = g.tick()
-	c := &comment{id: g.newID(), kind: "IC", author: by, body: body, created: t.updated, published: t.updated}
+func (g *comments) comment(t *thread, by, body string) *comment {
+	t.Updated = g.tick()
+	c := &comment{id: g.newID(), kind: "IC", author: by, body: body, created: t.Updated, published: t.Updated}
 	t.comments = append(t.comments, c)
 	return c
 }
 
 // EditComment has somebody replace the text of a comment or a review, its author if
 // nobody is named, which moves the time of no issue and no pull request.
-func (g *GitHub) EditComment(id, body string, by ...string) {
+func (g *comments) EditComment(id, body string, by ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, c := g.find(id); c != nil {
@@ -81,7 +81,7 @@ func (g *GitHub) EditComment(id, body string, by ...string) {
 }
 
 // DeleteComment deletes a comment. A discussion of a review goes with its last comment.
-func (g *GitHub) DeleteComment(id string) {
+func (g *comments) DeleteComment(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.deleteComment(id) {
@@ -90,7 +90,7 @@ func (g *GitHub) DeleteComment(id string) {
 }
 
 // deleteComment deletes a comment and reports whether there was one. g.mu must be held.
-func (g *GitHub) deleteComment(id string) bool {
+func (g *comments) deleteComment(id string) bool {
 	deleted := false
 	without := func(list []*comment) []*comment {
 		return slices.DeleteFunc(list, func(c *comment) bool {
@@ -110,7 +110,7 @@ func (g *GitHub) deleteComment(id string) bool {
 
 // Reactions returns the reactions to a comment or a review in the order in which they
 // were made.
-func (g *GitHub) Reactions(id string) []Reaction {
+func (g *comments) Reactions(id string) []Reaction {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, c := g.find(id); c != nil {
@@ -120,7 +120,7 @@ func (g *GitHub) Reactions(id string) []Reaction {
 }
 
 // React has somebody react to a comment or a review.
-func (g *GitHub) React(id, by, content string) {
+func (g *comments) React(id, by, content string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, c := g.find(id); c != nil {
@@ -139,7 +139,7 @@ func (c *comment) react(by, content string) {
 
 // find returns the comment or review of an id in GraphQL with its issue or pull request, nil if
 // there is none. g.mu must be held.
-func (g *GitHub) find(id any) (*thread, *comment) {
+func (g *comments) find(id any) (*thread, *comment) {
 	for _, t := range g.threads {
 		lists := [][]*comment{t.comments}
 		for _, r := range t.reviews {
@@ -162,14 +162,21 @@ var restReactions = map[string]string{
 	"+1": "THUMBS_UP", "-1": "THUMBS_DOWN", "laugh": "LAUGH", "confused": "CONFUSED", "heart": "HEART", "hooray": "HOORAY", "rocket": "ROCKET", "eyes": "EYES",
 }
 
-func (g *GitHub) addCommentRoutes(root string) {
+func (g *comments) addCommentRoutes() {
 	const read, change = "issues: read", "issues: write"
-	g.handle(root, change, "POST /issues/{n}/comments", g.on(func(r *http.Request, t *thread) (int, any) {
+	g.handle(change, "POST /issues/{n}/comments", g.on(func(r *http.Request, t *thread) (int, any) {
 		var body struct{ Body string }
 		if !decode(r, &body) || body.Body == "" {
 			return http.StatusUnprocessableEntity, object{"message": "Validation Failed"}
 		}
 		return http.StatusCreated, g.commentAnswer(t, g.comment(t, g.as, body.Body))
+	}))
+	g.handle(read, "GET /issues/{n}/comments", g.on(func(_ *http.Request, t *thread) (int, any) {
+		list := []object{}
+		for _, c := range t.comments {
+			list = append(list, g.commentAnswer(t, c))
+		}
+		return http.StatusOK, list
 	}))
 	one := func(reply func(r *http.Request, t *thread, c *comment) (int, any)) func(r *http.Request) (int, any) {
 		return func(r *http.Request) (int, any) {
@@ -183,7 +190,7 @@ func (g *GitHub) addCommentRoutes(root string) {
 			return http.StatusNotFound, notFound
 		}
 	}
-	g.handle(root, change, "PATCH /issues/comments/{id}", one(func(r *http.Request, t *thread, c *comment) (int, any) {
+	g.handle(change, "PATCH /issues/comments/{id}", one(func(r *http.Request, t *thread, c *comment) (int, any) {
 		var body struct{ Body string }
 		if !decode(r, &body) || body.Body == "" {
 			return http.StatusUnprocessableEntity, object{"message": "Validation Failed"}
@@ -191,11 +198,11 @@ func (g *GitHub) addCommentRoutes(root string) {
 		c.body, c.edited, c.editor = body.Body, g.tick(), g.as
 		return http.StatusOK, g.commentAnswer(t, c)
 	}))
-	g.handle(root, change, "DELETE /issues/comments/{id}", one(func(_ *http.Request, _ *thread, c *comment) (int, any) {
+	g.handle(change, "DELETE /issues/comments/{id}", one(func(_ *http.Request, _ *thread, c *comment) (int, any) {
 		g.deleteComment(c.node())
 		return http.StatusNoContent, nil
 	}))
-	g.handle(root, change, "POST /issues/comments/{id}/reactions", one(func(r *http.Request, _ *thread, c *comment) (int, any) {
+	g.handle(change, "POST /issues/comments/{id}/reactions", one(func(r *http.Request, _ *thread, c *comment) (int, any) {
 		var body struct{ Content string }
 		if !decode(r, &body) || restReactions[body.Content] == "" {
 			return http.StatusUnprocessableEntity, object{"message": "Validation Failed"}
@@ -203,7 +210,7 @@ func (g *GitHub) addCommentRoutes(root string) {
 		c.react(g.as, restReactions[body.Content])
 		return http.StatusCreated, object{"id": g.newID(), "node_id": "REA_1", "user": user(g.as), "content": body.Content, "created_at": stamp(g.tick())}
 	}))
-	g.handle(root, read, "GET /issues/comments/{id}/reactions", one(func(_ *http.Request, _ *thread, c *comment) (int, any) {
+	g.handle(read, "GET /issues/comments/{id}/reactions", one(func(_ *http.Request, _ *thread, c *comment) (int, any) {
 		list := []object{}
 		for n, reaction := range c.reactions {
 			for rest, content := range restReactions {
@@ -217,7 +224,7 @@ func (g *GitHub) addCommentRoutes(root string) {
 }
 
 // commentAnswer returns a comment on an issue or a pull request as the REST API gives it.
-func (g *GitHub) commentAnswer(t *thread, c *comment) object {
+func (g *comments) commentAnswer(t *thread, c *comment) object {
 	repo := g.URL() + "/repos/" + g.Repo()
 	return object{
 		"id": c.id, "node_id": c.node(), "url": fmt.Sprintf("%s/issues/comments/%d", repo, c.id), "html_url": g.commentURL(t, c),
@@ -227,7 +234,7 @@ func (g *GitHub) commentAnswer(t *thread, c *comment) object {
 }
 
 // commentURL returns the page of a comment or a review.
-func (g *GitHub) commentURL(t *thread, c *comment) string {
+func (g *comments) commentURL(t *thread, c *comment) string {
 	page := fmt.Sprintf("%s/issues/%d", g.CloneURL(), t.Number)
 	if t.pull != nil {
 		page = g.pullURL(t.Number)
@@ -235,76 +242,3 @@ func (g *GitHub) commentURL(t *thread, c *comment) string {
 	anchor := map[string]string{"IC": "issuecomment-", "PRR": "pullrequestreview-", "PRRC": "discussion_r"}[c.kind]
 	return fmt.Sprintf("%s#%s%d", page, anchor, c.id)
 }
-
-// commentNode returns a comment or a review as GraphQL gives it.
-func (g *GitHub) commentNode(t *thread, c *comment, typename string) trackertest.Object {
-	return trackertest.Object{
-		"__typename": typename, trackertest.Interfaces: []string{"Reactable"}, "id": c.node(), "author": actor(c.author), "body": c.body, "bodyHTML": trackertest.Resolver(func(map[string]any) any { return g.bodyHTML(c.body) }), "url": g.commentURL(t, c),
-		"createdAt": stamp(c.created), "publishedAt": stamp(c.published), "lastEditedAt": stamp(c.edited), "updatedAt": stamp(c.updated()),
-		"viewerDidAuthor": c.author == g.as, "editor": actor(c.editor),
-	}
-}
-
-// commentsOf returns the connection of the comments on an issue or a pull request.
-func (g *GitHub) commentsOf(t *thread) trackertest.Resolver {
-	return func(arguments map[string]any) any {
-		list := slices.Clone(t.comments)
-		if order, _ := arguments["orderBy"].(map[string]any); order["field"] == "UPDATED_AT" {
-			slices.SortStableFunc(list, func(a, b *comment) int { return a.updated().Compare(b.updated()) })
-			if order["direction"] == "DESC" {
-				slices.Reverse(list)
-			}
-		}
-		return connection(list, func(c *comment) trackertest.Object { return g.commentNode(t, c, "IssueComment") }, arguments)
-	}
-}
-
-// connection returns the part of a list that the arguments select. As at GitHub, nodes
-// need first or last, which is at most 100.
-func connection[T any](items []T, node func(T) trackertest.Object, arguments map[string]any) trackertest.Object {
-	nodes := func(from, to int) []trackertest.Object {
-		part := make([]trackertest.Object, to-from)
-		for i, item := range items[from:to] {
-			part[i] = node(item)
-		}
-		return part
-	}
-	from, to := 0, len(items)
-	position := func(key string, otherwise int) int {
-		cursor, _ := arguments[key].(string)
-		if n, ok := strings.CutPrefix(cursor, "cursor-"); ok {
-			return min(max(atoi(n), from), to)
-		}
-		return otherwise
-	}
-	from = position("after", from)
-	to = position("before", to)
-	bound := func(key string) int {
-		if arguments[key] == nil {
-			return 0
-		}
-		return atoi(fmt.Sprint(arguments[key]))
-	}
-	answer := trackertest.Object{"totalCount": len(items)}
-	switch first, last := bound("first"), bound("last"); {
-	case first == 0 && last == 0:
-		missing := trackertest.Failure{Type: "MISSING_PAGINATION_BOUNDARIES", Text: "You must provide a `first` or `last` value to properly paginate."}
-		answer["nodes"], answer["pageInfo"] = missing, missing
-		return answer
-	case max(first, last) > 100:
-		answer["nodes"] = trackertest.Failure{Type: "EXCESSIVE_PAGINATION", Text: "Requesting more than 100 records exceeds the limit."}
-	case first > 0:
-		to = min(from+first, to)
-		answer["nodes"] = nodes(from, to)
-	default:
-		from = max(to-last, from)
-		answer["nodes"] = nodes(from, to)
-	}
-	answer["pageInfo"] = trackertest.Object{
-		"hasPreviousPage": from > 0, "hasNextPage": to < len(items), "startCursor": fmt.Sprintf("cursor-%d", from), "endCursor": fmt.Sprintf("cursor-%d", to),
-	}
-	return answer
-}
-
-// asItIs returns a node unchanged, for [connection].
-func asItIs(node trackertest.Object) trackertest.Object { return node }

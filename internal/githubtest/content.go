@@ -20,7 +20,7 @@ type contentLimit struct {
 // LimitContent has the server take content, such as comments and pull requests, so many
 // times only, and then none for a time, which it names in Retry-After; after that as many
 // again. With quickly it refuses with the status 422, and names no time.
-func (g *GitHub) LimitContent(most int, wait time.Duration, quickly bool) {
+func (g *server) LimitContent(most int, wait time.Duration, quickly bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.content = contentLimit{on: true, most: most, left: most, wait: wait, quickly: quickly}
@@ -34,7 +34,7 @@ var createsContent = map[string]bool{
 
 // refuseContent returns the answer to a request that creates content while no more is
 // taken. g.mu must be held.
-func (g *GitHub) refuseContent(w http.ResponseWriter) (status int, v any, refused bool) {
+func (g *server) refuseContent(w http.ResponseWriter) (status int, v any, refused bool) {
 	l := &g.content
 	switch now := time.Now(); {
 	case !l.on:

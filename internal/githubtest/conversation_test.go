@@ -69,7 +69,7 @@ func TestTheTimeOfAPullRequestMovesAsTheDocumentationSays(t *testing.T) {
 	thread := g.Threads(n)[0].ID
 	updated := func() time.Time {
 		t.Helper()
-		statuses, _, err := c.PullStatuses(t.Context(), []int{n})
+		statuses, _, err := c.Pulls.Statuses(t.Context(), []int{n})
 		if err != nil {
 			t.Fatal(err)
 		}

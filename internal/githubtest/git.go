@@ -5,6 +5,7 @@ import (
 	"net/http/cgi"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/symphony-runner/symphony/internal/storetest"
 )
@@ -19,19 +20,17 @@ const (
 
 // addGit serves the repository over git's protocol for HTTP, which wants the token for
 // everything. The test is skipped where git has no server.
-func (g *GitHub) addGit() {
+func (g *server) addGit() {
 	g.t.Helper()
-	backend := filepath.Join(g.Git("--exec-path"), "git-http-backend")
-	if _, err := os.Stat(backend); err != nil {
+	backend, err := gitBackend()
+	if err != nil {
 		g.t.Skipf("no git server: %v; it comes with git, or with a package of its own", err)
 	}
-	g.Git("config", "gc.auto", "0") // nothing goes on after a push
-	folder := g.GitDir()
-	g.setHook("update", workflowRule)
 	for _, path := range []string{"/" + g.Repo(), "/" + g.Repo() + ".git"} {
 		serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			g.prepareGit()
 			h := &cgi.Handler{Path: backend, Root: path, Env: []string{
-				"GIT_PROJECT_ROOT=" + folder, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=" + account, "GIT_PROTOCOL=" + r.Header.Get("Git-Protocol"),
+				"GIT_PROJECT_ROOT=" + g.GitDir(), "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=" + account, "GIT_PROTOCOL=" + r.Header.Get("Git-Protocol"),
 				"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C",
 			}}
 			h.ServeHTTP(w, r)
@@ -40,6 +39,16 @@ func (g *GitHub) addGit() {
 		g.HandleFor("contents: read", Fetch, "POST "+path+"/git-upload-pack", serve)
 		g.HandleFor("contents: write", Push, "POST "+path+"/git-receive-pack", serve)
 	}
+}
+
+var gitBackend = sync.OnceValues(func() (string, error) { return storetest.GitProgram("git-http-backend") })
+
+// prepareGit prepares the repository for the first request.
+func (g *server) prepareGit() {
+	g.gitReady.Do(func() {
+		g.Git("config", "gc.auto", "0") // nothing goes on after a push
+		g.setHook("update", workflowRule)
+	})
 }
 
 // workflowRule refuses a push of the token of a job, as GitHub does, if a new commit has other
@@ -59,7 +68,7 @@ done
 `
 
 // setHook sets a hook of the repository; an empty script removes it.
-func (g *GitHub) setHook(name, script string) {
+func (g *server) setHook(name, script string) {
 	g.t.Helper()
 	path := filepath.Join(g.GitDir(), "hooks", name)
 	var err error
@@ -75,4 +84,7 @@ func (g *GitHub) setHook(name, script string) {
 
 // AllowWorkflows gives the token the permission to change workflow files, which the token of a
 // job never has.
-func (g *GitHub) AllowWorkflows() { g.setHook("update", "") }
+func (g *server) AllowWorkflows() {
+	g.prepareGit()
+	g.setHook("update", "")
+}

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"github.com/symphony-runner/symphony/internal/storetest"
 )
 
@@ -23,81 +21,102 @@ const Member = "kim"
 // account is the account of a workflow's job, without the suffix of a bot.
 const account, accountType = "github-actions", "Bot"
 
-// GitHub is a GitHub server with one repository. See the documentation of the package.
-// Any goroutine may call any method at any time.
+// GitHub is a GitHub server with one repository. See the documentation of the package. Its
+// parts have the state and the requests of a subject each. Any goroutine may call any method at
+// any time.
 type GitHub struct {
-	*storetest.Hub
-	t      testing.TB
-	server string // address of the server
-	schema *ast.Schema
-
-	logHost *logHost
-
-	mu           sync.Mutex
-	threads      []*thread         // issues and pull requests; the number of the first is 1
-	clock        time.Time         // time of the latest event; each one is a minute later
-	now          func() time.Time  // another clock; nil for none
-	lastID       int               // latest id of a comment, review or check
-	levels       map[string]string // roles by login
-	public       map[string]bool   // logins whose membership is public
-	accounts     map[string]string // accounts by token; the token of a job is not among them
-	as           string            // the account of the request that is answered
-	keepBranches bool
-	answers      map[string]string   // git's answers about commits
-	labels       []string            // labels that exist besides the ones that something carries or carried
-	checks       map[string][]*check // checks by commit
-	rules        []Rule
-	artifacts    []*artifact
-	artifactHost string // address of the server that has them
-	artifactsAt  string // address in GitHub's answers; empty: on that server
-
-	content  contentLimit
-	pictures []*picture
+	*server
+	*graph
+	*artifacts
+	*rules
 }
 
 // New starts a server for the length of the test.
 func New(t testing.TB, cfg storetest.Config) *GitHub {
 	t.Helper()
-	h := storetest.New(t, cfg)
-	g := &GitHub{
-		Hub: h, t: t, server: strings.TrimSuffix(h.URL(), root(cfg)), schema: loadSchema(t),
-		clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), levels: map[string]string{Member: "write"}, public: map[string]bool{}, accounts: map[string]string{}, as: account, checks: map[string][]*check{}, answers: map[string]string{},
+	s := newServer(t, cfg)
+	i := newIssues(s)
+	g := &GitHub{server: s, artifacts: &artifacts{server: s}, rules: &rules{server: s}}
+	g.graph = &graph{
+		server: s, schema: schema(t), reviews: &reviews{pulls: &pulls{comments: &comments{issues: i}, diffs: &diffs{server: s, answers: map[string]string{}}}},
+		checks: &checks{server: s, of: map[string][]*check{}}, boards: &boards{issues: i, fields: map[int]map[string][]string{}}, pictures: &pictures{server: s},
 	}
-	g.addIssueRoutes(root(cfg))
-	g.addCommentRoutes(root(cfg))
-	g.addReviewRoute(root(cfg))
-	g.addPermissionRoute(root(cfg))
-	g.addLogs(root(cfg))
-	g.addArtifacts(root(cfg))
-	g.addPullRoutes(root(cfg))
-	g.addPersonRoutes(root(cfg))
-	g.addGraphQL(root(cfg))
-	g.addRules(root(cfg))
+	g.addPermissionRoute()
+	g.addIssueRoutes()
+	g.addCommentRoutes()
+	g.addReviewRoute()
+	g.addLogs()
+	g.addArtifacts()
+	g.addPullRoutes()
+	g.addPersonRoutes()
+	g.addGraphQL()
+	g.addRules()
 	g.addGit()
 	g.addPictures()
 	return g
 }
 
-// root returns the path of the REST API.
-func root(cfg storetest.Config) string {
-	if cfg.Root == "" {
-		return "/api/v3"
+// server answers the requests of all parts.
+type server struct {
+	*storetest.Hub
+	t       testing.TB
+	address string
+	root    string // path of the REST API
+
+	mu       sync.Mutex        // held while the state of any part is used
+	clock    time.Time         // time of the latest event; each one is a minute later
+	now      func() time.Time  // another clock; nil for none
+	lastID   int               // latest id of a comment, review or check
+	accounts map[string]string // accounts by token; the token of a job is not among them
+	as       string            // the account of the request that is answered
+	content  contentLimit
+	quirks   Quirks
+
+	gitReady sync.Once
+}
+
+func newServer(t testing.TB, cfg storetest.Config) *server {
+	h := storetest.New(t, cfg)
+	root := "/api/v3"
+	if cfg.Root != "" {
+		root = strings.TrimRight(cfg.Root, "/")
 	}
-	return strings.TrimRight(cfg.Root, "/")
+	return &server{
+		Hub: h, t: t, address: strings.TrimSuffix(h.URL(), root), root: root,
+		clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), accounts: map[string]string{}, as: account,
+	}
+}
+
+// Quirks are the ways in which a server differs from others.
+type Quirks struct {
+	NoDependencies bool // it has no list of the issues that block an issue
+	NoSummary      bool // issues do not say how many others block them
+	ExactLabels    bool // a label is found by its exact spelling alone
+	PerPage        int  // greatest length of a page; 0 for 100
+}
+
+// SetQuirks makes the server differ from others.
+func (g *server) SetQuirks(q Quirks) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.quirks = q
 }
 
 // ServerURL returns the address of the server in the form of GITHUB_SERVER_URL. The
 // repository is below it.
-func (g *GitHub) ServerURL() string { return g.server }
+func (g *server) ServerURL() string { return g.address }
 
 // CloneURL returns the address of the repository.
-func (g *GitHub) CloneURL() string { return g.server + "/" + g.Repo() }
+func (g *server) CloneURL() string { return g.address + "/" + g.Repo() }
+
+// pullURL returns the page of a pull request.
+func (g *server) pullURL(number int) string { return fmt.Sprintf("%s/pull/%d", g.CloneURL(), number) }
 
 // Env returns the environment variables that lead a workflow step to this server.
-func (g *GitHub) Env() []string { return append(g.Hub.Env(), "GITHUB_SERVER_URL="+g.server) }
+func (g *server) Env() []string { return append(g.Hub.Env(), "GITHUB_SERVER_URL="+g.address) }
 
 // Branches returns the commits of all branches, by name.
-func (g *GitHub) Branches() map[string]string {
+func (g *server) Branches() map[string]string {
 	g.t.Helper()
 	heads := map[string]string{}
 	for line := range strings.Lines(g.Git("for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads")) {
@@ -110,14 +129,14 @@ func (g *GitHub) Branches() map[string]string {
 // SetClock has the server take the time of what happens from a function, without the
 // parts of seconds. Otherwise each event is a minute after the one before it, beginning
 // with the first of March 2026.
-func (g *GitHub) SetClock(now func() time.Time) {
+func (g *server) SetClock(now func() time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.now = now
 }
 
 // tick returns the time of what happens now. g.mu must be held.
-func (g *GitHub) tick() time.Time {
+func (g *server) tick() time.Time {
 	if g.now != nil {
 		return g.now().UTC().Truncate(time.Second)
 	}
@@ -126,7 +145,7 @@ func (g *GitHub) tick() time.Time {
 }
 
 // newID returns a number that nothing has. g.mu must be held.
-func (g *GitHub) newID() int {
+func (g *server) newID() int {
 	g.lastID++
 	return g.lastID
 }
@@ -147,7 +166,7 @@ var notFound = object{"message": "Not Found"}
 // handle adds a request of the REST API that needs a permission. Its pattern is the pattern of
 // the path below the repository, and its kind too. reply is called with g.mu held; a list is
 // answered in pages.
-func (g *GitHub) handle(root, permission, pattern string, reply func(r *http.Request) (status int, v any)) {
+func (g *server) handle(permission, pattern string, reply func(r *http.Request) (status int, v any)) {
 	method, path, _ := strings.Cut(pattern, " ")
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
@@ -169,7 +188,7 @@ func (g *GitHub) handle(root, permission, pattern string, reply func(r *http.Req
 		}
 		write(w, r, status, text)
 	}
-	g.HandleFor(permission, storetest.Op(pattern), method+" "+root+"/repos/"+g.Repo()+path, http.HandlerFunc(answer))
+	g.HandleFor(permission, storetest.Op(pattern), method+" "+g.root+"/repos/"+g.Repo()+path, http.HandlerFunc(answer))
 }
 
 // write sends an answer. If the client knows it by its ETag, it is not sent again.
@@ -191,16 +210,19 @@ func write(w http.ResponseWriter, r *http.Request, status int, text []byte) {
 
 // page returns the part of a list that a request asks for, never nil, and names the next
 // one.
-func (g *GitHub) page(w http.ResponseWriter, r *http.Request, list []object) []object {
+func (g *server) page(w http.ResponseWriter, r *http.Request, list []object) []object {
 	q := r.URL.Query()
 	size, page := atoi(q.Get("per_page")), max(atoi(q.Get("page")), 1)
 	if size < 1 || size > 100 {
 		size = 30
 	}
+	if most := g.quirks.PerPage; most > 0 {
+		size = min(size, most)
+	}
 	from, to := min((page-1)*size, len(list)), min(page*size, len(list))
 	if to < len(list) {
 		q.Set("page", strconv.Itoa(page+1))
-		w.Header().Set("Link", fmt.Sprintf(`<%s%s?%s>; rel="next"`, g.server, r.URL.Path, q.Encode()))
+		w.Header().Set("Link", fmt.Sprintf(`<%s%s?%s>; rel="next"`, g.address, r.URL.Path, q.Encode()))
 	}
 	return append([]object{}, list[from:to]...)
 }

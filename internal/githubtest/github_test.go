@@ -75,7 +75,7 @@ func push(t *testing.T, g *githubtest.GitHub, branch, file string) (string, erro
 // open opens a pull request as the program does.
 func open(ctx context.Context, c *client.Client, head string) (*client.PullRequest, error) {
 	title, body, base := "A cart", "It has\nwheels.", "main"
-	return c.CreatePullRequest(ctx, client.NewPullRequest{Title: &title, Body: &body, Head: &head, Base: &base})
+	return c.Pulls.Create(ctx, client.NewPullRequest{Title: &title, Body: &body, Head: &head, Base: &base})
 }
 
 func TestGitNeedsATokenThatMayDoIt(t *testing.T) {

@@ -16,8 +16,25 @@ type Issue struct {
 	State       string // open or closed
 	Labels      []string
 	Author      string // login; a member when empty
+	Association string // association of the author with the repository; as the server finds when empty
 	Assignees   []string
 	Comments    []Comment // given by the server, oldest first
+	BlockedBy   []int     // numbers of the issues that block it
+
+	// Given by the server, unless a test sets them with [GitHub.Change].
+	Created, Updated          time.Time
+	Edits, Renames, Labelings []Event
+	Status                    map[int]string // status by the number of a board
+	ManyBoards                bool           // it is on more boards than an answer lists
+	Gone                      int            // status of the answers about it, which is deleted or transferred; 0 otherwise
+	Corrupt                   bool           // the REST API gives no text as its title
+}
+
+// Event is a change of an issue or a pull request.
+type Event struct {
+	By    string // empty for a deleted account
+	At    time.Time
+	Label string // label that was put on
 }
 
 // thread is an issue or a pull request.
@@ -25,12 +42,8 @@ type thread struct {
 	Issue
 	pull        *Pull // nil for an issue
 	comments    []*comment
-	labeled     []labeling
-	created     time.Time
-	updated     time.Time
-	edited      []time.Time // times at which a member edited it
-	closings    []closing
-	conversions []closing // conversions to a draft
+	closings    []Event
+	conversions []Event // conversions to a draft
 	reviewers   []string
 
 	// The fields of a pull request.
@@ -41,20 +54,20 @@ type thread struct {
 	discussions []*discussion
 }
 
-// closing is the event of closing an issue or a pull request.
-type closing struct {
-	by string
-	at time.Time
+// issues has the issues and pull requests, and the labels of the repository.
+type issues struct {
+	*server
+	*people
+	threads []*thread // the number of the first is 1
+	labels  []string  // labels that exist besides the ones that something carries or carried
 }
 
-// labeling is the event of putting a label on an issue.
-type labeling struct {
-	label, by string
-	at        time.Time
+func newIssues(s *server) *issues {
+	return &issues{server: s, people: &people{server: s, levels: map[string]string{Member: "write"}, public: map[string]bool{}}}
 }
 
 // AddIssue opens an issue and returns its number. A member puts on its labels.
-func (g *GitHub) AddIssue(i Issue) int {
+func (g *issues) AddIssue(i Issue) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i.Author, i.State = cmp.Or(i.Author, Member), cmp.Or(i.State, "open")
@@ -66,16 +79,17 @@ func (g *GitHub) AddIssue(i Issue) int {
 }
 
 // open adds an issue or a pull request. g.mu must be held.
-func (g *GitHub) open(i Issue) *thread {
+func (g *issues) open(i Issue) *thread {
 	at := g.tick()
-	t := &thread{Issue: i, created: at, updated: at}
+	i.Created, i.Updated, i.Status = at, at, map[int]string{}
+	t := &thread{Issue: i}
 	g.threads = append(g.threads, t)
 	t.Number = len(g.threads)
 	return t
 }
 
 // Issue returns an issue as it is now; the number is 0 if there is none.
-func (g *GitHub) Issue(number int) Issue {
+func (g *issues) Issue(number int) Issue {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	t := g.thread(number)
@@ -88,7 +102,7 @@ func (g *GitHub) Issue(number int) Issue {
 }
 
 // PutOn has a member put a label on an issue or a pull request.
-func (g *GitHub) PutOn(number int, label string) {
+func (g *issues) PutOn(number int, label string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if t := g.thread(number); t != nil {
@@ -97,38 +111,48 @@ func (g *GitHub) PutOn(number int, label string) {
 }
 
 // Edit has a member replace the text of an issue or a pull request.
-func (g *GitHub) Edit(number int, body string) {
+func (g *issues) Edit(number int, body string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if t := g.thread(number); t != nil {
-		t.Body, t.updated = body, g.tick()
-		t.edited = append(t.edited, t.updated)
+		t.Body, t.Updated = body, g.tick()
+		t.Edits = append(t.Edits, Event{By: Member, At: t.Updated})
+	}
+}
+
+// Change has somebody change an issue, which moves its time. The server sees nothing else of it.
+func (g *issues) Change(number int, edit func(*Issue)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t := g.thread(number); t != nil {
+		t.Updated = g.tick()
+		edit(&t.Issue)
 	}
 }
 
 // putOn adds the labels that an issue lacks. g.mu must be held.
-func (g *GitHub) putOn(t *thread, by string, labels ...string) {
+func (g *issues) putOn(t *thread, by string, labels ...string) {
 	for _, label := range labels {
 		if !slices.Contains(t.Labels, label) {
-			t.updated = g.tick()
+			t.Updated = g.tick()
 			t.Labels = append(t.Labels, label)
-			t.labeled = append(t.labeled, labeling{label, by, t.updated})
+			t.Labelings = append(t.Labelings, Event{by, t.Updated, label})
 		}
 	}
 }
 
 // setState opens or closes an issue or a pull request. g.mu must be held.
-func (g *GitHub) setState(t *thread, state, by string) {
-	t.updated = g.tick()
+func (g *issues) setState(t *thread, state, by string) {
+	t.Updated = g.tick()
 	if state == "closed" && t.State != "closed" {
-		t.closings = append(t.closings, closing{by, t.updated})
+		t.closings = append(t.closings, Event{By: by, At: t.Updated})
 	}
 	t.State = state
 }
 
 // thread returns the issue or pull request of a number, nil if there is none. g.mu must
 // be held.
-func (g *GitHub) thread(number int) *thread {
+func (g *issues) thread(number int) *thread {
 	if number < 1 || number > len(g.threads) {
 		return nil
 	}
@@ -136,21 +160,24 @@ func (g *GitHub) thread(number int) *thread {
 }
 
 // on returns a reply about the issue or pull request in the path of a request.
-func (g *GitHub) on(reply func(r *http.Request, t *thread) (int, any)) func(r *http.Request) (int, any) {
+func (g *issues) on(reply func(r *http.Request, t *thread) (int, any)) func(r *http.Request) (int, any) {
 	return func(r *http.Request) (int, any) {
 		t := g.thread(atoi(r.PathValue("n")))
-		if t == nil {
+		switch {
+		case t == nil:
 			return http.StatusNotFound, notFound
+		case t.Gone != 0:
+			return t.Gone, object{"message": "Moved Permanently", "url": g.address + "/repositories/2/issues/1"}
 		}
 		return reply(r, t)
 	}
 }
 
-func (g *GitHub) addIssueRoutes(root string) {
+func (g *issues) addIssueRoutes() {
 	const read, change = "issues: read", "issues: write"
-	g.handle(root, read, "GET /issues", func(r *http.Request) (int, any) { return http.StatusOK, g.listed(r) })
-	g.handle(root, read, "GET /issues/{n}", g.on(func(_ *http.Request, t *thread) (int, any) { return http.StatusOK, g.issueAnswer(t) }))
-	g.handle(root, change, "PATCH /issues/{n}", g.on(func(r *http.Request, t *thread) (int, any) {
+	g.handle(read, "GET /issues", func(r *http.Request) (int, any) { return http.StatusOK, g.listed(r) })
+	g.handle(read, "GET /issues/{n}", g.on(func(_ *http.Request, t *thread) (int, any) { return http.StatusOK, g.issueAnswer(t) }))
+	g.handle(change, "PATCH /issues/{n}", g.on(func(r *http.Request, t *thread) (int, any) {
 		var body struct {
 			State             string
 			Labels, Assignees []string // replace those that are there, unless nil
@@ -174,21 +201,18 @@ func (g *GitHub) addIssueRoutes(root string) {
 		g.setState(t, cmp.Or(body.State, t.State), g.as)
 		return http.StatusOK, g.issueAnswer(t)
 	}))
-	g.handle(root, read, "GET /issues/{n}/{part}", g.on(func(r *http.Request, t *thread) (int, any) {
-		switch r.PathValue("part") {
-		case "labels":
-			return http.StatusOK, labelAnswers(t.Labels)
-		case "comments":
-			list := []object{}
-			for _, c := range t.comments {
-				list = append(list, g.commentAnswer(t, c))
-			}
-			return http.StatusOK, list
+	g.handle(read, "GET /issues/{n}/labels", g.on(func(_ *http.Request, t *thread) (int, any) { return http.StatusOK, labelAnswers(t.Labels) }))
+	g.handle(read, "GET /issues/{n}/dependencies/blocked_by", g.on(func(_ *http.Request, t *thread) (int, any) {
+		list := []object{}
+		for _, n := range t.BlockedBy {
+			list = append(list, g.issueAnswer(g.thread(n)))
 		}
-		return http.StatusNotFound, notFound
+		if g.quirks.NoDependencies {
+			return http.StatusNotFound, notFound
+		}
+		return http.StatusOK, list
 	}))
-	g.handle(root, read, "GET /issues/{n}/dependencies/blocked_by", g.on(func(*http.Request, *thread) (int, any) { return http.StatusOK, []object{} }))
-	g.handle(root, change, "POST /issues/{n}/labels", g.on(func(r *http.Request, t *thread) (int, any) {
+	g.handle(change, "POST /issues/{n}/labels", g.on(func(r *http.Request, t *thread) (int, any) {
 		var body struct{ Labels []string }
 		if !decode(r, &body) || len(body.Labels) == 0 {
 			return http.StatusUnprocessableEntity, object{"message": "Validation Failed"}
@@ -196,15 +220,15 @@ func (g *GitHub) addIssueRoutes(root string) {
 		g.putOn(t, g.as, body.Labels...)
 		return http.StatusOK, labelAnswers(t.Labels)
 	}))
-	g.handle(root, change, "DELETE /issues/{n}/labels/{name}", g.on(func(r *http.Request, t *thread) (int, any) {
+	g.handle(change, "DELETE /issues/{n}/labels/{name}", g.on(func(r *http.Request, t *thread) (int, any) {
 		same := func(label string) bool { return strings.EqualFold(label, r.PathValue("name")) }
 		if !slices.ContainsFunc(t.Labels, same) {
 			return http.StatusNotFound, object{"message": "Label does not exist"}
 		}
-		t.Labels, t.updated = slices.DeleteFunc(t.Labels, same), g.tick()
+		t.Labels, t.Updated = slices.DeleteFunc(t.Labels, same), g.tick()
 		return http.StatusOK, labelAnswers(t.Labels)
 	}))
-	g.handle(root, change, "POST /issues/{n}/assignees", g.on(func(r *http.Request, t *thread) (int, any) {
+	g.handle(change, "POST /issues/{n}/assignees", g.on(func(r *http.Request, t *thread) (int, any) {
 		var body struct{ Assignees []string }
 		if !decode(r, &body) {
 			return http.StatusUnprocessableEntity, object{"message": "Validation Failed"}
@@ -216,10 +240,10 @@ func (g *GitHub) addIssueRoutes(root string) {
 		}
 		return http.StatusCreated, g.issueAnswer(t)
 	}))
-	g.handle(root, read, "GET /labels", func(*http.Request) (int, any) { return http.StatusOK, labelAnswers(g.allLabels()) })
-	g.handle(root, read, "GET /labels/{name}", func(r *http.Request) (int, any) {
+	g.handle(read, "GET /labels", func(*http.Request) (int, any) { return http.StatusOK, labelAnswers(g.allLabels()) })
+	g.handle(read, "GET /labels/{name}", func(r *http.Request) (int, any) {
 		for _, label := range g.allLabels() {
-			if strings.EqualFold(label, r.PathValue("name")) {
+			if name := r.PathValue("name"); label == name || !g.quirks.ExactLabels && strings.EqualFold(label, name) {
 				return http.StatusOK, labelAnswers([]string{label})[0]
 			}
 		}
@@ -228,32 +252,40 @@ func (g *GitHub) addIssueRoutes(root string) {
 }
 
 // listed returns the issues and pull requests that a request asks for.
-func (g *GitHub) listed(r *http.Request) []object {
+func (g *issues) listed(r *http.Request) []object {
 	state, labels := cmp.Or(r.FormValue("state"), "open"), r.FormValue("labels")
 	list := []object{}
 	for _, t := range g.threads {
 		lacks := slices.ContainsFunc(strings.Split(labels, ","), func(label string) bool { return label != "" && !slices.Contains(t.Labels, label) })
-		if !lacks && (state == "all" || state == t.State) {
+		if !lacks && t.Gone == 0 && (state == "all" || state == t.State) {
 			list = append(list, g.issueAnswer(t))
 		}
 	}
 	return list
 }
 
-// AddLabel makes a label of the repository.
-func (g *GitHub) AddLabel(name string) {
+// AddLabel makes labels of the repository.
+func (g *issues) AddLabel(names ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.labels = append(g.labels, name)
+	g.labels = append(g.labels, names...)
+}
+
+// Labels returns the labels of the repository.
+func (g *issues) Labels() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.allLabels()
 }
 
 // allLabels returns the labels of the repository, and those that something carries or
 // carried.
-func (g *GitHub) allLabels() []string {
+func (g *issues) allLabels() []string {
 	all := slices.Clone(g.labels)
 	for _, t := range g.threads {
-		for _, l := range t.labeled {
-			all = append(all, l.label)
+		all = append(all, t.Labels...)
+		for _, l := range t.Labelings {
+			all = append(all, l.Label)
 		}
 	}
 	slices.Sort(all)
@@ -273,27 +305,53 @@ func labelAnswers(labels []string) []object {
 func nodeID(number int) string { return fmt.Sprintf("I_%d", number) }
 
 // issueAnswer returns an issue, or a pull request as an issue, as the REST API gives it.
-func (g *GitHub) issueAnswer(t *thread) object {
+func (g *issues) issueAnswer(t *thread) object {
 	repo := g.URL() + "/repos/" + g.Repo()
 	at := fmt.Sprintf("%s/issues/%d", repo, t.Number)
 	closed, assignees := any(nil), []object{}
 	if t.State == "closed" {
-		closed = t.updated.Format(time.RFC3339)
+		closed = t.Updated.Format(time.RFC3339)
 	}
 	for _, login := range t.Assignees {
 		assignees = append(assignees, user(login))
+	}
+	blocking := 0
+	for _, n := range t.BlockedBy {
+		if g.thread(n).State == "open" {
+			blocking++
+		}
 	}
 	v := object{
 		"id": t.Number, "node_id": nodeID(t.Number), "number": t.Number, "title": t.Title, "body": t.Body, "state": t.State,
 		"url": at, "repository_url": repo, "labels_url": at + "/labels{/name}", "comments_url": at + "/comments", "events_url": at + "/events",
 		"html_url": fmt.Sprintf("%s/issues/%d", g.CloneURL(), t.Number), "labels": labelAnswers(t.Labels), "assignee": nil, "assignees": assignees,
-		"milestone": nil, "locked": false, "comments": len(t.comments), "closed_at": closed, "author_association": g.association(t.Author),
-		"created_at": t.created.Format(time.RFC3339), "updated_at": t.updated.Format(time.RFC3339), "user": user(t.Author),
-		"issue_dependencies_summary": object{"blocked_by": 0, "total_blocked_by": 0, "blocking": 0, "total_blocking": 0},
+		"milestone": nil, "locked": false, "comments": len(t.comments), "closed_at": closed, "author_association": cmp.Or(t.Association, g.association(t.Author)),
+		"created_at": t.Created.Format(time.RFC3339), "updated_at": t.Updated.Format(time.RFC3339), "user": user(t.Author),
+		"issue_dependencies_summary": object{"blocked_by": blocking, "total_blocked_by": len(t.BlockedBy), "blocking": 0, "total_blocking": 0},
+	}
+	if g.quirks.NoSummary {
+		delete(v, "issue_dependencies_summary")
+	}
+	if t.Corrupt {
+		v["title"] = 7
 	}
 	if t.pull != nil {
 		v["html_url"] = g.pullURL(t.Number)
 		v["pull_request"] = object{"url": at, "html_url": g.pullURL(t.Number), "diff_url": at, "patch_url": at}
 	}
 	return v
+}
+
+// association returns the association of an author with the repository. As at GitHub, it
+// hides the membership of those who have not made it public, so that they look like strangers,
+// and like those whose pull request was merged once.
+func (g *issues) association(login string) string {
+	isTheirs := func(t *thread) bool { return t.pull != nil && t.pull.Merged && t.Author == login }
+	switch {
+	case g.public[login]:
+		return "MEMBER"
+	case slices.ContainsFunc(g.threads, isTheirs):
+		return "CONTRIBUTOR"
+	}
+	return "NONE"
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // mutations returns the root of mutations. g.mu must be held while it is used.
-func (g *GitHub) mutations() trackertest.Object {
+func (g *graph) mutations() trackertest.Object {
 	mutation := func(permission string, do func(input map[string]any) any) trackertest.Resolver {
 		return func(arguments map[string]any) any {
 			if g.Denies(permission) {
@@ -18,12 +18,12 @@ func (g *GitHub) mutations() trackertest.Object {
 			return do(input)
 		}
 	}
-	const pulls, issues, contents = "pull-requests: write", "issues: write", "contents: write"
+	const pulls, issues, contents, projects = "pull-requests: write", "issues: write", "contents: write", "projects: write"
 	return trackertest.Object{
 		"markPullRequestReadyForReview": mutation(pulls, func(input map[string]any) any {
 			for _, t := range g.threads {
 				if t.pull != nil && pullNodeID(t.Number) == input["pullRequestId"] {
-					t.pull.Draft, t.updated = false, g.tick()
+					t.pull.Draft, t.Updated = false, g.tick()
 					return trackertest.Object{"pullRequest": g.pullNode(t)}
 				}
 			}
@@ -61,12 +61,15 @@ func (g *GitHub) mutations() trackertest.Object {
 			c.react(g.as, fmt.Sprint(input["content"]))
 			return trackertest.Object{"subject": trackertest.Object{"id": c.node()}}
 		}),
-		"updateRefs": mutation(contents, g.updateRefs),
+		"updateRefs":                    mutation(contents, g.updateRefs),
+		"addProjectV2ItemById":          mutation(projects, g.addItem),
+		"updateProjectV2ItemFieldValue": mutation(projects, g.setStatus),
+		"clearProjectV2ItemFieldValue":  mutation(projects, g.setStatus),
 	}
 }
 
 // updateRefs moves or deletes branches that are where they were to be.
-func (g *GitHub) updateRefs(input map[string]any) any {
+func (g *graph) updateRefs(input map[string]any) any {
 	updates, _ := input["refUpdates"].([]any)
 	if input["repositoryId"] != repositoryID {
 		return unknown("Could not resolve to a node.")

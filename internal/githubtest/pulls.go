@@ -1,13 +1,13 @@
 package githubtest
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/symphony-runner/symphony/internal/trackertest"
 )
 
 // Pull is a pull request.
@@ -17,11 +17,29 @@ type Pull struct {
 	State                        string // open or closed
 	Merged, Draft                bool
 	Head, Base                   string // branches
+	Fork                         string // repository of the head; empty for this one
 	Labels, Assignees, Reviewers []string
 }
 
+// pulls has the pull requests, which are issues too, and their branches.
+type pulls struct {
+	*comments
+	*diffs
+	keepBranches bool
+}
+
+// AddPull adds a pull request, whose branch need not exist; it is closed then when somebody
+// looks at it.
+func (g *pulls) AddPull(p Pull) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t := g.open(Issue{Title: p.Title, Body: p.Body, State: "open", Author: Member})
+	t.pull = &p
+	return t.Number
+}
+
 // Pulls returns the pull requests in the order in which they were opened.
-func (g *GitHub) Pulls() []Pull {
+func (g *pulls) Pulls() []Pull {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.syncPulls()
@@ -40,10 +58,10 @@ func (g *GitHub) Pulls() []Pull {
 
 // ClosePull has somebody close a pull request without merging it; [Member] if nobody is
 // named.
-func (g *GitHub) ClosePull(number int, by ...string) { g.endPull(number, by, func(*thread, string) {}) }
+func (g *pulls) ClosePull(number int, by ...string) { g.endPull(number, by, func(*thread, string) {}) }
 
 // ReopenPull has a person open a closed pull request again.
-func (g *GitHub) ReopenPull(number int) {
+func (g *pulls) ReopenPull(number int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if t := g.pull(number); t != nil && !t.pull.Merged {
@@ -52,7 +70,7 @@ func (g *GitHub) ReopenPull(number int) {
 }
 
 // Reopen has a person open a closed issue again.
-func (g *GitHub) Reopen(number int) {
+func (g *pulls) Reopen(number int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if t := g.thread(number); t != nil && t.pull == nil {
@@ -62,16 +80,16 @@ func (g *GitHub) Reopen(number int) {
 
 // Merge has somebody merge a pull request as one commit, after which its branch is gone;
 // [Member] if nobody is named.
-func (g *GitHub) Merge(number int, by ...string) { g.endPull(number, by, g.merge) }
+func (g *pulls) Merge(number int, by ...string) { g.endPull(number, by, g.merge) }
 
 // MarkMerged has a member merge a pull request in another way than [GitHub.Merge]: with a commit
 // that the test has made and pushes to the base. The branch stays.
-func (g *GitHub) MarkMerged(number int, commit string) {
+func (g *pulls) MarkMerged(number int, commit string) {
 	g.endPull(number, nil, func(t *thread, by string) { t.pull.Merged, t.mergedBy, t.mergeCommit = true, by, commit })
 }
 
 // merge makes the merge commit of a pull request. g.mu must be held.
-func (g *GitHub) merge(t *thread, by string) {
+func (g *pulls) merge(t *thread, by string) {
 	t.pull.Merged, t.mergedBy = true, by
 	branch, base := "refs/heads/"+t.pull.Head, "refs/heads/"+t.pull.Base
 	tree := g.Git("merge-tree", "--write-tree", base, branch)
@@ -96,14 +114,14 @@ var closingWords = regexp.MustCompile(`(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve
 
 // KeepBranches has the server leave the branches of merged pull requests, as GitHub does
 // unless a setting of the repository says otherwise.
-func (g *GitHub) KeepBranches() {
+func (g *pulls) KeepBranches() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.keepBranches = true
 }
 
 // endPull closes an open pull request, after end has done what goes before.
-func (g *GitHub) endPull(number int, by []string, end func(t *thread, by string)) {
+func (g *pulls) endPull(number int, by []string, end func(t *thread, by string)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.syncPulls()
@@ -118,27 +136,27 @@ func (g *GitHub) endPull(number int, by []string, end func(t *thread, by string)
 }
 
 // Retarget has a member give a pull request another base.
-func (g *GitHub) Retarget(number int, base string) {
+func (g *pulls) Retarget(number int, base string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if t := g.pull(number); t != nil {
-		t.pull.Base, t.updated = base, g.tick()
+		t.pull.Base, t.Updated = base, g.tick()
 	}
 }
 
 // ConvertToDraft has a member make a pull request a draft.
-func (g *GitHub) ConvertToDraft(number int) {
+func (g *pulls) ConvertToDraft(number int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if t := g.pull(number); t != nil {
-		t.pull.Draft, t.updated = true, g.tick()
-		t.conversions = append(t.conversions, closing{Member, t.updated})
+		t.pull.Draft, t.Updated = true, g.tick()
+		t.conversions = append(t.conversions, Event{By: Member, At: t.Updated})
 	}
 }
 
 // ForcePush has somebody replace a branch by one commit on top of main with these files,
 // and returns the commit.
-func (g *GitHub) ForcePush(branch string, files map[string]string) string {
+func (g *pulls) ForcePush(branch string, files map[string]string) string {
 	g.t.Helper()
 	const scratch = "refs/heads/githubtest-scratch"
 	g.Git("update-ref", scratch, "refs/heads/main")
@@ -150,7 +168,7 @@ func (g *GitHub) ForcePush(branch string, files map[string]string) string {
 
 // pull returns a pull request; nil, and the test fails, if there is none of the number.
 // g.mu must be held.
-func (g *GitHub) pull(number int) *thread {
+func (g *pulls) pull(number int) *thread {
 	if t := g.thread(number); t != nil && t.pull != nil {
 		return t
 	}
@@ -160,7 +178,7 @@ func (g *GitHub) pull(number int) *thread {
 
 // syncPulls has the open pull requests follow their branches, as they do at GitHub when
 // somebody pushes. A pull request without a branch is closed. g.mu must be held.
-func (g *GitHub) syncPulls() {
+func (g *pulls) syncPulls() {
 	for _, t := range g.threads {
 		if t.pull == nil || t.State != "open" {
 			continue
@@ -170,7 +188,7 @@ func (g *GitHub) syncPulls() {
 		case "":
 			g.setState(t, "closed", Member)
 		default:
-			t.head, t.updated = head, g.tick()
+			t.head, t.Updated = head, g.tick()
 			g.moveLines(t)
 		}
 	}
@@ -178,8 +196,6 @@ func (g *GitHub) syncPulls() {
 
 // pullNodeID returns the id of a pull request in GraphQL.
 func pullNodeID(number int) string { return fmt.Sprintf("PR_%d", number) }
-
-func (g *GitHub) pullURL(number int) string { return fmt.Sprintf("%s/pull/%d", g.CloneURL(), number) }
 
 // invalid returns the answer to a pull request that cannot be: of a field, or with a
 // message.
@@ -191,10 +207,10 @@ func invalid(field, message string) (int, any) {
 	return http.StatusUnprocessableEntity, object{"message": "Validation Failed", "errors": []object{problem}}
 }
 
-func (g *GitHub) addPullRoutes(root string) {
+func (g *pulls) addPullRoutes() {
 	const read, change = "pull-requests: read", "pull-requests: write"
 	owner, _, _ := strings.Cut(g.Repo(), "/")
-	g.handle(root, read, "GET /pulls", func(r *http.Request) (int, any) {
+	g.handle(read, "GET /pulls", func(r *http.Request) (int, any) {
 		g.syncPulls()
 		list := []object{}
 		for _, t := range g.threads {
@@ -210,10 +226,9 @@ func (g *GitHub) addPullRoutes(root string) {
 		}
 		return http.StatusOK, list
 	})
-	g.handle(root, read, "GET /pulls/comments", g.changedLines)
-	g.handle(root, change, "POST /pulls", func(r *http.Request) (int, any) { return g.openPull(r, owner) })
-	g.handle(root, read, "GET /pulls/{n}", g.onPull(func(_ *http.Request, t *thread) (int, any) { return http.StatusOK, g.pullAnswer(t) }))
-	g.handle(root, change, "PATCH /pulls/{n}", g.onPull(func(r *http.Request, t *thread) (int, any) {
+	g.handle(change, "POST /pulls", func(r *http.Request) (int, any) { return g.openPull(r, owner) })
+	g.handle(read, "GET /pulls/{n}", g.onPull(func(_ *http.Request, t *thread) (int, any) { return http.StatusOK, g.pullAnswer(t) }))
+	g.handle(change, "PATCH /pulls/{n}", g.onPull(func(r *http.Request, t *thread) (int, any) {
 		var body struct{ Title, Body, State *string }
 		if !decode(r, &body) {
 			return http.StatusBadRequest, object{"message": "Problems parsing JSON"}
@@ -230,7 +245,7 @@ func (g *GitHub) addPullRoutes(root string) {
 		g.setState(t, state, g.as)
 		return http.StatusOK, g.pullAnswer(t)
 	}))
-	g.handle(root, change, "POST /pulls/{n}/requested_reviewers", g.onPull(func(r *http.Request, t *thread) (int, any) {
+	g.handle(change, "POST /pulls/{n}/requested_reviewers", g.onPull(func(r *http.Request, t *thread) (int, any) {
 		var body struct {
 			Reviewers []string
 			Teams     []string `json:"team_reviewers"`
@@ -244,7 +259,7 @@ func (g *GitHub) addPullRoutes(root string) {
 }
 
 // openPull opens the pull request that a request asks for.
-func (g *GitHub) openPull(r *http.Request, owner string) (int, any) {
+func (g *pulls) openPull(r *http.Request, owner string) (int, any) {
 	var body struct {
 		Title, Body, Head, Base string
 		Draft                   bool
@@ -275,12 +290,14 @@ func (g *GitHub) openPull(r *http.Request, owner string) (int, any) {
 
 // pullAnswer returns a pull request as the REST API gives it, as far as anybody reads
 // it. GitHub ends the lines of its text like browsers do.
-func (g *GitHub) pullAnswer(t *thread) object {
+func (g *pulls) pullAnswer(t *thread) object {
 	owner, name, _ := strings.Cut(g.Repo(), "/")
 	branch := func(name, commit string, more object) object {
 		return object{"label": owner + ":" + name, "ref": name, "sha": commit, "user": user(owner), "repo": more}
 	}
 	repo := object{"id": 1, "name": name, "full_name": g.Repo(), "owner": user(owner)}
+	from := maps.Clone(repo)
+	from["full_name"] = cmp.Or(t.pull.Fork, g.Repo())
 	merged, landed, assignees := any(nil), any(nil), []object{}
 	for _, login := range t.Assignees {
 		assignees = append(assignees, user(login))
@@ -291,62 +308,13 @@ func (g *GitHub) pullAnswer(t *thread) object {
 	return object{
 		"id": t.Number, "node_id": pullNodeID(t.Number), "number": t.Number, "state": t.State, "title": t.Title, "draft": t.pull.Draft,
 		"body": strings.ReplaceAll(t.Body, "\n", "\r\n"), "html_url": g.pullURL(t.Number), "url": fmt.Sprintf("%s/repos/%s/pulls/%d", g.URL(), g.Repo(), t.Number),
-		"merged_at": merged, "merge_commit_sha": landed, "created_at": stamp(t.created), "updated_at": stamp(t.updated), "user": user(t.Author),
-		"head": branch(t.pull.Head, t.head, repo), "base": branch(t.pull.Base, g.Head(t.pull.Base), repo), "labels": labelAnswers(t.Labels), "assignees": assignees,
+		"merged_at": merged, "merge_commit_sha": landed, "created_at": stamp(t.Created), "updated_at": stamp(t.Updated), "user": user(t.Author),
+		"head": branch(t.pull.Head, t.head, from), "base": branch(t.pull.Base, g.Head(t.pull.Base), repo), "labels": labelAnswers(t.Labels), "assignees": assignees,
 	}
-}
-
-// pullNode returns a pull request as GraphQL gives it.
-func (g *GitHub) pullNode(t *thread) trackertest.Object {
-	if g.Denies("pull-requests: read") {
-		return trackertest.Object{trackertest.Failed: forbidden}
-	}
-	state, mergeable := strings.ToUpper(t.State), "UNKNOWN"
-	var closed any
-	if t.State != "open" {
-		closed = stamp(t.closedAt())
-	}
-	if t.pull.Merged {
-		state = "MERGED"
-	}
-	return trackertest.Object{
-		"__typename": "PullRequest", trackertest.Interfaces: []string{"Reactable"}, "id": pullNodeID(t.Number), "number": t.Number, "title": t.Title,
-		"url": g.pullURL(t.Number), "state": state, "mergedBy": actor(t.mergedBy), "headRefOid": t.head, "headRefName": t.pull.Head, "baseRefName": t.pull.Base,
-		"isDraft": t.pull.Draft, "isCrossRepository": false, "updatedAt": stamp(t.updated), "closedAt": closed, "comments": g.commentsOf(t),
-		"mergeable": trackertest.Resolver(func(map[string]any) any {
-			switch {
-			case t.State != "open":
-			case g.Conflict("refs/heads/"+t.pull.Base, t.head):
-				mergeable = "CONFLICTING"
-			default:
-				mergeable = "MERGEABLE"
-			}
-			return mergeable
-		}),
-		"timelineItems": trackertest.Resolver(func(arguments map[string]any) any {
-			events, typename := t.closings, "ClosedEvent"
-			if kinds, _ := arguments["itemTypes"].([]any); slices.Contains(kinds, any("CONVERT_TO_DRAFT_EVENT")) {
-				events, typename = t.conversions, "ConvertToDraftEvent"
-			}
-			return connection(events, func(c closing) trackertest.Object {
-				return trackertest.Object{"__typename": typename, "actor": actor(c.by), "createdAt": stamp(c.at)}
-			}, arguments)
-		}),
-		"reviews":       list(t.reviews, func(r *review) trackertest.Object { return g.reviewNode(t, r) }),
-		"reviewThreads": list(t.discussions, func(d *discussion) trackertest.Object { return g.discussionNode(t, d) }),
-		"commits": list([]string{t.head}, func(commit string) trackertest.Object {
-			return trackertest.Object{"id": "PRC_" + commit, "commit": g.commitNode(commit)}
-		}),
-	}
-}
-
-// list returns the connection of a list.
-func list[T any](items []T, node func(T) trackertest.Object) trackertest.Resolver {
-	return func(arguments map[string]any) any { return connection(items, node, arguments) }
 }
 
 // onPull passes the pull request in the path on.
-func (g *GitHub) onPull(reply func(r *http.Request, t *thread) (int, any)) func(r *http.Request) (int, any) {
+func (g *pulls) onPull(reply func(r *http.Request, t *thread) (int, any)) func(r *http.Request) (int, any) {
 	return g.on(func(r *http.Request, t *thread) (int, any) {
 		if t.pull == nil {
 			return http.StatusNotFound, notFound

@@ -18,15 +18,21 @@ type Rule struct {
 // isUpdate is a condition of the shell: the branch exists.
 const isUpdate = `[ -n "$(echo "$old" | tr -d 0)" ]`
 
+// rules has the rules of the repository.
+type rules struct {
+	*server
+	list []Rule
+}
+
 // AddRule adds a rule. A push that does not obey it is refused.
-func (g *GitHub) AddRule(r Rule) {
+func (g *rules) AddRule(r Rule) {
 	g.t.Helper()
 	g.mu.Lock()
-	g.rules = append(g.rules, r)
-	rules := append([]Rule(nil), g.rules...)
+	g.list = append(g.list, r)
+	all := append([]Rule(nil), g.list...)
 	g.mu.Unlock()
 	script := "#!/bin/sh\n[ -n \"$REMOTE_USER\" ] || exit 0\nwhile read -r old new ref; do\n\tcase $ref in refs/heads/*) ;; *) continue ;; esac\n"
-	for _, r := range rules {
+	for _, r := range all {
 		condition, says := "true", "Commits must have verified signatures."
 		switch {
 		case r.Bypassed:
@@ -51,10 +57,10 @@ func (g *GitHub) AddRule(r Rule) {
 }
 
 // addRules adds what the API says of the rules.
-func (g *GitHub) addRules(root string) {
-	g.handle(root, "metadata: read", "GET /rules/branches/{branch...}", func(*http.Request) (int, any) {
+func (g *rules) addRules() {
+	g.handle("metadata: read", "GET /rules/branches/{branch...}", func(*http.Request) (int, any) {
 		list := []object{}
-		for i, r := range g.rules {
+		for i, r := range g.list {
 			rule := object{"type": r.Type, "ruleset_source_type": "Repository", "ruleset_source": g.Repo(), "ruleset_id": i + 1}
 			switch r.Type {
 			case "branch_name_pattern":
@@ -73,17 +79,17 @@ func (g *GitHub) addRules(root string) {
 		}
 		return http.StatusOK, list
 	})
-	g.handle(root, "metadata: read", "GET /rulesets/{id}", func(r *http.Request) (int, any) {
+	g.handle("metadata: read", "GET /rulesets/{id}", func(r *http.Request) (int, any) {
 		id, err := strconv.Atoi(r.PathValue("id"))
-		if err != nil || id < 1 || id > len(g.rules) {
+		if err != nil || id < 1 || id > len(g.list) {
 			return http.StatusNotFound, object{"message": "Not Found", "documentation_url": "", "status": "404"}
 		}
 		may := "never"
-		if g.rules[id-1].Bypassed {
+		if g.list[id-1].Bypassed {
 			may = "always"
 		}
 		return http.StatusOK, object{
-			"id": id, "name": strings.ReplaceAll(g.rules[id-1].Type, "_", " "), "target": "branch", "source_type": "Repository", "source": g.Repo(),
+			"id": id, "name": strings.ReplaceAll(g.list[id-1].Type, "_", " "), "target": "branch", "source_type": "Repository", "source": g.Repo(),
 			"enforcement": "active", "current_user_can_bypass": may, "node_id": "RRS_" + strconv.Itoa(id),
 		}
 	})

@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 )
 
-// addEncodings adds the secret and its common encodings.
 func addEncodings(all map[string]struct{}, secret string) {
 	add := func(s string) {
 		if s = withoutMark(s); len(s) >= minLength {

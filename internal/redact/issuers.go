@@ -140,7 +140,6 @@ func issuedPatterns() []pattern {
 	return all
 }
 
-// match matches a token of the family.
 func (f issued) match(c *cursor) (start int, ok bool) {
 	token := c.run(f.in, maxToken)
 	if len(token) < f.n {

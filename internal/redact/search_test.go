@@ -70,16 +70,3 @@ func writes(t *rapid.T, search *redact.Search, text string) bool {
 	}
 	return search.Found()
 }
-
-func BenchmarkSearch(b *testing.B) {
-	for name, text := range benchText() {
-		b.Run(name, func(b *testing.B) {
-			search := redact.NewSearch("npm_0123456789abcdef"+alnum36, "ghs_"+alnum36)
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				search.Reset()
-				_, _ = search.Write([]byte(text))
-			}
-		})
-	}
-}

@@ -177,16 +177,6 @@ func TestAToolThatTheClientDoesNotOfferIsNotCalled(t *testing.T) {
 	equal(t, "calls", 0, len(p.of("item/tool/call")))
 }
 
-func TestMovingTheIssueIsAToolCall(t *testing.T) {
-	t.Parallel()
-	p := serve(t, Options{})
-	p.hello()
-	answerTools(p, object{"result": object{"success": true, "contentItems": []object{}}})
-	p.turn(p.thread(t.TempDir(), object{"dynamicTools": []object{{"type": "function", "name": "issue_update",
-		"description": "Updates.", "inputSchema": object{}}}}), "- [ ] Move this issue to `Review`")
-	equal(t, "arguments", map[string]any{"state": "Review"}, p.first("item/tool/call")["arguments"])
-}
-
 func TestAQuestionIsAskedAndTheAnswerRepeated(t *testing.T) {
 	t.Parallel()
 	for want, answer := range map[string]object{
@@ -200,31 +190,6 @@ func TestAQuestionIsAskedAndTheAnswerRepeated(t *testing.T) {
 		equal(t, "question", "Which colour?", asked["question"])
 		equal(t, "messages", []string{want}, p.said())
 		p.checkShapes(true)
-	}
-}
-
-func TestAFloodArrivesComplete(t *testing.T) {
-	t.Parallel()
-	p, thread, _ := scripted(t)
-	equal(t, "status", "completed", p.turn(thread, "- [ ] Flood `5000`").Status)
-	size := 0
-	for _, d := range p.of("item/agentMessage/delta") {
-		size += len(d["delta"].(string))
-	}
-	equal(t, "bytes", 5000*200+len("Done: 1 of 1 parts."), size)
-}
-
-func TestLinesThatCodexWouldNotSend(t *testing.T) {
-	t.Parallel()
-	p, thread, _ := scripted(t)
-	p.turn(thread, "- [ ] Send `{\"method\":` verbatim\n- [ ] Send a line of `20000000` bytes")
-	var short, long bool
-	for _, e := range p.all {
-		short = short || string(e.Line) == "{\"method\":\n"
-		long = long || len(e.Line) == 20000001 && e.Method == "item/agentMessage/delta"
-	}
-	if !short || !long {
-		t.Errorf("short %t, long %t", short, long)
 	}
 }
 
@@ -292,14 +257,6 @@ func TestAnAgentThatIgnoresSignalsAndTheEndOfInputGoesOn(t *testing.T) {
 	equal(t, "messages", []string{"Deaf.", "Still here."}, p.said())
 }
 
-func TestAnyKeyIsAcceptedAsALogin(t *testing.T) {
-	t.Parallel()
-	p := serve(t, Options{})
-	p.hello()
-	equal(t, "reply", "apiKey", p.ok("account/login/start", object{"type": "apiKey", "apiKey": "k"})["type"])
-	p.checkShapes(true)
-}
-
 func TestPoliciesThatCodexDoesNotKnowAreRefused(t *testing.T) {
 	t.Parallel()
 	p, thread, _ := scripted(t)
@@ -309,30 +266,4 @@ func TestPoliciesThatCodexDoesNotKnowAreRefused(t *testing.T) {
 	refused(t, p.call("turn/start", object{"threadId": thread, "input": []object{},
 		"sandboxPolicy": object{"type": "read-only"}}), "Invalid request: unknown variant `read-only`")
 	p.thread(".", object{"approvalPolicy": object{"granular": object{"rules": false}}})
-}
-
-func BenchmarkTurn(b *testing.B) {
-	p := serve(b, Options{Home: b.TempDir()})
-	p.hello()
-	dir := b.TempDir()
-	for b.Loop() {
-		p.all = nil
-		p.turn(p.thread(dir, nil), "- [ ] Say `Hello.`")
-	}
-}
-
-func BenchmarkTurnStartReply(b *testing.B) {
-	p := serve(b, Options{Home: b.TempDir()})
-	p.hello()
-	dir := b.TempDir()
-	for b.Loop() {
-		b.StopTimer()
-		p.all = nil
-		thread := p.thread(dir, nil)
-		b.StartTimer()
-		p.begin(thread, "- [ ] Say `Hello.`")
-		b.StopTimer()
-		p.completed()
-		b.StartTimer()
-	}
 }

@@ -14,7 +14,7 @@ var commentTool = object{"dynamicTools": []object{{"type": "function", "name": "
 	"description": "Comments.", "inputSchema": object{"type": "object"}}}}
 
 func exchanges() []exchange {
-	return []exchange{{
+	return append([]exchange{{
 		name: "a handshake",
 		hold: func(t *testing.T, s stage) {
 			p := s.start()
@@ -104,65 +104,6 @@ func exchanges() []exchange {
 			equal(t, "changes", []any{map[string]any{"path": filepath.Join(s.cwd, "a/new.txt"),
 				"kind": map[string]any{"type": "add"}, "diff": "hello\n"}}, changed["changes"])
 			equal(t, "file", "hello\n", contents(t, s.cwd, "a/new.txt"))
-		},
-	}, {
-		name:    "a tool that succeeds",
-		prompt:  "- [ ] Call `issue_comment` with `{\"body\":\"hi\"}`",
-		replies: []codextest.Reply{calling("issue_comment", `{"body":"hi"}`), saying("Done.")},
-		hold: func(t *testing.T, s stage) {
-			holdTool(t, s, object{"result": object{"success": true, "contentItems": []object{{"type": "inputText", "text": "ok"}}}},
-				"completed", "ok")
-		},
-	}, {
-		name:    "a tool that fails",
-		prompt:  "- [ ] Call `issue_comment` with `{\"body\":\"hi\"}`",
-		replies: []codextest.Reply{calling("issue_comment", `{"body":"hi"}`), saying("Done.")},
-		hold: func(t *testing.T, s stage) {
-			holdTool(t, s, object{"result": object{"success": false, "contentItems": []object{{"type": "inputText", "text": "no"}}}},
-				"failed", "no")
-		},
-	}, {
-		name:    "a tool that is refused",
-		prompt:  "- [ ] Call `issue_comment` with `{\"body\":\"hi\"}`",
-		replies: []codextest.Reply{calling("issue_comment", `{"body":"hi"}`), saying("Done.")},
-		hold: func(t *testing.T, s stage) {
-			holdTool(t, s, object{"error": object{"code": -32601, "message": "no"}}, "failed", "dynamic tool request failed")
-		},
-	}, {
-		name:    "a tool with a malformed result",
-		prompt:  "- [ ] Call `issue_comment` with `{\"body\":\"hi\"}`",
-		replies: []codextest.Reply{calling("issue_comment", `{"body":"hi"}`), saying("Done.")},
-		hold: func(t *testing.T, s stage) {
-			holdTool(t, s, object{"result": object{"success": false, "error": "no"}}, "failed", "dynamic tool response was invalid")
-		},
-	}, {
-		name:    "an approval that is given",
-		prompt:  "- [ ] Ask for approval of `touch made.txt`",
-		replies: []codextest.Reply{running("touch made.txt"), saying("Done.")},
-		hold: func(t *testing.T, s stage) {
-			equal(t, "turn and item", []any{"completed", "completed"}, holdApproval(t, s, object{"result": object{"decision": "accept"}}))
-			contents(t, s.cwd, "made.txt")
-		},
-	}, {
-		name:    "an approval that is declined",
-		prompt:  "- [ ] Ask for approval of `touch made.txt`",
-		replies: []codextest.Reply{running("touch made.txt"), saying("Done.")},
-		hold: func(t *testing.T, s stage) {
-			equal(t, "turn and item", []any{"completed", "declined"}, holdApproval(t, s, object{"result": object{"decision": "decline"}}))
-		},
-	}, {
-		name:    "an approval that is refused",
-		prompt:  "- [ ] Ask for approval of `touch made.txt`",
-		replies: []codextest.Reply{running("touch made.txt"), saying("Done.")},
-		hold: func(t *testing.T, s stage) {
-			equal(t, "turn and item", []any{"completed", "failed"}, holdApproval(t, s, object{"error": object{"code": -1, "message": "no"}}))
-		},
-	}, {
-		name:    "an approval that cancels",
-		prompt:  "- [ ] Ask for approval of `touch made.txt`",
-		replies: []codextest.Reply{running("touch made.txt"), saying("Done.")},
-		hold: func(t *testing.T, s stage) {
-			equal(t, "turn and item", []any{"interrupted", "declined"}, holdApproval(t, s, object{"result": object{"decision": "cancel"}}))
 		},
 	}, {
 		name:   "a failed turn",
@@ -360,24 +301,40 @@ func exchanges() []exchange {
 			refused(t, p.call("thread/backgroundTerminals/clean", object{"threadId": nobody}), "thread not found: "+nobody)
 			refused(t, p.call("thread/backgroundTerminals/clean", object{}), "Invalid request: missing field `threadId`")
 		},
-	}}
+	}},
+		toolExchange("a tool that succeeds", object{"result": object{"success": true, "contentItems": []object{{"type": "inputText", "text": "ok"}}}}, "completed", "ok"),
+		toolExchange("a tool that fails", object{"result": object{"success": false, "contentItems": []object{{"type": "inputText", "text": "no"}}}}, "failed", "no"),
+		toolExchange("a tool that is refused", object{"error": object{"code": -32601, "message": "no"}}, "failed", "dynamic tool request failed"),
+		toolExchange("a tool with a malformed result", object{"result": object{"success": false, "error": "no"}}, "failed", "dynamic tool response was invalid"),
+		approvalExchange("an approval that is given", object{"result": object{"decision": "accept"}}, "completed", "completed"),
+		approvalExchange("an approval that is declined", object{"result": object{"decision": "decline"}}, "completed", "declined"),
+		approvalExchange("an approval that is refused", object{"error": object{"code": -1, "message": "no"}}, "completed", "failed"),
+		approvalExchange("an approval that cancels", object{"result": object{"decision": "cancel"}}, "interrupted", "declined"),
+	)
 }
 
-// holdTool runs a turn that calls a tool, and checks what becomes of the call.
-func holdTool(t *testing.T, s stage, answer object, status, text string) {
-	t.Helper()
-	p := s.hello()
-	answerTools(p, answer)
-	equal(t, "status", "completed", p.turn(p.thread(s.cwd, commentTool), s.prompt).Status)
-	asked, item := p.first("item/tool/call"), p.item("dynamicToolCall")
-	equal(t, "call", []any{"issue_comment", map[string]any{"body": "hi"}, nil, item["id"]},
-		[]any{asked["tool"], asked["arguments"], asked["namespace"], asked["callId"]})
-	equal(t, "item", []any{status, status == "completed", text},
-		[]any{item["status"], item["success"], item["contentItems"].([]any)[0].(map[string]any)["text"]})
-	for _, e := range p.all {
-		if e.Method == "item/tool/call" {
-			equal(t, "first id of a request", "0", string(e.ID))
-		}
+// toolExchange is a turn that calls a tool, which the client answers. It ends with a status
+// of the call and with a text for the model.
+func toolExchange(name string, answer object, status, text string) exchange {
+	return exchange{
+		name:    name,
+		prompt:  "- [ ] Call `issue_comment` with `{\"body\":\"hi\"}`",
+		replies: []codextest.Reply{calling("issue_comment", `{"body":"hi"}`), saying("Done.")},
+		hold: func(t *testing.T, s stage) {
+			p := s.hello()
+			answerTools(p, answer)
+			equal(t, "status", "completed", p.turn(p.thread(s.cwd, commentTool), s.prompt).Status)
+			asked, item := p.first("item/tool/call"), p.item("dynamicToolCall")
+			equal(t, "call", []any{"issue_comment", map[string]any{"body": "hi"}, nil, item["id"]},
+				[]any{asked["tool"], asked["arguments"], asked["namespace"], asked["callId"]})
+			equal(t, "item", []any{status, status == "completed", text},
+				[]any{item["status"], item["success"], item["contentItems"].([]any)[0].(map[string]any)["text"]})
+			for _, e := range p.all {
+				if e.Method == "item/tool/call" {
+					equal(t, "first id of a request", "0", string(e.ID))
+				}
+			}
+		},
 	}
 }
 
@@ -385,23 +342,26 @@ func answerTools(p *peer, answer object) {
 	p.answers["item/tool/call"] = func(object) object { return answer }
 }
 
-// holdApproval runs a turn that asks, and returns the status of the turn and of
-// the command.
-func holdApproval(t *testing.T, s stage, answer object) []any {
-	t.Helper()
-	p := s.hello()
-	p.answers["item/commandExecution/requestApproval"] = func(object) object { return answer }
-	end := p.turn(p.thread(s.cwd, object{"approvalPolicy": "untrusted"}), s.prompt)
-	asked, item := p.first("item/commandExecution/requestApproval"), p.item("commandExecution")
-	equal(t, "request", []any{item["id"], item["command"], s.cwd, "command"},
-		[]any{asked["itemId"], asked["command"], asked["cwd"], asked["kind"]})
-	equal(t, "resolved", 1, len(p.of("serverRequest/resolved")))
-	if item["status"] != "completed" {
-		if _, err := os.Stat(filepath.Join(s.cwd, "made.txt")); err == nil {
-			t.Error("the command ran all the same")
-		}
+// approvalExchange is a turn that asks whether a command may run. It ends with these statuses
+// of the turn and of the command, which runs only if it is completed.
+func approvalExchange(name string, answer object, turn, command string) exchange {
+	return exchange{
+		name:    name,
+		prompt:  "- [ ] Ask for approval of `touch made.txt`",
+		replies: []codextest.Reply{running("touch made.txt"), saying("Done.")},
+		hold: func(t *testing.T, s stage) {
+			p := s.hello()
+			p.answers["item/commandExecution/requestApproval"] = func(object) object { return answer }
+			end := p.turn(p.thread(s.cwd, object{"approvalPolicy": "untrusted"}), s.prompt)
+			asked, item := p.first("item/commandExecution/requestApproval"), p.item("commandExecution")
+			equal(t, "request", []any{item["id"], item["command"], s.cwd, "command"},
+				[]any{asked["itemId"], asked["command"], asked["cwd"], asked["kind"]})
+			equal(t, "resolved", 1, len(p.of("serverRequest/resolved")))
+			equal(t, "turn and item", []any{turn, command}, []any{end.Status, item["status"]})
+			_, err := os.Stat(filepath.Join(s.cwd, "made.txt"))
+			equal(t, "the command ran", command == "completed", err == nil)
+		},
 	}
-	return []any{end.Status, item["status"]}
 }
 
 // program returns the parameters of a program of the client.

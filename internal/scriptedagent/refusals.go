@@ -65,7 +65,7 @@ func (r *refusals) answer(method string, params json.RawMessage, notify func(str
 	case "initialize":
 		r.experimental = p.Capabilities.ExperimentalAPI
 	case "thread/start", "thread/resume", "turn/start":
-		if err := cmp.Or(checkSandbox(p.Sandbox), r.checkApproval(p.ApprovalPolicy), r.checkTools(p.DynamicTools), checkSandboxPolicy(p.SandboxPolicy)); err != nil {
+		if err := cmp.Or(oneOf(p.Sandbox, "", "read-only", "workspace-write", "danger-full-access"), r.checkApproval(p.ApprovalPolicy), r.checkTools(p.DynamicTools), checkSandboxPolicy(p.SandboxPolicy)); err != nil {
 			return nil, err
 		}
 		length := 0
@@ -124,10 +124,6 @@ func (r *refusals) checkApproval(policy json.RawMessage) *refusal {
 		return scriptedagent.Invalid("askForApproval.granular requires experimentalApi capability")
 	}
 	return nil
-}
-
-func checkSandbox(mode string) *refusal {
-	return oneOf(mode, "", "read-only", "workspace-write", "danger-full-access")
 }
 
 // checkSandboxPolicy accepts the sandbox policy of a turn, which is an object.

@@ -24,15 +24,15 @@ func verbs() []scriptedagent.Verb {
 		{Pattern: "Leave `command` running", Run: leaveCommand},
 		{Pattern: "Ask for approval of `command`", Run: askApproval},
 		{Pattern: "Ask `question`", Run: askQuestion},
-		{Pattern: "Say `text`", Run: say},
-		{Pattern: "Spend `count` tokens", Check: checkCount, Run: spend},
+		{Pattern: "Say `text`", Run: act(func(t *turn, args []string) { t.Say(args[0]) })},
+		{Pattern: "Spend `count` tokens", Check: checkCount, Run: act(func(t *turn, args []string) { t.Spend(count(args), 0) })},
 		{Pattern: "Wait `delay`", Check: checkDelay, Run: wait},
 		{Pattern: "Hang", Run: hang},
 		{Pattern: "Fail with `failure`", Check: checkFailure, Run: fail},
 		{Pattern: "Exit `count`", Check: checkCount, Run: exit},
 		{Pattern: "Flood `count`", Check: checkCount, Run: flood},
 		{Pattern: "Output `count` bytes", Check: checkCount, Run: output},
-		{Pattern: "Send `line` verbatim", Run: sendLine},
+		{Pattern: "Send `line` verbatim", Run: act(func(t *turn, args []string) { t.Write(args[0]) })},
 		{Pattern: "Send a line of `count` bytes", Check: checkCount, Run: sendLong},
 	}
 }
@@ -111,7 +111,6 @@ func askApproval(ctx context.Context, t *turn, args []string) error {
 	return err
 }
 
-// askQuestion asks the client a question and repeats the answer in a message.
 func askQuestion(ctx context.Context, t *turn, args []string) error {
 	waiting(t, "waitingOnUserInput")
 	answer, err := ask(ctx, t, "item/tool/requestUserInput", object{
@@ -150,14 +149,12 @@ func waiting(t *turn, flags ...string) {
 		"type": "active", "activeFlags": append([]string{}, flags...)}})
 }
 
-func say(_ context.Context, t *turn, args []string) error {
-	t.Say(args[0])
-	return nil
-}
-
-func spend(_ context.Context, t *turn, args []string) error {
-	t.Spend(count(args), 0)
-	return nil
+// act returns a step that neither waits nor fails.
+func act(do func(t *turn, args []string)) func(context.Context, *turn, []string) error {
+	return func(_ context.Context, t *turn, args []string) error {
+		do(t, args)
+		return nil
+	}
 }
 
 func wait(ctx context.Context, _ *turn, args []string) error {
@@ -188,7 +185,6 @@ func exit(ctx context.Context, t *turn, args []string) error {
 	return context.Cause(ctx)
 }
 
-// output runs a real command that prints a number of bytes.
 func output(ctx context.Context, t *turn, args []string) error {
 	return t.Command(ctx, fmt.Sprintf("yes | head -c %d", count(args)))
 }
@@ -207,12 +203,6 @@ func flood(ctx context.Context, t *turn, args []string) error {
 	}
 	item["text"] = piece
 	end()
-	return nil
-}
-
-// sendLine sends a line verbatim, also one that Codex would never send.
-func sendLine(_ context.Context, t *turn, args []string) error {
-	t.Write(args[0])
 	return nil
 }
 

@@ -24,42 +24,62 @@ type gitRepo struct {
 	t   testing.TB
 	dir string
 
+	cat *exec.Cmd
 	mu  sync.Mutex // guards a request over in and its answer over out
 	in  io.WriteCloser
 	out *bufio.Reader
 }
 
-// newGitRepo makes a repository with code on its default branch, main.
-func newGitRepo(t testing.TB) *gitRepo {
+// lazyGitRepo returns a function that makes a repository when it is first called, since many
+// tests need none.
+func lazyGitRepo(t testing.TB) func() *gitRepo {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
+	var made *gitRepo
+	t.Cleanup(func() { // after the server has ended, which is begun later
+		if made != nil {
+			made.close()
+		}
+	})
+	return sync.OnceValue(func() *gitRepo {
+		made = newGitRepo(t, dir)
+		return made
+	})
+}
+
+// newGitRepo makes a repository with code on its default branch, main.
+func newGitRepo(t testing.TB, dir string) *gitRepo {
+	t.Helper()
 	r := &gitRepo{t: t, dir: dir}
 	r.run("init", "--quiet", "--bare", "--initial-branch=main", "--template=", ".") // without the samples of hooks
-	cat := r.command("cat-file", "--batch")
-	if r.in, err = cat.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := cat.StdoutPipe()
+	r.cat = r.command("cat-file", "--batch")
+	in, err := r.cat.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.out = bufio.NewReader(out)
-	if err := cat.Start(); err != nil {
+	out, err := r.cat.StdoutPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = r.in.Close() // Wait returns the result
-		if err := cat.Wait(); err != nil {
-			t.Error(err)
-		}
-		r.run("fsck", "--strict", "--no-dangling")
-	})
+	r.in, r.out = in, bufio.NewReader(out)
+	if err := r.cat.Start(); err != nil {
+		t.Fatal(err)
+	}
 	code := r.writeObject("commit", formatCommit(r.writeTree(map[string]string{"main.go": r.writeObject("blob", "package main\n")}), "Begin"))
 	r.run("update-ref", "refs/heads/main", code)
 	return r
+}
+
+// close ends what reads the objects, and checks the repository.
+func (r *gitRepo) close() {
+	_ = r.in.Close() // Wait returns the result
+	if err := r.cat.Wait(); err != nil {
+		r.t.Error(err)
+	}
+	r.run("fsck", "--strict", "--no-dangling")
 }
 
 // command returns a git command in the repository that reads only the repository's

@@ -29,7 +29,7 @@ type Hub struct {
 	root   string
 	server *httptest.Server
 	mux    *http.ServeMux
-	git    *gitRepo
+	git    func() *gitRepo // makes the repository when it is first needed
 
 	mu        sync.Mutex
 	asked     map[Op]int
@@ -51,7 +51,7 @@ type Hub struct {
 func New(t testing.TB, cfg Config) *Hub {
 	t.Helper()
 	h := &Hub{
-		t: t, repo: "octo/state-keeper", root: "/api/v3", token: cfg.Token, others: map[string]bool{}, mux: http.NewServeMux(), git: newGitRepo(t),
+		t: t, repo: "octo/state-keeper", root: "/api/v3", token: cfg.Token, others: map[string]bool{}, mux: http.NewServeMux(), git: lazyGitRepo(t),
 		asked: map[Op]int{}, faults: map[Op][]Fault{}, faultsAt: map[int]Fault{}, denied: map[string]bool{}, protected: map[string]bool{}, runs: map[int64][]Run{},
 		trunk: "main",
 	}

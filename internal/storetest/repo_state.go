@@ -3,6 +3,9 @@ package storetest
 import (
 	"maps"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,21 +105,21 @@ func (h *Hub) isProtected(branch string) bool {
 }
 
 // Head returns the commit that a branch points to, "" if there is no such branch.
-func (h *Hub) Head(branch string) string { return h.git.head(branch) }
+func (h *Hub) Head(branch string) string { return h.git().head(branch) }
 
 // File returns the content of a file of a branch; ok is false if there is none.
 func (h *Hub) File(branch, path string) (content string, ok bool) {
-	_, kind, content := h.git.readObject("refs/heads/" + branch + ":" + path)
+	_, kind, content := h.git().readObject("refs/heads/" + branch + ":" + path)
 	return content, kind == "blob"
 }
 
 // Files returns the paths of all files of a branch, sorted.
 func (h *Hub) Files(branch string) []string {
-	head := h.git.head(branch)
+	head := h.git().head(branch)
 	if head == "" {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(h.git.readTree(head)))
+	return slices.Sorted(maps.Keys(h.git().readTree(head)))
 }
 
 // Commit commits to a branch as somebody else, on top of its head or as its first
@@ -126,34 +129,45 @@ func (h *Hub) Commit(branch string, files map[string]string) string {
 	h.t.Helper()
 	blobs := map[string]string{}
 	for path, content := range files {
-		blobs[path] = h.git.writeObject("blob", content)
+		blobs[path] = h.git().writeObject("blob", content)
 	}
 	var parents []string
-	if head := h.git.head(branch); head != "" {
+	if head := h.git().head(branch); head != "" {
 		parents = []string{head}
 	}
-	commit := h.git.writeObject("commit", formatCommit(h.git.writeTree(blobs), "Somebody else", parents...))
-	h.git.run("update-ref", "refs/heads/"+branch, commit)
+	commit := h.git().writeObject("commit", formatCommit(h.git().writeTree(blobs), "Somebody else", parents...))
+	h.git().run("update-ref", "refs/heads/"+branch, commit)
 	return commit
 }
 
 // Delete deletes a branch.
 func (h *Hub) Delete(branch string) {
 	h.t.Helper()
-	h.git.run("update-ref", "-d", "refs/heads/"+branch)
+	h.git().run("update-ref", "-d", "refs/heads/"+branch)
 }
 
 // Conflict reports whether the merge of two commits needs a person.
 func (h *Hub) Conflict(one, other string) bool {
-	return h.git.command("merge-tree", "--write-tree", one, other).Run() != nil
+	return h.git().command("merge-tree", "--write-tree", one, other).Run() != nil
+}
+
+// GitProgram returns the path of one of git's own programs.
+func GitProgram(name string) (string, error) {
+	out, err := exec.Command("git", "--exec-path").Output()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(strings.TrimSpace(string(out)), name)
+	_, err = os.Stat(path)
+	return path, err
 }
 
 // GitDir returns the folder of the repository.
-func (h *Hub) GitDir() string { return h.git.dir }
+func (h *Hub) GitDir() string { return h.git().dir }
 
 // Git runs git in the repository and returns its trimmed output. If git fails, so
 // does the test.
 func (h *Hub) Git(args ...string) string {
 	h.t.Helper()
-	return h.git.run(args...)
+	return h.git().run(args...)
 }

@@ -26,7 +26,7 @@ func reference(branch, commit string) jsonObject {
 
 func (h *Hub) getRef(r *http.Request) (int, any) {
 	branch := r.PathValue("branch")
-	head := h.git.head(branch)
+	head := h.git().head(branch)
 	if head == "" {
 		return http.StatusNotFound, errorMessage("Not Found")
 	}
@@ -38,7 +38,7 @@ func (h *Hub) getContents(r *http.Request) (int, any) {
 	if ref == "" {
 		ref = "HEAD"
 	}
-	id, kind, content := h.git.readObject(ref + ":" + file)
+	id, kind, content := h.git().readObject(ref + ":" + file)
 	if kind != "blob" {
 		return http.StatusNotFound, errorMessage("Not Found")
 	}
@@ -60,7 +60,7 @@ func (h *Hub) getCommits(r *http.Request) (int, any) {
 	if limit == "" {
 		limit = "30"
 	}
-	out, err := h.git.command("rev-list", "--max-count="+limit, "--end-of-options", sha).Output()
+	out, err := h.git().command("rev-list", "--max-count="+limit, "--end-of-options", sha).Output()
 	if err != nil {
 		return http.StatusNotFound, errorMessage("Not Found")
 	}
@@ -85,22 +85,22 @@ func (h *Hub) postTree(r *http.Request) (int, any) {
 	}
 	files := map[string]string{}
 	if body.Base != "" {
-		if _, kind, _ := h.git.readObject(body.Base); kind == "" {
+		if _, kind, _ := h.git().readObject(body.Base); kind == "" {
 			return unprocessable("base_tree is not a valid tree oid")
 		}
-		files = h.git.readTree(body.Base)
+		files = h.git().readTree(body.Base)
 	}
 	for _, e := range body.Tree {
 		if e.Mode != "100644" || e.Type != "blob" || e.Path == "" {
 			return unprocessable("tree.mode, tree.type or tree.path is not supported")
 		}
-		files[e.Path] = h.git.writeObject("blob", e.Content)
+		files[e.Path] = h.git().writeObject("blob", e.Content)
 	}
 	entries := []any{}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		entries = append(entries, jsonObject{"path": path, "mode": "100644", "type": "blob", "sha": files[path]})
 	}
-	return http.StatusCreated, jsonObject{"sha": h.git.writeTree(files), "tree": entries, "truncated": false}
+	return http.StatusCreated, jsonObject{"sha": h.git().writeTree(files), "tree": entries, "truncated": false}
 }
 
 func (h *Hub) postCommit(r *http.Request) (int, any) {
@@ -115,15 +115,15 @@ func (h *Hub) postCommit(r *http.Request) (int, any) {
 	if body.Message == "" {
 		return unprocessable("message is missing")
 	}
-	if _, kind, _ := h.git.readObject(body.Tree); kind != "tree" {
+	if _, kind, _ := h.git().readObject(body.Tree); kind != "tree" {
 		return unprocessable("Tree SHA does not exist")
 	}
 	for _, name := range body.Parents {
-		if _, kind, _ := h.git.readObject(name); kind != "commit" {
+		if _, kind, _ := h.git().readObject(name); kind != "commit" {
 			return unprocessable("Parent SHA does not exist or is not a commit object")
 		}
 	}
-	commit := h.git.writeObject("commit", formatCommit(body.Tree, body.Message, body.Parents...))
+	commit := h.git().writeObject("commit", formatCommit(body.Tree, body.Message, body.Parents...))
 	verification := jsonObject{"verified": true, "reason": "valid"}
 	if body.Author != nil || body.Committer != nil || !h.signs() {
 		verification = jsonObject{"verified": false, "reason": "unsigned"}
@@ -139,13 +139,13 @@ func (h *Hub) postRef(r *http.Request) (int, any) {
 		return badJSON()
 	}
 	branch, ok := strings.CutPrefix(body.Ref, "refs/heads/")
-	_, kind, _ := h.git.readObject(body.SHA)
+	_, kind, _ := h.git().readObject(body.SHA)
 	switch {
 	case kind != "commit":
 		return unprocessable("Object does not exist")
 	case h.isProtected(branch):
 		return ruleViolated()
-	case !ok || !h.git.moveBranch(branch, "", body.SHA):
+	case !ok || !h.git().moveBranch(branch, "", body.SHA):
 		return unprocessable("Reference already exists")
 	}
 	return http.StatusCreated, reference(branch, body.SHA)
@@ -157,9 +157,9 @@ func (h *Hub) patchRef(r *http.Request) (int, any) {
 		Force *bool
 	}
 	branch := r.PathValue("branch")
-	head := h.git.head(branch)
+	head := h.git().head(branch)
 	bad := json.NewDecoder(r.Body).Decode(&body) != nil
-	_, kind, _ := h.git.readObject(body.SHA)
+	_, kind, _ := h.git().readObject(body.SHA)
 	switch {
 	case bad || body.Force == nil || *body.Force:
 		return http.StatusBadRequest, errorMessage("storetest: force must be false")
@@ -169,7 +169,7 @@ func (h *Hub) patchRef(r *http.Request) (int, any) {
 		return unprocessable("Reference does not exist")
 	case h.isProtected(branch):
 		return ruleViolated()
-	case !h.git.moveBranch(branch, head, body.SHA):
+	case !h.git().moveBranch(branch, head, body.SHA):
 		return unprocessable("Update is not a fast forward")
 	}
 	return http.StatusOK, reference(branch, body.SHA)

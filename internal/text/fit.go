@@ -23,8 +23,11 @@ const maxMarks = 3
 // [OneLine] is for logs and errors. Fit fills tables: it measures columns instead of
 // characters, and removes surplus combining marks as well.
 func Fit(s string, columns int) string {
-	if columns < 1 {
+	switch {
+	case columns < 1:
 		return ""
+	case len(s) <= columns && IsPlain(s):
+		return s
 	}
 	var b strings.Builder
 	used, cut := 0, 0 // cut is the length that leaves room for an ellipsis
@@ -39,6 +42,17 @@ func Fit(s string, columns int) string {
 		}
 	}
 	return b.String()
+}
+
+// IsPlain reports whether s is printable ASCII, which [Fit] does not change, and of which each byte
+// takes one column.
+func IsPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // visible returns the characters of s that a terminal shows as they are.
@@ -79,7 +93,6 @@ func visible(s string) iter.Seq[rune] {
 
 const blankBraille = '\u2800' // a symbol that looks like a space
 
-// isBreak reports whether r breaks a line.
 func isBreak(r rune) bool {
 	return unicode.IsSpace(r) && (unicode.IsControl(r) || r == '\u2028' || r == '\u2029')
 }
@@ -89,6 +102,9 @@ var terminal = &runewidth.Condition{StrictEmojiNeutral: true}
 
 // Columns returns the width on a terminal of text that [Fit] returned.
 func Columns(s string) int {
+	if IsPlain(s) {
+		return len(s)
+	}
 	n := 0
 	for _, r := range s {
 		n += runeColumns(r)
@@ -142,14 +158,20 @@ func Wrap(s string, width, n int) []string {
 }
 
 // Break returns a line in parts of at most the given width, broken between words where it can
-// be. Other than [Wrap] it keeps the spaces inside a part, and cuts nothing.
+// be. Other than [Wrap] it keeps the spaces inside a part, and cuts nothing. A line without a word is
+// one empty part; no other part is empty.
 func Break(line string, width int) []string {
 	var parts []string
 	for part := range strings.SplitSeq(ansi.Wrap(line, width, ""), "\n") {
 		// Of a word that fills the line the library keeps the space before it.
 		for piece := range strings.SplitSeq(ansi.Hardwrap(part, width, true), "\n") {
-			parts = append(parts, strings.TrimRight(piece, " "))
+			if piece = strings.TrimRight(piece, " "); piece != "" {
+				parts = append(parts, piece)
+			}
 		}
+	}
+	if len(parts) == 0 {
+		return []string{""}
 	}
 	return parts
 }

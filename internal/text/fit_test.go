@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,26 +89,28 @@ func checkFit(t interface{ Errorf(string, ...any) }, s string, columns int) {
 	}
 }
 
-func BenchmarkFit(b *testing.B) {
-	for name, s := range map[string]string{
-		"plain":       strings.Repeat("plain text ", 10_000),
-		"openStrings": strings.Repeat("\x1b]0;", 25_000),
-		"marks":       "a" + strings.Repeat("\u0301", 50_000),
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(s)))
-			for b.Loop() {
-				text.Fit(s, len(s))
-			}
-		})
-	}
-}
-
 func TestASpaceBeforeAWordThatFillsTheLineMakesItNoWider(t *testing.T) {
 	t.Parallel()
 	for _, part := range text.Break(" aaaaaaaaaa", 10) {
 		if n := text.Columns(part); n > 10 {
 			t.Errorf("%d columns in %q", n, part)
+		}
+	}
+}
+
+func TestNoPartOfALineIsEmpty(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string][]string{
+		"-aaaaaaaaaa":                       {"-aaaaaaaaa", "a"},
+		"aaaaaaaaaa ":                       {"aaaaaaaaaa"},
+		"aaaaaaaaaa            ":            {"aaaaaaaaaa"},
+		"            a":                     {"a"},
+		"a" + strings.Repeat(" ", 30) + "b": {"a", "b"},
+		"":                                  {""},
+		strings.Repeat(" ", 30):             {""},
+	} {
+		if got := text.Break(line, 10); !slices.Equal(got, want) {
+			t.Errorf("%q is broken into %q, want %q", line, got, want)
 		}
 	}
 }
@@ -122,6 +125,9 @@ func TestALineIsBrokenWithoutLosingAWord(t *testing.T) {
 			if n := text.Columns(part); n > width {
 				t.Errorf("%d columns in %q, want %d", n, part, width)
 			}
+		}
+		if slices.Contains(parts, "") && len(parts) > 1 || len(parts) == 0 {
+			t.Errorf("an empty part among %q", parts)
 		}
 		words := func(s string) string { return strings.ReplaceAll(s, " ", "") }
 		if got := words(strings.Join(parts, "")); got != words(line) {

@@ -39,7 +39,6 @@ func decimals(f float64, unit int) int {
 	return 2
 }
 
-// trimZeros removes the zeros that end a fraction.
 func trimZeros(digits string) string {
 	if !strings.Contains(digits, ".") {
 		return digits
@@ -83,19 +82,15 @@ func Duration(d time.Duration) string {
 
 // Clock returns an instant in UTC as seen from now: the time of day, with the day
 // when it is another one.
-func Clock(at, now time.Time) string {
-	at, now = at.UTC(), now.UTC()
-	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
-		return at.Format("15:04:05")
-	}
-	return at.Format("Jan 2 15:04")
-}
+func Clock(at, now time.Time) string { return clock(at, now, "15:04:05") }
 
 // Minute returns an instant as [Clock] does, without seconds.
-func Minute(at, now time.Time) string {
+func Minute(at, now time.Time) string { return clock(at, now, "15:04") }
+
+func clock(at, now time.Time, today string) string {
 	at, now = at.UTC(), now.UTC()
 	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
-		return at.Format("15:04")
+		return at.Format(today)
 	}
 	return at.Format("Jan 2 15:04")
 }

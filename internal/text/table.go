@@ -13,6 +13,8 @@ type Column struct {
 	Min   int  // width that it needs to be useful; 0 is the width of its text
 	Max   int  // width at which it yields room to others; 0 is the width of its text
 	Drop  int  // order in which columns are dropped where there is no room, 1 first; 0 is never dropped
+
+	Shorten func(cell string) string // shortens a cell that has no room; nil keeps its beginning
 }
 
 // gap stands between two columns of a table.
@@ -92,7 +94,11 @@ func Row(cols []Column, cells []string, widths []int) string {
 		if width == 0 {
 			continue
 		}
-		cell := Fit(cells[i], width)
+		cell := cells[i]
+		if shorten := cols[i].Shorten; shorten != nil && Columns(cell) > width {
+			cell = shorten(cell)
+		}
+		cell = Fit(cell, width)
 		pad := strings.Repeat(" ", width-Columns(cell))
 		if cols[i].Right {
 			parts = append(parts, pad+cell)

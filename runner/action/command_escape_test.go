@@ -184,23 +184,3 @@ func write(t interface{ Fatal(...any) }, text string, size int) string {
 	}
 	return r.out.String()
 }
-
-func BenchmarkWriter(b *testing.B) {
-	for name, line := range map[string]string{
-		"ASCII": "The turn completed after 12 tool calls; see std::string in internal/codex/frame.go:120.\n",
-		"other": "Η γρήγορη καφέ αλεπού πηδάει πάνω από το τεμπέλικο σκυλί και συνεχίζει τον δρόμο της.\n",
-	} {
-		b.Run(name, func(b *testing.B) {
-			r := logRunner()
-			w := r.runtime().Writer()
-			text := []byte(strings.Repeat(line, 1000))
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				r.out.Reset()
-				if _, err := w.Write(text); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -65,7 +65,6 @@ func (r *Runtime) Job(e Event) (Job, error) {
 	return job, nil
 }
 
-// parseJob returns the settings of the job with this id.
 func parseJob(content []byte, id string) (Job, error) {
 	type limits struct {
 		Timeout     yaml.Node `yaml:"timeout-minutes"`

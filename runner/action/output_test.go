@@ -105,15 +105,20 @@ func TestASummaryIsCutBetweenBlocksToWhatGitHubTakes(t *testing.T) {
 	}
 }
 
-func TestASummaryIsNotCutBelowAHeading(t *testing.T) {
+func TestASummaryIsNotCutBelowAHeadingNorInABlock(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t)
-	if err := r.runtime().Summary("### Verdict\n\n#### Alone\n\n- " + strings.Repeat("x", 1<<20)); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(r.summary)
-	if want := "### Verdict\n\n_The rest was left out: GitHub shows 1 MiB at most._\n"; err != nil || string(data) != want {
-		t.Errorf("%q, %v", data[:min(len(data), 300)], err)
+	const left = "_The rest was left out: GitHub shows 1 MiB at most._\n"
+	for begins, want := range map[string]string{
+		"### Verdict\n\n#### Alone\n\n- ":      "### Verdict\n\n" + left,
+		"<details><summary>more</summary>\n\n": left, // a block that is longer than all the room
+	} {
+		r := newRunner(t)
+		if err := r.runtime().Summary(begins + strings.Repeat("x", 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := os.ReadFile(r.summary); err != nil || string(data) != want {
+			t.Errorf("%q, %v", data[:min(len(data), 300)], err)
+		}
 	}
 }
 
@@ -125,18 +130,5 @@ func TestASummaryThatIsFullIsAnError(t *testing.T) {
 	}
 	if err := r.runtime().Summary("text"); !errors.Is(err, action.ErrCommandFile) {
 		t.Errorf("%v", err)
-	}
-}
-
-// A block that is longer than all the room has no place where it could be cut.
-func TestOnlyTheNoticeIsKeptOfABlockThatIsTooLong(t *testing.T) {
-	t.Parallel()
-	r := newRunner(t)
-	if err := r.runtime().Summary("<details><summary>more</summary>\n\n" + strings.Repeat("x", 1<<20)); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(r.summary)
-	if want := "_The rest was left out: GitHub shows 1 MiB at most._\n"; err != nil || string(data) != want {
-		t.Errorf("%q, %v", data[:min(len(data), 300)], err)
 	}
 }

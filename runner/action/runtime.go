@@ -84,7 +84,6 @@ func (r *Runtime) Close() error {
 	return r.out.end()
 }
 
-// print writes a line that is not a command.
 func (r *Runtime) print(line string) {
 	_, _ = io.WriteString(r.out, line+"\n") // out keeps its error for Close
 }

@@ -42,7 +42,6 @@ func (s *stdout) command(issue func()) {
 	issue()
 }
 
-// end writes the end of the last line.
 func (s *stdout) end() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

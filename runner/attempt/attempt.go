@@ -444,9 +444,7 @@ func (a *attempt) receipt(r receipt.Receipt) receipt.Receipt {
 		spent = spent.Plus(usage(session.Usage(), session.Tariffs()))
 	}
 	r.Tokens = spent.Total()
-	if prices := a.Policy.Budget.Prices; len(prices) > 0 {
-		r.Cost = prices.Of(spent).String()
-	}
+	r.Cost = a.Policy.Budget.Prices.Words(spent)
 	return r
 }
 

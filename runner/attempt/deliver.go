@@ -29,7 +29,7 @@ func (a *attempt) finish(ctx context.Context) (settled bool, err error) {
 		}
 		err := a.publication.publish(ctx, proof)
 		if errors.Is(err, git.ErrNothingNew) {
-			_, err = a.publication.settle(ctx, receipt.Receipt{})
+			_, err = a.publication.settle(ctx, nil)
 		} else {
 			a.publication.unsettled = err != nil && a.publication.latest.Published
 		}
@@ -56,11 +56,11 @@ func (a *attempt) finish(ctx context.Context) (settled bool, err error) {
 // agent works as in every session.
 func (a *attempt) settleAlone(ctx context.Context) (done bool, err error) {
 	a.enter(schedule.StatusFinishing)
-	checked := receipt.Receipt{Unchecked: len(a.Repository.Verify) == 0}
+	var passed []receipt.Check
 	for _, command := range a.Repository.Verify { // the last session ended well, so they passed
-		checked.Checks = append(checked.Checks, receipt.Check{Command: command})
+		passed = append(passed, receipt.Check{Command: command})
 	}
-	got, err := a.publication.settle(ctx, checked)
+	got, err := a.publication.settle(ctx, passed)
 	if err != nil {
 		a.publication.unsettled = !errors.Is(err, ErrPerson)
 		return true, err

@@ -24,6 +24,7 @@ import (
 const (
 	maxEventLine = 64 << 10 // bytes; the long texts of a longer message lose their middle
 	maxBriefLine = 4 << 10  // the same for a message after the limit of the log
+	maxRelayed   = 1 << 20  // bytes of a line of another machine
 	maxShortened = 4 << 20  // bytes; only the size of a longer message is kept
 	// The limits of a log that is whole and of one that is not, in bytes. After it the log is
 	// brief: long messages are shortened more, so that half as many bytes again keep the
@@ -104,14 +105,23 @@ func RelayEventLog(o LogOptions, relay func(line string)) *EventLog {
 	return l
 }
 
-// Relayed writes a line of the part that is on another machine.
+// Relayed writes a line of the part that is on another machine. It drops a line that this part could not
+// have: one that is no line of a session, or more than a log may have.
 func (l *EventLog) Relayed(line string) {
-	if l == nil || strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
+	if l == nil || len(line) > maxRelayed || strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
+		return
+	}
+	var read transcript.Line
+	if json.Unmarshal([]byte(line), &read) != nil || read.Session != nil || read.Outcome != nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.stopped {
+	switch {
+	case l.stopped:
+	case l.written > 2*l.limit:
+		l.stop(fmt.Errorf("the event log ends early: the host has sent more than the limit of %d bytes", 2*l.limit))
+	default:
 		l.appendLine(line)
 		l.flush()
 	}

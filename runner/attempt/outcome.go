@@ -41,7 +41,8 @@ func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	if o.Class != schedule.Done && !stopped && a.turns > 0 {
 		a.reread(context.WithoutCancel(ctx))
 	}
-	o.Issue, o.Gone, o.Warnings = a.issue.now, a.issue.gone, append(a.warnings, a.publication.failures...)
+	o.Issue, o.Gone = a.issue.Latest()
+	o.Warnings = append(a.warnings, a.publication.failures...)
 	if inside := a.publication.leftInside(); inside != "" {
 		o.Warnings = append(o.Warnings, strings.TrimSpace(inside))
 	}

@@ -78,6 +78,10 @@ func (s *SessionIssue) Reread(ctx context.Context) (*tracker.Issue, error) {
 	return s.now, err
 }
 
+// Latest returns the issue as it was read last; nil if it was not read, or could not be. gone says that
+// the tracker no longer shows it.
+func (s *SessionIssue) Latest() (issue *tracker.Issue, gone bool) { return s.now, s.gone }
+
 // Call returns the result of the tracker's tool of that name.
 func (s *SessionIssue) Call(ctx context.Context, name string, arguments json.RawMessage) tracker.ToolResult {
 	for _, tool := range s.tracker.Tools {

@@ -2,18 +2,59 @@ package attempt
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// Preflight checks, without a turn, whether the agent of a job can work at all;
-// see [codex.Preflight]. The workspaces of the job should be a scratch folder and its
-// issue a placeholder. If sessions will have a Repository, the job has one with their
-// hooks and Submodules, and with a Deliver if they will; it needs nothing else. It returns
-// the version of the agent.
-func Preflight(ctx context.Context, job Job) (version string, err error) {
+// Trial is the place of a [Preflight].
+type Trial struct {
+	Temp   string // folder for temporary files
+	Root   string // folder of the workspaces of sessions, where a relative codex.command begins
+	Limits workspace.Limits
+	Env    workspace.Env
+}
+
+// Preflight checks, without an issue and without a turn, whether the agent of a job can work at all; see
+// [codex.Preflight]. It works in folders of its own and without hooks. If sessions will have a Repository,
+// the job has one with their hooks and Submodules, and with a Deliver if they will; it needs nothing else. It
+// returns the version of the agent; empty, with a warning, if codex.command is in the workspace of an issue, where
+// only a session can try it.
+func Preflight(ctx context.Context, job Job, t Trial) (version string, err error) {
+	command, inside := shell.Elsewhere(job.Codex.Command, t.Root)
+	if inside != "" {
+		if job.Warn != nil {
+			job.Warn("codex.command starts " + inside + ", which is in the workspace of an issue: only a session can try it")
+		}
+		return "", nil
+	}
+	folder, err := os.MkdirTemp(t.Temp, "symphony-preflight-")
+	if err != nil {
+		return "", fmt.Errorf("make a temporary folder: %w; let TMPDIR name another folder, such as /tmp", err)
+	}
+	defer os.RemoveAll(folder)
+	job.Issue, job.Codex.Command, job.Thread, job.Log = tracker.Issue{ID: "preflight", Identifier: "preflight"}, command, "", slog.New(slog.DiscardHandler)
+	job.Workspaces, err = workspace.Open(workspace.Config{Root: filepath.Join(folder, "workspaces"), Limits: t.Limits}, t.Env, job.Log)
+	if err != nil {
+		return "", err
+	}
+	defer job.Workspaces.Close()
+	job.SessionDir = filepath.Join(folder, "codex")
+	return preflight(ctx, job)
+}
+
+// DeliverNothing is the Deliver of a job without a turn, and so without work.
+func DeliverNothing(context.Context, Delivery) (Delivered, error) { return Delivered{}, nil }
+
+// preflight checks the agent of a job in its workspaces.
+func preflight(ctx context.Context, job Job) (version string, err error) {
 	a := newAttempt(job, func(Update) {})
 	ws, err := a.Workspaces.Prepare(ctx, workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier})
 	if err != nil {

@@ -180,11 +180,18 @@ func (p *publication) withDeadline(ctx context.Context) (context.Context, contex
 	return context.WithDeadlineCause(ctx, p.until, errStopped)
 }
 
+// lookElsewhere stands in the place of a second look that another session may have made.
+const lookElsewhere = "not known: an earlier session pushed this work, and only its log has what a model found in it"
+
 // settle publishes work that an earlier session has left half published, after a session that
-// has nothing new.
-func (p *publication) settle(ctx context.Context, checked receipt.Receipt) (got Delivered, err error) {
+// has nothing new. checks holds the checks that the work is known to have passed.
+func (p *publication) settle(ctx context.Context, checks []receipt.Check) (got Delivered, err error) {
 	if p.repository.Settle == nil {
 		return got, nil
+	}
+	checked := receipt.Receipt{Unchecked: len(p.repository.Verify) == 0, Checks: checks}
+	if checked.Look, checked.Findings = p.look.report(); checked.Look == "" && p.look.review != nil {
+		checked.Look = lookElsewhere
 	}
 	err = p.hold(ctx, func() error {
 		ctx, cancel := p.withDeadline(ctx)

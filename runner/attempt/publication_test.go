@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -45,9 +47,40 @@ func TestASettledPublicationKnowsWhetherThereWasSomething(t *testing.T) {
 		"a branch, with a doubt": {Delivered{Head: git.ObjectID{1}, Warnings: []string{"no label"}}, nil, true, false},
 	} {
 		p := testPublication(&Repository{Settle: func(context.Context, receipt.Receipt) (Delivered, error) { return test.answer, test.err }})
-		_, err := p.settle(t.Context(), receipt.Receipt{})
+		_, err := p.settle(t.Context(), nil)
 		if p.delivered != test.delivered || (p.refused != "") != test.refused || (err == nil) != (test.err == nil && !test.refused) || len(p.failures) != len(test.answer.Warnings) {
 			t.Errorf("%s: %v, delivered %v, refused %q, %q", name, err, p.delivered, p.refused, p.failures)
+		}
+	}
+}
+
+// TestWhatASettledPublicationTells looks at the parts of the receipt that the session has not found out.
+func TestWhatASettledPublicationTells(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		repository Repository
+		looked     string // failure of a look of this session; empty for no look
+		passed     []receipt.Check
+		want       receipt.Receipt
+	}{
+		"no check, no look":             {want: receipt.Receipt{Unchecked: true}},
+		"a check that is known":         {Repository{Verify: []string{"make"}}, "", []receipt.Check{{Command: "make"}}, receipt.Receipt{Checks: []receipt.Check{{Command: "make"}}}},
+		"a check that is not known":     {repository: Repository{Verify: []string{"make"}}},
+		"a look of another session":     {Repository{Review: &Review{}}, "", nil, receipt.Receipt{Unchecked: true, Look: lookElsewhere}},
+		"a look of this session failed": {Repository{Review: &Review{}}, "no answer", nil, receipt.Receipt{Unchecked: true, Look: "none: no answer"}},
+	} {
+		var got receipt.Receipt
+		test.repository.Deliver = func(context.Context, Delivery) (Delivered, error) { return Delivered{}, nil }
+		test.repository.Settle = func(_ context.Context, told receipt.Receipt) (Delivered, error) { got = told; return Delivered{}, nil }
+		p := testPublication(&test.repository)
+		if p.look.failed = test.looked; test.looked != "" {
+			p.look.seen = git.ObjectID{1}
+		}
+		if _, err := p.settle(t.Context(), test.passed); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

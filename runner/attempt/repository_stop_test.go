@@ -119,7 +119,7 @@ func TestWithoutProgramsOfTheHostNothingBegins(t *testing.T) {
 					t.Errorf("the workspace: %v", err)
 				}
 				f.job.Issue.ID, f.job.Issue.Identifier = "preflight", "preflight"
-				if _, err := Preflight(t.Context(), f.job); err == nil || !strings.Contains(err.Error(), test.want) {
+				if _, err := preflight(t.Context(), f.job); err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("the check says %v", err)
 				}
 			})

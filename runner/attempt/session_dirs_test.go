@@ -261,7 +261,7 @@ func TestCodexRunsProgramsOfTheHostAlsoWithAnOldBubblewrap(t *testing.T) {
 			}
 			f.job.Repository = &Repository{Deliver: func(context.Context, Delivery) (Delivered, error) { return Delivered{}, nil }}
 			f.job.Issue.ID, f.job.Issue.Identifier, f.job.EventLog = "preflight", "preflight", nil
-			if _, err := Preflight(t.Context(), f.job); err != nil {
+			if _, err := preflight(t.Context(), f.job); err != nil {
 				t.Error(err)
 			}
 			if text := f.readText(f.path("home/.codex/config.toml")); strings.Contains(text, "permissions") {
@@ -269,12 +269,12 @@ func TestCodexRunsProgramsOfTheHostAlsoWithAnOldBubblewrap(t *testing.T) {
 			}
 			command := f.job.Codex.Command
 			f.job.Codex.Command = "PATH=${PATH#" + quote(f.path("private/bin/preflight")) + ":} " + command[len("exec "):]
-			_, err := Preflight(t.Context(), f.job)
+			_, err := preflight(t.Context(), f.job)
 			if !errors.Is(err, codex.ErrNoSandbox) || !strings.Contains(err.Error(), "the bubblewrap on the PATH is too old") {
 				t.Errorf("without our help: %v, want %v", err, codex.ErrNoSandbox)
 			}
 			if f.job.Codex.Command = command + "; true"; !withKey {
-				if _, err := Preflight(t.Context(), f.job); !errors.Is(err, codex.ErrNoExec) {
+				if _, err := preflight(t.Context(), f.job); !errors.Is(err, codex.ErrNoExec) {
 					t.Errorf("%v, want %v", err, codex.ErrNoExec)
 				}
 			}
@@ -288,7 +288,7 @@ func TestPreflightPassesWithAKeyAndFailsWithoutALogin(t *testing.T) {
 	f.job.Issue.ID, f.job.Issue.Identifier = "preflight", "preflight"
 	check := func() (string, error) {
 		f.openWorkspaces()
-		return Preflight(t.Context(), f.job)
+		return preflight(t.Context(), f.job)
 	}
 	if version, err := check(); err != nil || version == "" {
 		t.Errorf("with a key: %q, %v", version, err)
@@ -327,7 +327,7 @@ func TestTheSkillsThatThePromptNamesAreLookedFor(t *testing.T) {
 	}
 	var told []string
 	f.job.Warn = func(text string) { told = append(told, text) }
-	if _, err := Preflight(t.Context(), f.job); err != nil || len(told) != 1 {
+	if _, err := preflight(t.Context(), f.job); err != nil || len(told) != 1 {
 		t.Errorf("told %q, %v", told, err)
 	}
 }
@@ -336,11 +336,11 @@ func TestPreflightOfAScriptedAgent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "")
 	f.openWorkspaces()
-	if version, err := Preflight(t.Context(), f.job); err != nil || version != "0.169.0" {
+	if version, err := preflight(t.Context(), f.job); err != nil || version != "0.169.0" {
 		t.Errorf("%q, %v", version, err)
 	}
 	f.job.Codex.Command = "no-such-codex"
-	if _, err := Preflight(t.Context(), f.job); err == nil || !strings.HasPrefix(err.Error(), "codex_not_found: no-such-codex is not found where ") || strings.Contains(err.Error(), "port_exit") || strings.Contains(err.Error(), "default_permissions") {
+	if _, err := preflight(t.Context(), f.job); err == nil || !strings.HasPrefix(err.Error(), "codex_not_found: no-such-codex is not found where ") || strings.Contains(err.Error(), "port_exit") || strings.Contains(err.Error(), "default_permissions") {
 		t.Error(err)
 	}
 	for command, want := range map[string]string{
@@ -349,7 +349,7 @@ func TestPreflightOfAScriptedAgent(t *testing.T) {
 		"true":               "codex.command ended before its first answer, with exit status 0: let it start an app-server, as ",
 	} {
 		f.job.Codex.Command = command
-		if _, err := Preflight(t.Context(), f.job); !errors.Is(err, codex.ErrPortExit) || !strings.HasPrefix(err.Error(), want) {
+		if _, err := preflight(t.Context(), f.job); !errors.Is(err, codex.ErrPortExit) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", command, err)
 		}
 	}

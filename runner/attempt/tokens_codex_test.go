@@ -223,7 +223,7 @@ func TestWithoutATokenNoSessionStarts(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 			f.job.Issue.ID, f.job.Issue.Identifier = "preflight", "preflight"
-			if _, err := Preflight(t.Context(), f.job); !errors.Is(err, test.want) {
+			if _, err := preflight(t.Context(), f.job); !errors.Is(err, test.want) {
 				t.Errorf("the preflight: %v", err)
 			}
 		})

@@ -111,7 +111,7 @@ func (c *Channel) readPulls(ctx context.Context, topics []Topic, said map[tracke
 	if len(numbers) == 0 {
 		return nil, nil
 	}
-	statuses, lacks, err := c.GitHub.PullStatuses(ctx, numbers)
+	statuses, lacks, err := c.GitHub.Pulls.Statuses(ctx, numbers)
 	if err != nil {
 		return nil, fmt.Errorf("read the pull requests: %w", err)
 	}
@@ -237,7 +237,7 @@ func (c *Channel) place(ctx context.Context, p PullRequest) (client.Thread, erro
 	node := c.nodes[p]
 	c.mu.Unlock()
 	if node == "" {
-		statuses, _, err := c.GitHub.PullStatuses(ctx, []int{p.Number})
+		statuses, _, err := c.GitHub.Pulls.Statuses(ctx, []int{p.Number})
 		if err != nil {
 			return client.Thread{}, err
 		}

@@ -44,7 +44,7 @@ func newPulled(t *testing.T) *pulled {
 	d := newChannel(t, hub)
 	head := hub.ForcePush(branch, map[string]string{"cart.go": "package shop\n"})
 	title, text, base, from := "A cart", "It has wheels.", "main", branch
-	pull, err := d.GitHub.CreatePullRequest(t.Context(), client.NewPullRequest{Title: &title, Body: &text, Head: &from, Base: &base})
+	pull, err := d.GitHub.Pulls.Create(t.Context(), client.NewPullRequest{Title: &title, Body: &text, Head: &from, Base: &base})
 	if err != nil {
 		t.Fatal(err)
 	}

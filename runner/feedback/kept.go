@@ -35,7 +35,7 @@ func (c *Channel) reading(ctx context.Context, s client.PullStatus, t Topic) (re
 	same := last.status == r.status && last.since.Equal(r.since) && last.head == r.head
 	var err error
 	if r.said = last.said; !same {
-		if r.said, err = c.GitHub.UpdateDiscussion(ctx, last.said, s, t.Since); err != nil {
+		if r.said, err = c.GitHub.Pulls.UpdateDiscussion(ctx, last.said, s, t.Since); err != nil {
 			return reading{}, err
 		}
 	}
@@ -58,7 +58,7 @@ func (c *Channel) readChecks(ctx context.Context, s client.PullStatus, t Topic, 
 	if s.Checks != "FAILURE" && s.Checks != "ERROR" || s.Head != t.Head {
 		return client.Checks{}, nil
 	}
-	checks, err := c.GitHub.FailedChecks(ctx, s.Head, c.OwnWorkflow)
+	checks, err := c.GitHub.Checks.Failed(ctx, s.Head, c.OwnWorkflow)
 	if err != nil {
 		return client.Checks{}, err
 	}
@@ -69,7 +69,7 @@ func (c *Channel) readChecks(ctx context.Context, s client.PullStatus, t Topic, 
 			checks.Failed[i] = known[j]
 		}
 	}
-	lacks, err := c.GitHub.ReadOutputs(ctx, checks.Failed)
+	lacks, err := c.GitHub.Checks.ReadOutputs(ctx, checks.Failed)
 	checks.Lacks = slices.Concat(checks.Lacks, lacks)
 	return checks, err
 }

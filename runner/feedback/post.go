@@ -28,7 +28,7 @@ func (c *Channel) Say(ctx context.Context, id tracker.ID, pull PullRequest, key,
 		text, err = tracker.PrepareComment(key, text)
 	}
 	if err == nil {
-		_, err = c.GitHub.SetComment(ctx, on, tracker.CommentMarker(key), text)
+		_, err = c.GitHub.Issues.SetComment(ctx, on, tracker.CommentMarker(key), text)
 	}
 	if err != nil {
 		return fmt.Errorf("comment on pull request #%d: %w", pull.Number, err)
@@ -53,12 +53,12 @@ func (c *Channel) Reply(ctx context.Context, id tracker.ID, pull PullRequest, it
 	}
 	text, err := tracker.PrepareComment("reply", text)
 	if err == nil {
-		err = c.GitHub.ReplyToThread(ctx, item.ReviewThread, text+"\n\n"+tracker.CommentMarker("reply"))
+		err = c.GitHub.Pulls.Reply(ctx, item.ReviewThread, text+"\n\n"+tracker.CommentMarker("reply"))
 	}
 	if err != nil || !resolve {
 		return err
 	}
-	if err := c.GitHub.ResolveThread(ctx, item.ReviewThread); err != nil {
+	if err := c.GitHub.Pulls.Resolve(ctx, item.ReviewThread); err != nil {
 		return fmt.Errorf("the answer is posted, and the thread is not resolved: %w", err)
 	}
 	return nil
@@ -88,7 +88,7 @@ func (c *Channel) React(ctx context.Context, id tracker.ID, o Order, r tracker.R
 	if r == tracker.Unknown {
 		content = "CONFUSED"
 	}
-	return c.GitHub.ReactTo(ctx, o.Comment, content)
+	return c.GitHub.Issues.React(ctx, o.Comment, content)
 }
 
 // Merged cleans up after a merged pull request: it removes the branch, if that is still at the
@@ -103,7 +103,7 @@ func (c *Channel) Merged(ctx context.Context, id tracker.ID, branch, head, state
 		}
 	}
 	if err == nil && c.GitHub != nil && branch != "" && head != "" {
-		err = c.GitHub.DeleteBranchAt(ctx, branch, head)
+		err = c.GitHub.Git.DeleteBranchAt(ctx, branch, head)
 		if errors.Is(err, client.ErrBranchMoved) {
 			err = nil // somebody goes on with it
 		}

@@ -19,7 +19,7 @@ import (
 // Download downloads the plan and the results of an attempt of a workflow run into an
 // exchange folder. It skips artifacts that have expired, and those that are neither.
 func Download(ctx context.Context, c *client.Client, run int64, attempt int, exchange string) error {
-	artifacts, err := c.Artifacts(ctx, run)
+	artifacts, err := c.Artifacts.Of(ctx, run)
 	if err != nil {
 		return fmt.Errorf("list the artifacts of workflow run %d: %w", run, err)
 	}
@@ -29,7 +29,7 @@ func Download(ctx context.Context, c *client.Client, run int64, attempt int, exc
 		if artifact.Expired || file == "" {
 			continue
 		}
-		files, err := c.ReadArtifact(ctx, artifact)
+		files, err := c.Artifacts.Read(ctx, artifact)
 		if err == nil {
 			err = unpackFile(files, file, limit, filepath.Join(exchange, artifactFolder(artifact.Name)))
 		}

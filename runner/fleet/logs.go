@@ -15,7 +15,7 @@ import (
 // Logs returns the event logs in the artifacts of a workflow run; nil if it has none. An artifact
 // that cannot be read hides no other: skipped has its error, unless there is no other.
 func Logs(ctx context.Context, c *client.Client, run int64) (logs fs.FS, skipped []error, err error) {
-	artifacts, err := c.Artifacts(ctx, run)
+	artifacts, err := c.Artifacts.Of(ctx, run)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the artifacts of workflow run %d: %w", run, err)
 	}
@@ -24,7 +24,7 @@ func Logs(ctx context.Context, c *client.Client, run int64) (logs fs.FS, skipped
 		if artifact.Expired || !holdsLogs(artifact.Name) {
 			continue
 		}
-		files, err := c.ReadArtifact(ctx, artifact)
+		files, err := c.Artifacts.Read(ctx, artifact)
 		if err != nil && ctx.Err() != nil {
 			return nil, nil, fmt.Errorf("read the artifact of workflow run %d: %w", run, err)
 		} else if err != nil { // another artifact may have the log

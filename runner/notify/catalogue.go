@@ -32,7 +32,7 @@ var catalogue = []struct {
 	{Merged, "the pull request of an issue is merged"},
 	{BudgetSpent, "budget.max_tokens_per_day or budget.max_usd_per_day is spent, so that nothing more starts on this day of UTC"},
 	{Paused, "a failure that is no issue's own has paused everything"},
-	{RunFailed, "a run ended with an error after it had read the state; told again only after a run without one"},
+	{RunFailed, "a run ended with an error after it had read the state, or was killed, which the next run finds out; told again only after a run without either"},
 	{NothingWorked, "no session has ended well for notify.quiet_days days"},
 }
 

@@ -14,8 +14,8 @@ import (
 // The bounds of a picture and of all pictures of a prompt.
 const (
 	maxPictures = 10
-	maxReads    = 50      // pictures that are asked for, also in vain
-	maxBytes    = 5 << 20 // bytes of one picture
+	MaxReads    = 50      // pictures that are asked for, also in vain
+	MaxBytes    = 5 << 20 // bytes of one picture
 	maxAllBytes = 20 << 20
 	// maxPixels bounds what is decoded. A JPEG in many passes takes 15 bytes for each.
 	maxPixels = 25_000_000
@@ -37,9 +37,9 @@ func formats() []format {
 	}
 }
 
-// check decodes a picture once, and returns the name of its format and its size. It looks at the
+// Check decodes a picture once, and returns the name of its format and its size. It looks at the
 // size first, since a small file can be a picture of any size.
-func check(content []byte) (name string, size image.Point, err error) {
+func Check(content []byte) (name string, size image.Point, err error) {
 	for _, f := range formats() {
 		if !bytes.HasPrefix(content, []byte(f.magic)) {
 			continue

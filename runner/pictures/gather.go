@@ -74,16 +74,16 @@ func Gather(ctx context.Context, o Options) Set {
 // read adds pictures until there are enough of them.
 func (s *Set) read(ctx context.Context, issue tracker.Issue, found []reference) {
 	n := 0
-	for all := 0; n < min(len(found), maxReads) && len(s.Pictures) < maxPictures && all <= maxAllBytes; {
+	for all := 0; n < min(len(found), MaxReads) && len(s.Pictures) < maxPictures && all <= maxAllBytes; {
 		first, from := n, found[n].from
 		var list []tracker.Picture
-		for _, r := range found[n:min(len(found), maxReads)] {
+		for _, r := range found[n:min(len(found), MaxReads)] {
 			if r.from != from {
 				break
 			}
 			list = append(list, r.Picture)
 		}
-		for content, err := range from.Read(ctx, issue, list, maxBytes) {
+		for content, err := range from.Read(ctx, issue, list, MaxBytes) {
 			if all += len(content); all > maxAllBytes {
 				break
 			}
@@ -101,18 +101,17 @@ func (s *Set) read(ctx context.Context, issue tracker.Issue, found []reference) 
 	}
 }
 
-// add adds a picture if it is one.
 func (s *Set) add(r reference, content []byte, err error) {
 	p := Picture{Of: r.name, Alt: r.alt, Content: content}
 	if err == nil {
-		p.Format, p.Size, err = check(content)
+		p.Format, p.Size, err = Check(content)
 	}
 	if err == nil {
 		s.Pictures = append(s.Pictures, p)
 		return
 	}
 	if errors.Is(err, tracker.ErrTooLarge) {
-		err = fmt.Errorf("%w: at most %s are taken", err, megabytes(maxBytes))
+		err = fmt.Errorf("%w: at most %s are taken", err, megabytes(MaxBytes))
 	}
 	s.leave(fmt.Sprintf("%s, %q", r.name, plain(r.Address)), err)
 }
@@ -163,7 +162,6 @@ func (s Set) Text() string {
 	return b.String()
 }
 
-// are returns a number of pictures as the beginning of a sentence.
 func are(n int) string {
 	if n == 1 {
 		return "1 picture is"

@@ -103,7 +103,7 @@ func TestOnlyWholePicturesOfBoundedSizeAreTaken(t *testing.T) {
 		"a bomb that is thin": {resized(small, 1<<31-1, 1), "at most 25 million are taken"},
 		"no pixels":           {resized(small, 0, 1), "it is damaged"},
 	} {
-		format, size, err := check(test.content)
+		format, size, err := Check(test.content)
 		if err == nil && (format != test.want || size != image.Pt(40, 30)) || err != nil && (format != "" || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: %q, %v, %v", name, format, size, err)
 		}
@@ -216,8 +216,8 @@ func TestThereAreBoundsForAllPictures(t *testing.T) {
 	}{
 		"many":             {func(int) []byte { return small }, 500, 10, 10, "- 490 more: at most 10 pictures, of 20 MB in all, are taken"},
 		"a flood":          {func(int) []byte { return small }, 5_000, 10, 10, "- 990 more: at most 10 pictures, of 20 MB in all, are taken"},
-		"large ones":       {func(int) []byte { return padded(maxBytes) }, 7, 4, 5, "- 3 more: at most 10 pictures"},
-		"too large":        {func(int) []byte { return padded(maxBytes + 1) }, 2, 0, 2, `"1": it is too large: at most 5 MB are taken`},
+		"large ones":       {func(int) []byte { return padded(MaxBytes) }, 7, 4, 5, "- 3 more: at most 10 pictures"},
+		"too large":        {func(int) []byte { return padded(MaxBytes + 1) }, 2, 0, 2, `"1": it is too large: at most 5 MB are taken`},
 		"many in vain":     {func(int) []byte { return nil }, 500, 0, 50, "- 450 more: "},
 		"some in vain":     {func(n int) []byte { return map[bool][]byte{true: small}[n > 12] }, 20, 8, 20, `"12": it is not kept by the tracker`},
 		"exactly as many":  {func(int) []byte { return small }, 10, 10, 10, ""},

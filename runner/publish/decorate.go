@@ -24,7 +24,7 @@ func (p *Publisher) decorate(ctx context.Context, pull *client.PullRequest) (war
 	if len(labels) > 0 && len(assignees) > 0 {
 		// One request replaces both lists, so it also has their present entries. GitHub refuses
 		// the whole request for one wrong name; then each list is added, and fails, by itself.
-		if p.GitHub.SetLabelsAndAssignees(ctx, number, append(hasLabels, labels...), append(hasAssignees, assignees...)) == nil {
+		if p.GitHub.Pulls.SetLabelsAndAssignees(ctx, number, append(hasLabels, labels...), append(hasAssignees, assignees...)) == nil {
 			labels, assignees = nil, nil
 		}
 	}
@@ -33,9 +33,9 @@ func (p *Publisher) decorate(ctx context.Context, pull *client.PullRequest) (war
 		names []string
 		add   func(context.Context, int, []string) error
 	}{
-		{"labels", labels, p.GitHub.AddLabels},
-		{"assignees", assignees, p.GitHub.AddAssignees},
-		{"reviewers", p.Pull.Reviewers, p.GitHub.RequestReviewers},
+		{"labels", labels, p.GitHub.Pulls.AddLabels},
+		{"assignees", assignees, p.GitHub.Pulls.AddAssignees},
+		{"reviewers", p.Pull.Reviewers, p.GitHub.Pulls.RequestReviewers},
 	} {
 		if len(part.names) == 0 {
 			continue

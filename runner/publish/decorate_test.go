@@ -96,10 +96,10 @@ func TestAPullRequestThatSomebodyOpenedKeepsItsLabelsAndAssignees(t *testing.T) 
 			w := f.session(f.adds("a", "1\n"))
 			f.github.Fail("POST /pulls", storetest.Fault{Before: func() {
 				title, head, base := "Mine", "symphony/GH-7", "main"
-				pull, err := f.GitHub.CreatePullRequest(t.Context(), client.NewPullRequest{Title: &title, Head: &head, Base: &base})
+				pull, err := f.GitHub.Pulls.Create(t.Context(), client.NewPullRequest{Title: &title, Head: &head, Base: &base})
 				f.check(err)
-				f.check(f.GitHub.AddLabels(t.Context(), pull.GetNumber(), test.labels))
-				f.check(f.GitHub.AddAssignees(t.Context(), pull.GetNumber(), test.assignees))
+				f.check(f.GitHub.Pulls.AddLabels(t.Context(), pull.GetNumber(), test.labels))
+				f.check(f.GitHub.Pulls.AddAssignees(t.Context(), pull.GetNumber(), test.assignees))
 			}})
 			f.wantDecorated(f.publish(w), test.want)
 			rest, _ := f.requests(0)
@@ -182,7 +182,7 @@ func TestALostAnswerDoesNotRemoveWhatSomebodyAddsMeanwhile(t *testing.T) {
 	f := newDecorated(t)
 	w := f.session(f.adds("a", "1\n"))
 	f.github.Fail("PATCH /issues/{n}", storetest.Fault{Status: http.StatusBadGateway, After: func() {
-		f.check(f.GitHub.AddLabels(t.Context(), 1, []string{"urgent"}))
+		f.check(f.GitHub.Pulls.AddLabels(t.Context(), 1, []string{"urgent"}))
 	}})
 	f.wantDecorated(f.publish(w), githubtest.Pull{Labels: []string{"urgent", "agent", "review"}, Assignees: []string{"kim"}, Reviewers: []string{"lee", "core"}})
 }
@@ -225,7 +225,7 @@ func TestAPullRequestOfARunThatWasKilledGetsItsLabelsAndPeople(t *testing.T) {
 					t.Error(diff)
 				}
 				// What a person takes off later stays off.
-				f.check(f.GitHub.SetLabelsAndAssignees(t.Context(), 1, []string{"urgent"}, nil))
+				f.check(f.GitHub.Pulls.SetLabelsAndAssignees(t.Context(), 1, []string{"urgent"}, nil))
 				if r, err = session(f, r.Record, "c"); err != nil || len(r.Warnings) > 0 {
 					t.Fatalf("%+v, %v", r, err)
 				}

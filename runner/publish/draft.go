@@ -31,7 +31,7 @@ func (p *Publisher) endDraft(ctx context.Context, w Work, r *Result, pull *clien
 	if !pull.GetDraft() || p.Pull.Draft || isDraft(w, r.Verdict) || !hasDraftMark(pull.GetBody()) {
 		return
 	}
-	if err := p.GitHub.MarkReady(ctx, pull); err != nil {
+	if err := p.GitHub.Pulls.MarkReady(ctx, pull); err != nil {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%s stays a draft: mark it as ready for review: %v", pull.GetHTMLURL(), err))
 	}
 }

@@ -228,6 +228,6 @@ func (f *fixture) refuse(op storetest.Op, status, n int, body string) {
 // edit has a person give a pull request another title or text.
 func (f *fixture) edit(title, text *string) {
 	f.t.Helper()
-	_, err := f.GitHub.EditPullRequest(f.t.Context(), 1, title, text)
+	_, err := f.GitHub.Pulls.Edit(f.t.Context(), 1, title, text)
 	f.check(err)
 }

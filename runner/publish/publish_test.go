@@ -569,7 +569,7 @@ func TestAPullRequestThatIsThereAlreadyIsTaken(t *testing.T) {
 	w := f.session(f.adds("a", "1\n"))
 	title, head, base := "A cart", "symphony/GH-7", "main"
 	f.github.Fail("POST /pulls", storetest.Fault{Before: func() {
-		if _, err := f.GitHub.CreatePullRequest(t.Context(), client.NewPullRequest{Title: &title, Head: &head, Base: &base}); err != nil {
+		if _, err := f.GitHub.Pulls.Create(t.Context(), client.NewPullRequest{Title: &title, Head: &head, Base: &base}); err != nil {
 			t.Error(err)
 		}
 	}})

@@ -45,7 +45,7 @@ func (p *Publisher) findPullRequest(ctx context.Context, w Work) (pullRequests, 
 	if p.GitHub == nil {
 		return pullRequests{}, nil
 	}
-	pulls, err := p.GitHub.PullRequests(ctx, w.Branch.String())
+	pulls, err := p.GitHub.Pulls.OfBranch(ctx, w.Branch.String())
 	if err != nil {
 		return pullRequests{}, fmt.Errorf("publish %s: look for its pull request: %w", w.Issue, hubError(err))
 	}
@@ -113,7 +113,7 @@ func (p *Publisher) openPullRequest(ctx context.Context, w Work, r Result, title
 		Head: &head, Base: &base,
 	}
 	for try := 1; ; try++ {
-		pull, err := p.GitHub.CreatePullRequest(ctx, wanted)
+		pull, err := p.GitHub.Pulls.Create(ctx, wanted)
 		switch {
 		case err == nil:
 			return pull, nil
@@ -159,7 +159,7 @@ func (p *Publisher) updatePullRequest(ctx context.Context, w Work, r Result, pul
 	if change == nil && sameText(now, body) {
 		return PullUnchanged, nil
 	}
-	got, err := p.GitHub.EditPullRequest(ctx, pull.GetNumber(), change, &body)
+	got, err := p.GitHub.Pulls.Edit(ctx, pull.GetNumber(), change, &body)
 	switch {
 	case err != nil:
 		return PullUnchanged, fmt.Errorf("publish %s: the branch was pushed: update %s: %w", w.Issue, pull.GetHTMLURL(), hubError(err))

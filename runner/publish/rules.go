@@ -22,7 +22,7 @@ func (p *Publisher) CheckRules(ctx context.Context, branch git.Branch, exists bo
 	if p.GitHub == nil {
 		return nil, nil
 	}
-	rules, err := p.GitHub.BranchRules(ctx, branch.String())
+	rules, err := p.GitHub.Rules.ForBranch(ctx, branch.String())
 	if err != nil {
 		return nil, nil
 	}
@@ -34,7 +34,7 @@ func (p *Publisher) CheckRules(ctx context.Context, branch git.Branch, exists bo
 		if why == "" && first == "" {
 			continue
 		}
-		if free, err := p.GitHub.CanBypass(ctx, rule.Ruleset); err != nil || free {
+		if free, err := p.GitHub.Rules.CanBypass(ctx, rule.Ruleset); err != nil || free {
 			continue
 		}
 		text := fmt.Sprintf("the ruleset %d of %s %s; or let the account of the token bypass the ruleset", rule.Ruleset, rule.Source, why+first)

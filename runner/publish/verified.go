@@ -58,7 +58,7 @@ func (p *Publisher) sign(ctx context.Context, w Work, r *Result, commit git.Obje
 		names[i] = parent.String()
 	}
 	for try := 1; ; try++ {
-		made, err := p.GitHub.SignCommit(ctx, message, tree.String(), names...)
+		made, err := p.GitHub.Git.SignCommit(ctx, message, tree.String(), names...)
 		if err == nil {
 			if !made.Signed {
 				r.Warnings = append(r.Warnings, fmt.Sprintf("GitHub did not sign the commit (%.40q): delivery.commits verified needs the token of a job or of a GitHub App", made.Reason))
@@ -84,9 +84,9 @@ func isUnknown(err error) bool {
 // forward. If that has happened already it is not an error.
 func (p *Publisher) moveBranch(ctx context.Context, w Work, commit git.ObjectID) error {
 	name := "refs/heads/" + w.Branch.String()
-	move := p.GitHub.CreateRef
+	move := p.GitHub.Git.CreateRef
 	if !w.RemoteHead.IsZero() {
-		move = p.GitHub.UpdateRef
+		move = p.GitHub.Git.UpdateRef
 	}
 	for try := 1; ; try++ {
 		err := move(ctx, name, commit.String())
@@ -98,12 +98,12 @@ func (p *Publisher) moveBranch(ctx context.Context, w Work, commit git.ObjectID)
 		case !client.Says(err, "reference already exists") && !isUnknown(err) && (e == nil || !e.InDoubt()):
 			return fmt.Errorf("move the branch %s: %w", w.Branch, hubError(err))
 		}
-		there, lookErr := p.GitHub.Ref(ctx, name)
+		there, lookErr := p.GitHub.Git.Ref(ctx, name)
 		switch {
 		case there == commit.String():
 			return nil
 		case lookErr == nil:
-			move = p.GitHub.UpdateRef
+			move = p.GitHub.Git.UpdateRef
 		case !client.HasStatus(lookErr, http.StatusNotFound):
 			return fmt.Errorf("move the branch %s: whether it happened is not known: %w", w.Branch, hubError(lookErr))
 		}

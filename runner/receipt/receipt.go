@@ -45,6 +45,7 @@ const (
 	maxTitle   = 200
 	maxCommand = 60
 	maxOutput  = 4000
+	maxItem    = 2000
 )
 
 // Markdown returns the receipt as a list and the parts that are too long for it; empty if there is
@@ -64,6 +65,24 @@ func (r Receipt) Markdown() string {
 
 // Volatile matches the line that changes with each session whatever the work is.
 var Volatile = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^- \*\*Spent:\*\* .*\n*`) })
+
+// folded matches a list of findings that is folded.
+var folded = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?s:(<details><summary>[\w ]{1,100}</summary>\n\n)(.*)(\n\n</details>))$`)
+})
+
+// Harmless returns a receipt whose Markdown another machine has written, as that was to write it.
+func (r Receipt) Harmless() Receipt {
+	begin, end := "", ""
+	if parts := folded().FindStringSubmatch(r.Findings); parts != nil {
+		begin, r.Findings, end = parts[1], parts[2], parts[3]
+	}
+	r.Findings = begin + defuse.Body(r.Findings) + end
+	for _, item := range []*string{&r.Look, &r.Blocked, &r.Cost} {
+		*item = defuse.Body(text.OneLine(*item, maxItem))
+	}
+	return r
+}
 
 // asked returns the issue.
 func (r Receipt) asked() string {

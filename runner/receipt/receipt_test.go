@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/symphony-runner/symphony/runner/receipt"
+	"github.com/symphony-runner/symphony/runner/secondlook"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -100,4 +101,27 @@ func TestTheOutputStaysInItsBlock(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAReceiptOfAnotherMachineIsHarmless leaves the Markdown of this program as it is, and takes the effects from
+// any other.
+func TestAReceiptOfAnotherMachineIsHarmless(t *testing.T) {
+	t.Parallel()
+	for _, severe := range []bool{false, true} {
+		answer := secondlook.Answer{Findings: []secondlook.Finding{{Path: "a.go", Line: 3, Text: "Closes #12, says @kim <b>x</b>\n\n- nested", Severe: severe}, {Text: "![x](https://example.com) <!-- hidden -->"}}}
+		r := receipt.Receipt{Blocked: receipt.Code("example.com") + " (by " + receipt.Code("curl") + ")", Cost: "$1.23", Sessions: 1}
+		r.Look, r.Findings = answer.ForPeople(receipt.Code("a model"))
+		if got := r.Harmless(); got.Markdown() != r.Markdown() {
+			t.Errorf("%s\nbecame\n%s", r.Markdown(), got.Markdown())
+		}
+	}
+	const attack = "Closes #12 @kim <img src=x>"
+	for _, findings := range []string{attack, "<details><summary>1 x</summary>\n\n" + attack + "\n\n</details>"} {
+		got := receipt.Receipt{Look: attack, Blocked: attack + "\n\n" + attack, Cost: attack, Sessions: 1, Findings: findings}.Harmless().Markdown()
+		for _, effect := range []string{"Closes #12", "@kim", "<img"} {
+			if strings.Contains(got, effect) {
+				t.Errorf("%q in %s", effect, got)
+			}
+		}
+	}
 }

@@ -12,57 +12,52 @@ import (
 // plainPlace matches the names of files and branches that a shell reads as they are.
 var plainPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,199}$`) })
 
-// goOnOr returns the way in which a person lets a parked issue go on, and the command that does the same;
-// program and state are Program and State of [Tick].
-func goOnOr(comments schedule.Comments, program, state, id string) block {
-	line := StateCommand(program, state, "retry "+id)
-	if line == "" {
-		return paragraph{own(comments.GoOn())}
+// advice is what people can do: a sentence, and the command that completes it; empty for none.
+type advice struct{ sentence, command string }
+
+// block returns the advice as a part of a document.
+func (a advice) block() block {
+	if a.command == "" {
+		return paragraph{own(a.sentence)}
 	}
-	return command{comments.GoOn() + " Or run", line}
+	return command{a.sentence, a.command}
 }
 
-// inText returns [goOnOr] as running text.
-func inText(comments schedule.Comments, program, state, id string) string {
-	if line := StateCommand(program, state, "retry "+id); line != "" {
-		return comments.GoOn() + " Or run: " + line
+// text returns the advice as running text.
+func (a advice) text() string {
+	if a.command == "" {
+		return a.sentence
 	}
-	return comments.GoOn()
+	return a.sentence + ": " + a.command
 }
 
-// EndPause returns the advice to end a pause before its time, and the command that
-// completes the sentence; empty if none reaches the state. The parameters are Comments,
-// Program and State of [Tick].
-func EndPause(comments schedule.Comments, program, state string) (sentence, line string) {
-	line = StateCommand(program, state, "resume")
-	byComment := comments.Resume()
+// ways are the ways in which people reach a run: Comments, Program and State of [Tick].
+type ways struct {
+	comments       schedule.Comments
+	program, state string
+}
+
+// goOn returns the advice to let a parked issue go on.
+func (w ways) goOn(id string) advice {
+	a := advice{w.comments.GoOn(), StateCommand(w.program, w.state, "retry "+id)}
+	if a.command != "" {
+		a.sentence += " Or run"
+	}
+	return a
+}
+
+// endPause returns the advice to end a pause before its time.
+func (w ways) endPause() advice {
+	line, byComment := StateCommand(w.program, w.state, "resume"), w.comments.Resume()
 	switch {
 	case byComment != "" && line != "":
-		return byComment + ". Or run", line
+		return advice{byComment + ". Or run", line}
 	case byComment != "":
-		return byComment + ".", ""
+		return advice{byComment + ".", ""}
 	case line != "":
-		return "To try at once, run", line
+		return advice{"To try at once, run", line}
 	}
-	return "One session tries first when the pause ends.", ""
-}
-
-// endPause returns [EndPause] as a part of a document.
-func endPause(comments schedule.Comments, program, state string) block {
-	sentence, line := EndPause(comments, program, state)
-	if line == "" {
-		return paragraph{own(sentence)}
-	}
-	return command{sentence, line}
-}
-
-// endPauseText returns [EndPause] as running text.
-func endPauseText(comments schedule.Comments, program, state string) string {
-	sentence, line := EndPause(comments, program, state)
-	if line == "" {
-		return sentence
-	}
-	return sentence + ": " + line
+	return advice{"One session tries first when the pause ends.", ""}
 }
 
 // LogCommand returns the command that shows the latest session on an issue, from every folder,

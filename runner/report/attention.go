@@ -11,22 +11,17 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// maxParked is how many parked issues are shown, maxErrors how many errors and
-// how many warnings.
-const maxParked, maxErrors = 20, 20
+// maxParked is how many parked issues are shown.
+const maxParked = 20
 
 // maxOpen is how many lines a section that is not urgent may have before a page folds it.
 const maxOpen = 8
 
-// attention adds what a person must do.
 func (v view) attention(d *document) {
 	errors, rejected, parked := v.otherErrors(), v.refused(), v.parked()
-	var l list
-	for _, err := range errors[:min(len(errors), maxErrors)] {
-		l.items = append(l.items, item{text: phrase{foreign(err)}})
-	}
-	if n := len(errors) - maxErrors; n > 0 {
-		l.items = append(l.items, item{text: phrase{own(leftOut(n) + " errors")}})
+	l := listOf(errors)
+	if l.left > 0 {
+		l.items = append(l.items, item{text: phrase{own(leftOut(l.left) + " errors")}})
 	}
 	if v.pausing() && v.outcome() != nothingToDo { // there the first line says it
 		l.items = append(l.items, item{text: phrase{foreign(v.pausedUntil() + ": " + v.Pause.Why)}})
@@ -47,10 +42,10 @@ func (v view) attention(d *document) {
 		body.add(l)
 	}
 	if len(parked) > 0 {
-		body.add(goOnOr(v.Comments, v.Program, v.State, retryName(parked)))
+		body.add(v.ways().goOn(retryName(parked)).block())
 	}
 	if v.pausing() {
-		body.add(endPause(v.Comments, v.Program, v.State))
+		body.add(v.ways().endPause().block())
 	}
 	v.keptWork(&body)
 	if len(body) == 0 {
@@ -59,29 +54,19 @@ func (v view) attention(d *document) {
 	d.add(section{heading: "What needs a person", body: body})
 }
 
-// warnings adds the failures that changed no result.
 func (v view) warnings(d *document) {
 	if len(v.Warnings) == 0 {
 		return
 	}
-	l := list{left: max(0, len(v.Warnings)-maxErrors)}
-	for _, warning := range v.Warnings[:min(len(v.Warnings), maxErrors)] {
-		l.items = append(l.items, item{text: phrase{foreign(warning)}})
-	}
 	n := len(v.Warnings)
-	d.add(section{heading: "Warnings", detail: strconv.Itoa(n), folded: n > maxOpen, body: document{l}})
+	d.add(section{heading: "Warnings", detail: strconv.Itoa(n), folded: n > maxOpen, body: document{listOf(v.Warnings)}})
 }
 
-// notices adds what people should know.
 func (v view) notices(d *document) {
 	if len(v.Notices) == 0 {
 		return
 	}
-	l := list{left: max(0, len(v.Notices)-maxErrors)}
-	for _, notice := range v.Notices[:min(len(v.Notices), maxErrors)] {
-		l.items = append(l.items, item{text: phrase{foreign(notice)}})
-	}
-	d.add(section{heading: "Good to know", body: document{l}})
+	d.add(section{heading: "Good to know", body: document{listOf(v.Notices)}})
 }
 
 // otherErrors returns the errors that neither the first line nor the pause shows,
@@ -110,7 +95,6 @@ func (v view) parked() []schedule.Verdict {
 	return parked
 }
 
-// pausedUntil returns the end of a pause, in words.
 func (v view) pausedUntil() string { return "Nothing starts until " + v.pauseEnd() }
 
 // pauseEnd returns the time when the pause ends, in words. If a schedule starts the runs, people read

@@ -15,7 +15,6 @@ type Choice struct {
 	ServiceTier string `json:"service_tier" bound:"shown=128"` // the same
 }
 
-// words returns the choice in words, with its reason.
 func (c Choice) words() string {
 	words := "model " + cmp.Or(c.Model, "of Codex's own settings")
 	if c.Effort != "" {
@@ -30,7 +29,6 @@ func (c Choice) words() string {
 	return words + ", because of the label " + text.Fit(c.Label, itemWidth) + " (codex.by_label)"
 }
 
-// orNil returns the choice, nil for the zero value.
 func (c Choice) orNil() *Choice {
 	if c == (Choice{}) {
 		return nil

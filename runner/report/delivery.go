@@ -125,7 +125,6 @@ func (v view) keptWork(d *document) {
 // so a person cannot use the commands.
 func (v view) losesKept(k Kept) bool { return v.Scheduled && k.Folder != "" && k.Artifact == "" }
 
-// keptIn returns the place of kept work in words.
 func keptIn(k Kept) string {
 	if k.Artifact == "" {
 		return k.Folder
@@ -133,7 +132,6 @@ func keptIn(k Kept) string {
 	return k.Folder + " of the artifact " + k.Artifact
 }
 
-// rowLink returns the name of the issue of a row with a link to it.
 func rowLink(r Row) span { return issueName(r.Identifier, r.ID, r.URL) }
 
 // branchBeside returns the branch of work that also has a pull request or a patch. The

@@ -62,6 +62,18 @@ type list struct {
 	left  int // items that are left out
 }
 
+// maxTexts is how many errors, warnings and notices are shown.
+const maxTexts = 20
+
+// listOf returns a list of the texts of others, and the number of those that are too many.
+func listOf(texts []string) list {
+	l := list{left: max(0, len(texts)-maxTexts)}
+	for _, text := range texts[:min(len(texts), maxTexts)] {
+		l.items = append(l.items, item{text: phrase{foreign(text)}})
+	}
+	return l
+}
+
 // item is one entry of a list.
 type item struct {
 	count int // the number of issues that it stands for; 0 is an item without a number
@@ -89,7 +101,6 @@ type table struct {
 	short   int // rows that a terminal shows; 0 is all of them
 }
 
-// move puts a column in another place.
 func (t *table) move(from, to int) {
 	t.columns = moved(t.columns, from, to)
 	for i := range t.rows {
@@ -153,38 +164,28 @@ type span struct {
 	at     time.Time // an instant instead of text; the zero time means text
 }
 
-// own returns a span of our own words.
 func own(words string) span { return span{text: words, own: true} }
 
-// strong returns a span of our own words that is bold on a page.
 func strong(words string) span { return span{text: words, own: true, strong: true} }
 
-// foreign returns a span with the text of a tracker, an agent or a hook.
 func foreign(text string) span { return span{text: text} }
 
-// instantSpan returns a span with an instant, empty for the zero time.
 func instantSpan(at time.Time) span { return span{at: at} }
 
-// issueName returns the name of an issue with a link to it.
 func issueName(identifier string, id tracker.ID, url string) span {
 	return span{text: name(identifier, id), url: url, name: true}
 }
 
-// pullRequestLink returns the number of a pull request with a link to it.
 func pullRequestLink(number int, url string) span {
 	return span{text: "#" + strconv.Itoa(number), url: url, name: true}
 }
 
-// cell returns a cell with the text of a stranger.
 func cell(text string) phrase { return phrase{foreign(text)} }
 
-// number returns a cell with a number.
 func number[T int | int64](n T) phrase { return phrase{own(text.Number(int64(n)))} }
 
-// duration returns a cell with a duration.
 func duration(d time.Duration) phrase { return phrase{own(text.Duration(d))} }
 
-// forTerminal returns the table without the columns that only pages show.
 func (t table) forTerminal() table {
 	if !slices.ContainsFunc(t.columns, func(c column) bool { return c.page }) {
 		return t

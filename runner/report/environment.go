@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/symphony-runner/symphony/internal/text"
@@ -10,7 +9,9 @@ import (
 
 // Environment is the variables of the agent's commands, as `symphony explain --environment`
 // prints them.
-type Environment struct{ Variables []room.Variable }
+type Environment struct {
+	Variables []room.Variable `json:"variables"`
+}
 
 // Text returns one variable in each line, with its reason on the lines below it.
 func (e Environment) Text(width int) string {
@@ -22,20 +23,4 @@ func (e Environment) Text(width int) string {
 		}
 	}
 	return b.String()
-}
-
-// MarshalJSON returns a list of objects with name, value and why.
-func (e Environment) MarshalJSON() ([]byte, error) {
-	type variable struct {
-		Name  string `json:"name"`
-		Value string `json:"value"`
-		Why   string `json:"why"`
-	}
-	list := make([]variable, 0, len(e.Variables))
-	for _, v := range e.Variables {
-		list = append(list, variable(v))
-	}
-	return json.Marshal(struct {
-		Variables []variable `json:"variables"`
-	}{list})
 }

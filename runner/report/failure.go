@@ -12,11 +12,7 @@ func Failure(happened, text string, l Links) string {
 	}
 	d := document{h}
 	if len(lines) > 0 {
-		more := list{left: max(0, len(lines)-maxErrors)}
-		for _, line := range lines[:min(len(lines), maxErrors)] {
-			more.items = append(more.items, item{text: phrase{foreign(line)}})
-		}
-		d.add(more)
+		d.add(listOf(lines))
 	}
 	if places := l.places(); len(places) > 0 {
 		d.add(paragraph(places))

@@ -23,9 +23,11 @@ func parkedEverywhere(comments schedule.Comments) map[string]string {
 	v := verdict("ABC-9", "", schedule.Parked, "", schedule.IsParked, question)
 	spent := verdict("ABC-9", "", schedule.Parked, "", schedule.RoundsSpent, "spent 5 sessions of feedback.max_rounds 5")
 	stopped := verdict("ABC-9", "", schedule.Parked, schedule.Park, schedule.Commanded, "kim wrote /symphony stop")
+	kept := report.State(s, end)
+	kept.Comments = comments
 	return map[string]string{
 		"summary": report.Of(t).Markdown(links), "text": report.Of(t).Text(80), "annotation": errors[0].Text,
-		"state page": report.State(s, end).HeardIn(comments).Markdown(links), "state show": report.State(s, end).HeardIn(comments).Text(80),
+		"state page": kept.Markdown(links), "state show": kept.Text(80),
 		"explain": report.Verdict(v, comments, "", "").Text(80), "explain spent rounds": report.Verdict(spent, comments, "", "").Text(80),
 		"explain a stop": report.Verdict(stopped, comments, "", "").Text(80),
 	}

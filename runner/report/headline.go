@@ -9,7 +9,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// headline adds the verdict on the tick, and the totals of its issues.
 func (v view) headline(d *document) {
 	h := headline{emoji: v.statusEmoji()}
 	h.lead, h.detail = v.headlineText()
@@ -54,7 +53,6 @@ func (v view) headlineText() (lead, detail string) {
 	return "", ""
 }
 
-// totals returns the numbers of issues by their outcome, and their cost.
 func (v view) totals() string {
 	issues := text.Count(v.Worked(), "issue") + " worked on"
 	if n := v.shards(); n > 0 {
@@ -71,7 +69,6 @@ func (v view) beforeAny() string {
 	return ", before any issue was worked on"
 }
 
-// idleReason returns the reason why no issue was started.
 func (v view) idleReason() (lead, detail string) {
 	if v.pausing() {
 		return "Nothing can be started until " + v.pauseEnd(), sentence(v.Pause.Why)
@@ -80,7 +77,7 @@ func (v view) idleReason() (lead, detail string) {
 		return v.collectedNothing()
 	}
 	for _, verdict := range v.Verdicts {
-		if g := skipTexts[verdict.Why.Reason]; g.all {
+		if g := reasonTexts[verdict.Why.Reason]; g.all {
 			return "Nothing can be started", sentence(g.words)
 		}
 		if verdict.Why.Reason == schedule.OpenLimit {
@@ -118,7 +115,6 @@ func (v view) collectedNothing() (lead, detail string) {
 	}
 }
 
-// planSummary counts what a dry run would do.
 func (v view) planSummary() string {
 	count := map[schedule.Action]int{}
 	candidates := 0
@@ -142,7 +138,6 @@ func (v view) planSummary() string {
 // pausing reports whether a systemic failure keeps sessions from starting.
 func (v view) pausing() bool { return v.Pause.Why != "" && v.Pause.Until.After(v.Ended) }
 
-// tally counts issues by outcome, in words.
 func (v view) tally() string {
 	count := v.outcomes()
 	var parts []string
@@ -157,24 +152,20 @@ func (v view) tally() string {
 	return strings.Join(parts, ", ")
 }
 
-// tokens returns a number of tokens in words.
 // spent returns a usage in words: its tokens, and with prices their cost.
 func spent(u schedule.Usage, prices schedule.Prices) string {
-	words := tokens(u.Total())
-	if len(prices) > 0 {
-		words += " · " + prices.Of(u).String()
+	if cost := prices.Words(u); cost != "" {
+		return tokens(u.Total()) + " · " + cost
 	}
-	return words
+	return tokens(u.Total())
 }
 
 // price returns a cell with the cost of a usage, empty without prices.
 func price(u schedule.Usage, prices schedule.Prices) phrase {
-	if len(prices) == 0 {
-		return nil
-	}
-	return phrase{own(strings.Replace(prices.Of(u).String(), "at least ", "≥ ", 1))}
+	return phrase{own(strings.Replace(prices.Words(u), "at least ", "≥ ", 1))}
 }
 
+// tokens returns a number of tokens in words.
 func tokens(n int64) string {
 	if n == 1 {
 		return "1 token"

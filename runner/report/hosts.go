@@ -26,7 +26,6 @@ func hostsDown(hosts []schedule.DownHost) []HostDown {
 	return list
 }
 
-// addHosts adds the worker hosts that are left alone.
 func addHosts(d *document, hosts []schedule.DownHost) {
 	if len(hosts) == 0 {
 		return

@@ -69,3 +69,23 @@ func TestTheReportNamesWorkerHosts(t *testing.T) {
 		}
 	}
 }
+
+func TestAVerdictNamesItsWorkerHost(t *testing.T) {
+	t.Parallel()
+	starts, runs := verdictOn("8", schedule.Dispatch, ""), verdictOn("9", "", schedule.InProgress)
+	runs.Phase = schedule.Running
+	for _, here := range []bool{false, true} {
+		if !here {
+			starts.Host, runs.Host = "build1", "build1"
+		} else {
+			starts.Host, runs.Host = "", ""
+		}
+		for want, v := range map[string]schedule.Verdict{"GH-8 would be started now on worker host build1.": starts, "GH-9 is being worked on by worker host build1: so it is.": runs} {
+			view := report.Verdict(v, schedule.Comments{}, "", "")
+			text, err := view.MarshalJSON()
+			if err != nil || strings.Contains(view.Text(200), want) == here || strings.Contains(string(text), `"worker_host":"build1"`) == here {
+				t.Errorf("here %t: %s%s (%v)", here, view.Text(200), text, err)
+			}
+		}
+	}
+}

@@ -19,10 +19,13 @@ const maxIssues, maxFleetIssues = 100, 1000
 // step: a quarter of what GitHub shows of it.
 const tableRoom = 256 << 10
 
-// issues adds the table of the issues that were worked on.
 func (v view) issues(d *document) {
 	if len(v.Rows) == 0 {
 		return
+	}
+	next := "Next (UTC)"
+	if v.Scheduled { // words in place of times
+		next = "Next"
 	}
 	t := table{room: tableRoom, columns: []column{
 		{head: "Issue", min: 12, max: 20},
@@ -37,7 +40,7 @@ func (v view) issues(d *document) {
 		{head: "Tokens", kind: numberColumn, drop: 3},
 		{head: "Cost", kind: numberColumn, drop: 3},
 		{head: "Time", kind: numberColumn, drop: 1},
-		{head: v.nextHead(), min: 26, max: 26, width: titleWidth, prose: true},
+		{head: next, min: 26, max: 26, width: titleWidth, prose: true},
 	}}
 	most := maxIssues
 	if v.page && v.shards() > 0 {
@@ -168,7 +171,6 @@ func (t Tick) Completed(r Row) bool {
 	return word == completed || word == handedOver
 }
 
-// outcomes counts the issues that were worked on, by outcome.
 func (t Tick) outcomes() map[string]int {
 	count := maps.Clone(t.Earlier.Outcomes)
 	if count == nil {
@@ -219,14 +221,8 @@ func (v view) next(row Row) string {
 	return "continues " + v.nextTick()
 }
 
-// nextHead returns the head of the column that next fills: with words if a schedule starts
-// the runs, else with times.
-func (v view) nextHead() string {
-	if v.Scheduled {
-		return "Next"
-	}
-	return "Next (UTC)"
-}
+// scheduledRun names the run after this one, if a schedule starts the runs.
+const scheduledRun = "the next scheduled run"
 
 // shortestSchedule is the time between two runs of the fastest schedule that GitHub has.
 const shortestSchedule = 5 * time.Minute
@@ -235,7 +231,7 @@ const shortestSchedule = 5 * time.Minute
 // runs.
 func (v view) nextRun(due time.Time) string {
 	if due.Sub(v.Ended) <= shortestSchedule {
-		return "the next scheduled run"
+		return scheduledRun
 	}
 	return "the first run after " + text.Minute(due, v.Ended) + " UTC"
 }
@@ -243,7 +239,7 @@ func (v view) nextRun(due time.Time) string {
 // nextTick names the tick after this one.
 func (v view) nextTick() string {
 	if v.Scheduled {
-		return "in the next scheduled run"
+		return "in " + scheduledRun
 	}
 	return "next tick"
 }

@@ -111,6 +111,7 @@ type verdictJSON struct {
 	Action schedule.Action `json:"action"`
 	Reason schedule.Reason `json:"reason"`
 	Why    string          `json:"why"`
+	Host   string          `json:"worker_host,omitempty"`
 }
 
 func (r Row) names() IssueNames { return IssueNames{r.ID, r.Identifier, r.URL} }
@@ -150,15 +151,15 @@ func (t Tick) rowOf(row Row) rowJSON {
 }
 
 func verdictOf(v schedule.Verdict) verdictJSON {
-	return verdictJSON{Issue{IssueNames{v.Issue.ID, v.Issue.Identifier, v.Issue.URL}, v.Issue.Title, v.Issue.State}, v.Phase, v.Action, v.Why.Reason, v.Why.String()}
+	return verdictJSON{Issue{IssueNames{v.Issue.ID, v.Issue.Identifier, v.Issue.URL}, v.Issue.Title, v.Issue.State}, v.Phase, v.Action, v.Why.Reason, v.Why.String(), v.Host}
 }
 
 // MarshalJSON returns the state for scripts, by the rules of [Report.MarshalJSON].
 func (v StateView) MarshalJSON() ([]byte, error) {
 	return encode(stateJSON{
-		Claims:     List(v.claims, func(c schedule.Claim) Claim { return ClaimOf(c, v.prices) }),
+		Claims:     List(v.claims, func(c schedule.Claim) Claim { return ClaimOf(c, v.Prices) }),
 		Deliveries: v.deliveries, Pause: PauseOf(v.state.Pause), Hosts: hostsDown(v.downHosts()),
-		Days:     List(v.state.Days, func(d schedule.Day) Day { return DayOf(d, v.prices) }),
+		Days:     List(v.state.Days, func(d schedule.Day) Day { return DayOf(d, v.Prices) }),
 		Reserved: v.state.Reserved(), Ticks: List(v.state.History, pastTickOf), RateLimits: v.state.RateLimits,
 	})
 }

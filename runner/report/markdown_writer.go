@@ -34,14 +34,12 @@ type markdownWriter struct {
 
 func (w *markdownWriter) String() string { return w.text.String() }
 
-// print writes the blocks of a document.
 func (w *markdownWriter) print(d document) {
 	for _, b := range d {
 		b.writeMarkdown(w)
 	}
 }
 
-// lines writes a block of lines.
 func (w *markdownWriter) lines(lines ...markdown) {
 	if w.text.Len() > 0 {
 		w.text.WriteByte('\n')
@@ -101,10 +99,8 @@ func (h headline) writeMarkdown(w *markdownWriter) {
 	}
 }
 
-// writeMarkdown writes the paragraph.
 func (p paragraph) writeMarkdown(w *markdownWriter) { w.lines(w.rendered(phrase(p), whyWidth)) }
 
-// writeMarkdown writes the sentence, with the command as code at its end.
 func (c command) writeMarkdown(w *markdownWriter) {
 	w.lines(markdown(c.sentence + " `" + c.line + "`."))
 }
@@ -128,7 +124,6 @@ func (c code) writeMarkdown(w *markdownWriter) {
 	w.lines(append(lines, markdown(fence))...)
 }
 
-// writeMarkdown writes the heading and what stands below it.
 func (s section) writeMarkdown(w *markdownWriter) {
 	heading := markdown(s.heading)
 	if s.detail != "" {
@@ -144,7 +139,6 @@ func (s section) writeMarkdown(w *markdownWriter) {
 	w.lines("</details>")
 }
 
-// writeMarkdown writes the list, an item on each line, and how many items had no room.
 func (l list) writeMarkdown(w *markdownWriter) {
 	var lines []markdown
 	used := 0
@@ -179,7 +173,6 @@ func (l list) writeMarkdown(w *markdownWriter) {
 	w.lines(lines...)
 }
 
-// leftOut returns the number of entries that were left out, in words.
 func leftOut(n int) string { return fmt.Sprintf("… and %d more", n) }
 
 // writeMarkdown writes the table, how many of its rows had no room, and the remarks

@@ -15,49 +15,50 @@ const maxNames = 10
 // maxWaiting is how many waiting issues are shown.
 const maxWaiting = 20
 
-// skipText is the display text of a reason to start no session on an issue.
-type skipText struct {
+// reasonText is the display text of a reason to start no session on an issue.
+type reasonText struct {
 	words   string
-	details bool // each issue has its own detail, which is shown
-	all     bool // no issue can be started while the reason lasts
+	details bool   // each issue has its own detail, which is shown
+	all     bool   // no issue can be started while the reason lasts
+	step    string // step that would change the verdict; empty for none
 }
 
-// skipTexts holds the text of each reason. Details that repeat the words, or that
+// reasonTexts holds the text of each reason. Details that repeat the words, or that
 // the report gives elsewhere, are not shown.
-var skipTexts = map[schedule.Reason]skipText{
-	schedule.Incomplete:      {words: "incomplete", details: true},
-	schedule.NotActive:       {words: "not in an active state", details: true},
-	schedule.Terminal:        {words: "finished", details: true},
-	schedule.NotRoutable:     {words: "without a required label", details: true},
-	schedule.NotDispatchable: {words: "not offered for work by the tracker", details: true},
-	schedule.Blocked:         {words: "blocked by another issue", details: true},
-	schedule.NotVisible:      {words: "gone from the tracker"},
-	schedule.NotKnown:        {words: "not known: the tracker could not be asked about them"},
-	schedule.Malformed:       {words: "malformed in the tracker", details: true},
-	schedule.InProgress:      {words: "worked on by another run"},
-	schedule.NoSlots:         {words: "every slot is taken", all: true},
-	schedule.NoStateSlots:    {words: "no slot for their state", details: true},
-	schedule.NoHostSlots:     {words: "every slot of the worker hosts is taken", all: true},
-	schedule.HostsDown:       {words: "no worker host works", all: true},
-	schedule.OpenLimit:       {words: "held back until pull requests are merged or closed", details: true},
-	schedule.BatchSpent:      {words: "left for the next tick: this one has started enough", all: true},
-	schedule.TickBudget:      {words: "the budget of the tick is spent", all: true},
-	schedule.DayBudget:       {words: "the budget of the day is spent until midnight UTC", all: true},
-	schedule.Unpriced:        {words: "budget.prices has no price for a model that has answered", all: true},
+var reasonTexts = map[schedule.Reason]reasonText{
+	schedule.Incomplete:      {words: "incomplete", details: true, step: "Fill in what is missing in the tracker."},
+	schedule.NotActive:       {words: "not in an active state", details: true, step: "Move it to one of tracker.active_states."},
+	schedule.Terminal:        {words: "finished", details: true, step: "Reopen it, in one of tracker.active_states, if there is more to do."},
+	schedule.NotRoutable:     {words: "without a required label", details: true, step: "Add the label in the tracker, or take it off tracker.required_labels."},
+	schedule.NotDispatchable: {words: "not offered for work by the tracker", details: true, step: "Change that in the tracker, or the tracker's settings in WORKFLOW.md."},
+	schedule.Blocked:         {words: "blocked by another issue", details: true, step: "Finish that issue, or take the dependency away in the tracker."},
+	schedule.NotVisible:      {words: "gone from the tracker", step: "Check that it still exists, and that the tracker's credential may see it."},
+	schedule.NotKnown:        {words: "not known: the tracker could not be asked about them", step: "Try again once the tracker can be read."},
+	schedule.Malformed:       {words: "malformed in the tracker", details: true, step: "Fix the record in the tracker. Until then its claim stays as it is."},
+	schedule.InProgress:      {words: "worked on by another run", step: "Nothing to do. If the run that works on it has died, a later tick takes it over."},
+	schedule.NoSlots:         {words: "every slot is taken", all: true, step: "It starts when a session ends; agent.max_concurrent_agents is the number of slots."},
+	schedule.NoStateSlots:    {words: "no slot for their state", details: true, step: "It starts when a session ends; agent.max_concurrent_agents_by_state is the number of slots."},
+	schedule.NoHostSlots:     {words: "every slot of the worker hosts is taken", all: true, step: "It starts when a session ends; worker.max_concurrent_agents_per_host is the number of slots of each host."},
+	schedule.HostsDown:       {words: "no worker host works", all: true, step: "It starts when a host works again: symphony validate tries each of them."},
+	schedule.OpenLimit:       {words: "held back until pull requests are merged or closed", details: true, step: "It starts when one of them is merged or closed; delivery.max_open and delivery.max_open_by_label are the limits."},
+	schedule.BatchSpent:      {words: "left for the next tick: this one has started enough", all: true, step: "It has its turn in the next tick; agent.max_issues_per_tick is the size of the batch."},
+	schedule.TickBudget:      {words: "the budget of the tick is spent", all: true, step: "It has its turn in the next tick; budget.max_tokens_per_tick and budget.max_usd_per_tick are the limits."},
+	schedule.DayBudget:       {words: "the budget of the day is spent until midnight UTC", all: true, step: "It has its turn tomorrow (UTC); budget.max_tokens_per_day and budget.max_usd_per_day are the limits."},
+	schedule.Unpriced:        {words: "budget.prices has no price for a model that has answered", all: true, step: "Add the price to budget.prices: until then, or until tomorrow (UTC), nothing starts, because nobody knows what was spent."},
 	schedule.IssueBudget:     {words: "the budget of the issue is spent"},
-	schedule.Paused:          {words: "held back until the pause is over", all: true},
-	schedule.OnHold:          {words: "the workflow, the tracker or the repository could not be read", all: true},
-	schedule.OutOfTime:       {words: "too little time is left before the deadline", all: true},
-	schedule.CommandOnly:     {words: "this run only carries out a command", all: true},
+	schedule.Paused:          {words: "held back until the pause is over", all: true, step: "Fix the cause. One session tries first after the pause, or when the key, the login or the codex settings change. "},
+	schedule.OnHold:          {words: "the workflow, the tracker or the repository could not be read", all: true, step: "Fix that, then try again: nothing starts before."},
+	schedule.OutOfTime:       {words: "too little time is left before the deadline", all: true, step: "It has its turn in the next tick; the deadline is the limit."},
+	schedule.CommandOnly:     {words: "this run only carries out a command", all: true, step: "It has its turn in the next run."},
 	schedule.NextPlan:        {words: "left for the next plan of the fleet", all: true},
 	schedule.Interrupted:     {words: "left for the next run: this one was stopped", all: true},
-	schedule.Changed:         {words: "changed by somebody"},
-	schedule.Unanswered:      {words: "with something unanswered", details: true},
+	schedule.Changed:         {words: "changed by somebody", step: "It is looked at again in the same tick."},
+	schedule.Unanswered:      {words: "with something unanswered", details: true, step: "It has its turn as soon as a slot is free."},
 	schedule.RoundsSpent:     {words: "waiting for a person, since the sessions on feedback are spent", details: true},
-	schedule.Commanded:       {words: "stopped or parked by a person", details: true},
-	schedule.Merged:          {words: "merged"},
-	schedule.Closed:          {words: "with a pull request that was closed without a merge", details: true},
-	schedule.Reopened:        {words: "with a pull request that was opened again"},
+	schedule.Commanded:       {words: "stopped or parked by a person", details: true, step: "It has its turn as soon as a slot is free."},
+	schedule.Merged:          {words: "merged", step: "Nothing to do."},
+	schedule.Closed:          {words: "with a pull request that was closed without a merge", details: true, step: "Reopen the pull request, or close the issue."},
+	schedule.Reopened:        {words: "with a pull request that was opened again", step: "It is looked at again in the same tick."},
 }
 
 // skipGroup holds the issues that were not started for one reason.
@@ -67,7 +68,6 @@ type skipGroup struct {
 	verdicts []schedule.Verdict
 }
 
-// skipGroups returns the issues that nothing is done about, grouped by the reason.
 func (v view) skipGroups() []skipGroup {
 	var order []schedule.Reason
 	by := map[schedule.Reason][]schedule.Verdict{}
@@ -100,7 +100,7 @@ func (v view) skipGroups() []skipGroup {
 // reason. A detail that all of them share becomes the words of the group.
 func newSkipGroup(reason schedule.Reason, verdicts []schedule.Verdict) skipGroup {
 	g := skipGroup{words: string(reason), details: true, verdicts: verdicts}
-	if text, known := skipTexts[reason]; known {
+	if text, known := reasonTexts[reason]; known {
 		g.words, g.details = text.words, text.details
 	}
 	if reason == "" {
@@ -113,7 +113,6 @@ func newSkipGroup(reason schedule.Reason, verdicts []schedule.Verdict) skipGroup
 	return g
 }
 
-// notStarted adds the issues that nothing was done about, by the reason.
 func (v view) notStarted(d *document) {
 	groups := v.skipGroups()
 	if len(groups) == 0 {
@@ -152,7 +151,6 @@ func (v view) skipItem(group skipGroup) item {
 	return it
 }
 
-// issueLink returns the name of an issue with a link to it.
 func (v view) issueLink(issue tracker.Issue) span {
 	return issueName(issue.Identifier, issue.ID, cmp.Or(issue.URL, v.Claims[issue.ID].URL))
 }
@@ -172,7 +170,6 @@ func (v view) waitingIssues() []schedule.Verdict {
 	return waiting
 }
 
-// waiting adds the table of the waiting issues.
 func (v view) waiting(d *document) {
 	waiting := v.waitingIssues()
 	if len(waiting) == 0 {
@@ -192,14 +189,6 @@ func (v view) waiting(d *document) {
 	d.add(section{heading: "Waiting", detail: text.Count(len(waiting), "issue"), folded: len(waiting) > maxOpen && !v.DryRun, body: document{t}})
 }
 
-// nextDue names the tick in which what is due now has its turn.
-func (v view) nextDue() string {
-	if v.Scheduled {
-		return "the next scheduled run"
-	}
-	return "next tick"
-}
-
 // due returns the time at which a waiting issue continues, from now and in UTC, and what it
 // waits for.
 func (v view) due(verdict schedule.Verdict) (due, at, why string) {
@@ -211,10 +200,12 @@ func (v view) due(verdict schedule.Verdict) (due, at, why string) {
 		return v.nextRun(claim.Due), "", claim.Why
 	case claim.Due.After(v.Ended):
 		return text.Relative(claim.Due, v.Ended), text.Clock(claim.Due, v.Ended), claim.Why
+	case verdict.Action == schedule.Dispatch && v.Scheduled:
+		return scheduledRun, "", claim.Why
 	case verdict.Action == schedule.Dispatch:
-		return v.nextDue(), "", claim.Why
+		return "next tick", "", claim.Why
 	}
-	if text, known := skipTexts[verdict.Why.Reason]; known && !text.details {
+	if text, known := reasonTexts[verdict.Why.Reason]; known && !text.details {
 		return "now", "", text.words
 	}
 	return "now", "", verdict.Why.String()

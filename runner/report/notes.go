@@ -29,7 +29,7 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 		}
 	}
 	pause := func(to *[]Note, title, s string) {
-		advice := " " + endPauseText(v.Comments, v.Program, v.State)
+		advice := " " + v.ways().endPause().text()
 		note(to, title, sentence(text.Fit(s, 2*itemWidth-text.Columns(advice)-1))+advice)
 	}
 	lead, detail := v.headlineText()
@@ -60,7 +60,7 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 		if list != "" {
 			s += ": " + inOneLine(list)
 		}
-		advice := " " + inText(v.Comments, v.Program, v.State, retryName([]schedule.Verdict{verdict}))
+		advice := " " + v.ways().goOn(retryName([]schedule.Verdict{verdict})).text()
 		note(&errors, called+" is parked", sentence(text.Fit(s, 2*itemWidth-text.Columns(advice)-1))+advice)
 	}
 	for _, row := range v.Rows {

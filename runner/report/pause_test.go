@@ -47,9 +47,10 @@ func TestEveryTextAboutAPauseSaysHowToEndIt(t *testing.T) {
 				texts["annotations "+when] += n.Text + "\n"
 			}
 		}
-		view := report.State(state, end).ReachedBy("", test.state)
+		view := report.State(state, end)
+		view.Place = test.state
 		if test.comments != schedule.AnyComments {
-			view = view.HeardIn(test.comments)
+			view.Comments = test.comments
 		}
 		texts["state"] = view.Text(200)
 		if branch, isBranch := strings.CutPrefix(test.state, "branch:"); isBranch { // it is nowhere else

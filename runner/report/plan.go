@@ -7,7 +7,6 @@ import (
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
-// plan adds the table of what a dry run would do, in order.
 func (v view) plan(d *document) {
 	if !v.DryRun || v.planned() == 0 {
 		return
@@ -19,40 +18,33 @@ func (v view) plan(d *document) {
 		{head: "State", min: 6, max: 20, drop: 1},
 		{head: "Why", min: 20, width: whyWidth, prose: true},
 	}}
-	verdicts, left := v.decided()
-	t.left = left
-	for _, verdict := range verdicts {
-		t.add(cell(actionWord(verdict.Action)), phrase{v.issueLink(verdict.Issue)}, cell(verdict.Issue.Title),
-			cell(verdict.Issue.State), cell(v.purpose(verdict)))
+	for _, verdict := range v.Verdicts {
+		would := string(verdict.Action)
+		switch {
+		case would == "":
+			continue
+		case len(t.rows) == maxIssues:
+			t.left++
+			continue
+		case verdict.Action == schedule.Dispatch:
+			would = "start"
+		}
+		t.add(cell(would), phrase{v.issueLink(verdict.Issue)}, cell(verdict.Issue.Title), cell(verdict.Issue.State), cell(v.purpose(verdict)))
 	}
 	d.add(section{heading: "The plan", body: document{t}})
 }
 
-// decided returns the verdicts with a decision, at most maxIssues of them, and
-// how many more there are.
-func (v view) decided() (verdicts []schedule.Verdict, left int) {
-	for _, verdict := range v.Verdicts {
-		if verdict.Action != "" && len(verdicts) < maxIssues {
-			verdicts = append(verdicts, verdict)
-		}
-	}
-	return verdicts, v.planned() - len(verdicts)
-}
-
-// actionWord returns the word of a plan for an action.
-func actionWord(action schedule.Action) string {
-	if action == schedule.Dispatch {
-		return "start"
-	}
-	return string(action)
-}
-
-// purpose returns the reason of a decision.
+// purpose returns the reason of a decision, and the worker host of a session that starts.
 func (v view) purpose(verdict schedule.Verdict) string {
-	switch {
-	case verdict.Action != schedule.Dispatch:
+	if verdict.Action != schedule.Dispatch {
 		return verdict.Why.String()
-	case verdict.Why.Reason == schedule.Unanswered:
+	}
+	return v.purposeOfStart(verdict) + hostPhrase(verdict, "on")
+}
+
+// purposeOfStart returns the reason why a session starts.
+func (v view) purposeOfStart(verdict schedule.Verdict) string {
+	if verdict.Why.Reason == schedule.Unanswered {
 		return "to answer: " + verdict.Why.String()
 	}
 	claim, claimed := v.Claims[verdict.Issue.ID]

@@ -78,7 +78,6 @@ func newView(t Tick) view {
 	return v
 }
 
-// inWords returns a tick with every reason in words, see [schedule.InWords].
 func inWords(t Tick) Tick {
 	t.Unread, t.Pause.Why = schedule.InWords(t.Unread), schedule.InWords(t.Pause.Why)
 	t.Errors, t.Warnings, t.Notices = eachInWords(t.Errors), eachInWords(t.Warnings), eachInWords(t.Notices)
@@ -119,7 +118,6 @@ const (
 	failed      = "failed"             // it could not do its work
 )
 
-// outcome returns the outcome of a tick, one of the constants above.
 func (t Tick) outcome() string {
 	switch {
 	case t.Stopped == string(schedule.Interrupted):
@@ -138,7 +136,6 @@ func (t Tick) outcome() string {
 	return nothingToDo
 }
 
-// planned returns the number of verdicts that are a decision.
 func (t Tick) planned() int {
 	n := 0
 	for _, v := range t.Verdicts {
@@ -149,7 +146,6 @@ func (t Tick) planned() int {
 	return n
 }
 
-// failure returns the error that ended the tick.
 func (t Tick) failure() string {
 	if t.outcome() == unreadable {
 		return t.Unread

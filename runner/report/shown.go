@@ -95,7 +95,6 @@ func modelsOf(t schedule.Tariffs) []ModelTokens {
 	})
 }
 
-// costOf returns the price of a usage, nil without prices.
 func costOf(u schedule.Usage, prices schedule.Prices) *Cost {
 	if len(prices) == 0 {
 		return nil

@@ -78,7 +78,6 @@ func (v view) spends() bool {
 	return today.Date != "" && (limited || v.Reserved.Shards > 0 || today.Sessions > 0 || today.Time > 0 || !today.Usage.IsZero())
 }
 
-// costliest returns the claim that has used the most tokens.
 func (v view) costliest() (most schedule.Claim, ok bool) {
 	for _, c := range v.Claims {
 		if c.Tokens > most.Tokens || c.Tokens == most.Tokens && c.Tokens > 0 && c.ID < most.ID {

@@ -31,16 +31,11 @@ type StateView struct {
 	claims     []schedule.Claim
 	deliveries []Delivery
 	now        time.Time
-	program    string            // the words of a shell that start this program; empty for symphony
-	place      string            // where the state is, as --state takes it; empty for the default of every command
-	comments   schedule.Comments // zero if the workflow is not known
-	prices     schedule.Prices   // nil if the workflow is not known
-}
 
-// PricedBy returns the view with the cost of tokens.
-func (v StateView) PricedBy(prices schedule.Prices) StateView {
-	v.prices = prices
-	return v
+	Program  string            // the words of a shell that start this program; empty for symphony
+	Place    string            // where the state is, as --state takes it; empty for the default of every command
+	Comments schedule.Comments // where people write what the program reads; zero if the workflow is not known
+	Prices   schedule.Prices   // nil if the workflow is not known
 }
 
 // State returns a view of the state as it is at now.
@@ -59,20 +54,6 @@ func State(s *schedule.State, now time.Time) StateView {
 	return v
 }
 
-// ReachedBy returns the view with commands that reach the state: program and place are
-// Program and State of [Tick].
-func (v StateView) ReachedBy(program, place string) StateView {
-	v.program, v.place = program, place
-	return v
-}
-
-// HeardIn returns the view with the place where people write the comments that the program
-// reads, as the workflow has it.
-func (v StateView) HeardIn(comments schedule.Comments) StateView {
-	v.comments = comments
-	return v
-}
-
 // latestParked compares two claims by when they were parked, the latest first: a list that
 // is cut shows what is new. Claims that are not parked are equal to all others.
 func latestParked(a, b schedule.Claim) int {
@@ -82,7 +63,6 @@ func latestParked(a, b schedule.Claim) int {
 	return b.Since.Compare(a.Since)
 }
 
-// phaseRank returns the place of a phase in the order of claims.
 func phaseRank(phase schedule.Phase) int {
 	return slices.Index([]schedule.Phase{schedule.Running, schedule.Stopping, schedule.Waiting, schedule.Parked}, phase)
 }
@@ -103,7 +83,7 @@ func (v StateView) Markdown(l Links) string {
 	w := &markdownWriter{level: "##", now: v.now}
 	w.lines("# Symphony")
 	w.lines("What is kept between runs, as of **" + moment(v.now) + " UTC**, when it changed last; ages are as of then. This page is for people: `state.json` beside it is what counts.")
-	v.place = l.state()
+	v.Place = l.state()
 	here := l
 	here.Branch = "" // this is its page
 	if places := here.places(); len(places) > 0 {
@@ -129,7 +109,7 @@ func (v StateView) document(l Links, page bool) document {
 		}
 		d.add(p)
 		if pause.Until.After(v.now) {
-			d.add(endPause(v.heardIn(), v.program, v.place))
+			d.add(v.ways().endPause().block())
 		}
 	}
 	addHosts(&d, v.downHosts())
@@ -145,7 +125,6 @@ func (v StateView) document(l Links, page bool) document {
 	return d
 }
 
-// summary counts the claims by phase.
 func (v StateView) summary() string {
 	if len(v.claims) == 0 {
 		return "No claims."
@@ -165,7 +144,6 @@ func (v StateView) summary() string {
 	return text + "."
 }
 
-// in returns the claims in one of the phases.
 func (v StateView) in(phases ...schedule.Phase) []schedule.Claim {
 	var claims []schedule.Claim
 	for _, c := range v.claims {
@@ -193,7 +171,7 @@ func (v StateView) parked(d *document, page bool) {
 		{head: "Why", min: 14, width: whyWidth, prose: true},
 	}}
 	for _, c := range claims {
-		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Since), number(c.Sessions), number(c.Tokens), price(c.Spent(), v.prices), cell(v.parkedReason(c)))
+		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Since), number(c.Sessions), number(c.Tokens), price(c.Spent(), v.Prices), cell(v.parkedReason(c)))
 	}
 	if page { // a phone shows only the columns to the left
 		t.move(len(t.columns)-1, 1)
@@ -202,7 +180,7 @@ func (v StateView) parked(d *document, page bool) {
 	if len(claims) == 1 {
 		id = argument(name(claims[0].Identifier, claims[0].ID))
 	}
-	body := document{t, goOnOr(v.heardIn(), v.program, v.place, id)}
+	body := document{t, v.ways().goOn(id).block()}
 	if page { // nobody scrolls past a hundred rows to see how
 		slices.Reverse(body)
 	}
@@ -223,21 +201,19 @@ func (v StateView) parkedReason(c schedule.Claim) string {
 	return text + ": " + inOneLine(refusal)
 }
 
-// heardIn returns the places where people write the comments that the program reads. A state does not
-// say where, but whether the people of an issue were reached, whose answers the program reads.
-func (v StateView) heardIn() schedule.Comments {
-	if v.comments != (schedule.Comments{}) {
-		return v.comments
+// ways returns the ways in which people reach the run. A state does not say where they comment, but
+// whether the people of an issue were reached, whose answers the program reads.
+func (v StateView) ways() ways {
+	reached := func(c schedule.Claim) bool {
+		return v.state.Conversations[c.ID].Posted != "" || v.state.Deliveries[c.ID].Number > 0
 	}
-	for _, c := range v.claims {
-		if v.state.Conversations[c.ID].Posted != "" || v.state.Deliveries[c.ID].Number > 0 {
-			return schedule.AnyComments
-		}
+	comments := v.Comments
+	if comments == (schedule.Comments{}) && slices.ContainsFunc(v.claims, reached) {
+		comments = schedule.AnyComments
 	}
-	return schedule.Comments{}
+	return ways{comments, v.Program, v.Place}
 }
 
-// running adds the claims that a run works on.
 func (v StateView) running(d *document, l Links) {
 	claims := v.in(schedule.Running, schedule.Stopping)
 	if len(claims) == 0 {
@@ -260,7 +236,6 @@ func (v StateView) running(d *document, l Links) {
 	d.add(section{heading: "Running", body: document{t}})
 }
 
-// waiting adds the claims that wait for another session.
 func (v StateView) waiting(d *document, l Links) {
 	claims := v.in(schedule.Waiting)
 	if len(claims) == 0 {
@@ -276,12 +251,11 @@ func (v StateView) waiting(d *document, l Links) {
 		{head: "Why", min: 14, width: whyWidth, prose: true},
 	}}
 	for _, c := range claims {
-		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Due), number(c.Attempt), number(c.Tokens), price(c.Spent(), v.prices), l.lostShard(c.Why))
+		t.add(phrase{claimLink(c)}, cell(c.Title), instantCell(c.Due), number(c.Attempt), number(c.Tokens), price(c.Spent(), v.Prices), l.lostShard(c.Why))
 	}
 	d.add(section{heading: "Waiting", detail: "a tick starts what is due", body: document{t}})
 }
 
-// delivered adds where the work on issues was published, the latest first.
 func (v StateView) delivered(d *document) {
 	if len(v.deliveries) == 0 {
 		return
@@ -327,7 +301,7 @@ func (v StateView) days(d *document) {
 			{head: "Day (UTC)"}, {head: "Sessions", kind: numberColumn}, {head: "Tokens", kind: numberColumn}, {head: "Cost", kind: numberColumn}, {head: "Agent time", kind: numberColumn},
 		}}
 		for _, day := range slices.Backward(v.state.Days) {
-			t.add(cell(day.Date), number(day.Sessions), number(day.Usage.Total()), price(day.Usage, v.prices), duration(day.Time))
+			t.add(cell(day.Date), number(day.Sessions), number(day.Usage.Total()), price(day.Usage, v.Prices), duration(day.Time))
 		}
 		body.add(t)
 	}
@@ -356,8 +330,6 @@ func (v StateView) ticks(d *document, l Links) {
 	d.add(section{heading: "Last ticks that did something", body: document{t}})
 }
 
-// instantCell returns a cell with an instant.
 func instantCell(at time.Time) phrase { return phrase{instantSpan(at)} }
 
-// claimLink returns the name of the issue of a claim with a link to it.
 func claimLink(c schedule.Claim) span { return issueName(c.Identifier, c.ID, c.URL) }

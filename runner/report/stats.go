@@ -156,7 +156,6 @@ func (s *Stats) addMerged(e schedule.IssueEnd) {
 	}
 }
 
-// monday returns the first day of the week of an instant.
 func monday(at time.Time) string {
 	at = at.UTC()
 	return at.AddDate(0, 0, -(int(at.Weekday())+6)%7).Format(time.DateOnly)
@@ -170,10 +169,8 @@ func timesOf(took []time.Duration) Times {
 	return Times{len(took), Seconds(took[(len(took)-1)/2]), Seconds(took[(len(took)*9+9)/10-1])}
 }
 
-// minuteOf returns an instant to the minute.
 func minuteOf(at Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") }
 
-// words returns the times for people.
 func (t Times) words() string {
 	if t.Count == 0 {
 		return "not known"
@@ -194,12 +191,10 @@ func (s Stats) Text(width int) string {
 	return w.String()
 }
 
-// isEmpty reports whether there is nothing to show.
 func (s Stats) isEmpty() bool {
 	return len(s.Weeks) == 0 && s.ToPull.Count == 0 && len(s.Warnings) == 0
 }
 
-// addTo adds the numbers to a document.
 func (s Stats) addTo(d *document) {
 	if s.isEmpty() {
 		d.add(paragraph{own("No issue was merged, closed, done or parked since then.")})
@@ -274,7 +269,6 @@ func (s Stats) parkedWords() string {
 	return fmt.Sprintf("%d: %s", sum, strings.Join(parts, ", "))
 }
 
-// weeks returns the table of the weeks.
 func (s Stats) weeks() table {
 	t := table{room: shortRoom, columns: []column{
 		{head: "Week of"}, {head: "Merged", kind: numberColumn}, {head: "Closed", kind: numberColumn, drop: 3}, {head: "Done", kind: numberColumn, drop: 4},
@@ -291,7 +285,7 @@ const pageDays = 30
 
 // stats adds the numbers of the last days to the state page.
 func (v StateView) stats(d *document) {
-	s := StatsOf(v.state, v.now.AddDate(0, 0, -pageDays), v.now, v.prices)
+	s := StatsOf(v.state, v.now.AddDate(0, 0, -pageDays), v.now, v.Prices)
 	if s.isEmpty() {
 		return
 	}

@@ -25,17 +25,6 @@ func inOrder(t *testing.T, page string, texts ...string) {
 	}
 }
 
-func TestTheSummaryBeginsWithWhatAPersonMustDo(t *testing.T) {
-	t.Parallel()
-	page := report.Of(inActions(everything())).Markdown(links)
-	inOrder(t, page, "### 🟡", "#### What needs a person", "is parked: the agent asks", schedule.AnyComments.GoOn(), "#### Issues", "| [GH-1041]", "#### Warnings", "Not started", "#### Waiting")
-	if lines := strings.Split(page, "\n"); !strings.Contains(strings.Join(lines[:9], "\n"), "What needs a person") {
-		t.Errorf("nobody sees it on a phone:\n%s", page)
-	}
-	// Nothing below a table is read on a terminal, where the end is what people see.
-	inOrder(t, report.Of(everything()).Text(160), "GH-1041", "What needs a person:", schedule.AnyComments.GoOn())
-}
-
 func TestTheSummaryOfADryRunHidesNothing(t *testing.T) {
 	t.Parallel()
 	plan := many(30)
@@ -121,22 +110,6 @@ func TestInActionsTheNextStepIsARun(t *testing.T) {
 	}
 	if text := report.Of(due(10 * time.Second)).Text(160); !strings.Contains(text, "retry at 12:00:14 (in 10s)") {
 		t.Errorf("a service goes on by itself:\n%s", text)
-	}
-}
-
-func TestTheSummaryTellsTheBranchAndTheChecksOfAPullRequest(t *testing.T) {
-	t.Parallel()
-	page := report.Of(inActions(delivered())).Markdown(links)
-	for _, want := range []string{
-		"| Outcome | Next | Delivered | Branch | Checks | Turns |",
-		"opened | symphony/ABC-1 | not known yet |", // they begin with the push
-		"updated | symphony/ABC-2 | running |",
-		"[\\#3](https://github.com/acme/shop/pull/3) | symphony/ABC-10 | red |",
-		"| symphony/ABC-5 |  |  |", // a branch without a pull request stands once
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page has no %q:\n%s", want, page)
-		}
 	}
 }
 

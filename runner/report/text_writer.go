@@ -50,7 +50,6 @@ func (w *textWriter) print(d document) {
 	}
 }
 
-// plain returns a phrase as it is read on a terminal.
 func (w *textWriter) plain(p phrase) string {
 	var b strings.Builder
 	for _, s := range p {
@@ -62,7 +61,6 @@ func (w *textWriter) plain(p phrase) string {
 	return b.String()
 }
 
-// line writes one line.
 func (w *textWriter) line(s string) {
 	w.text.WriteString(strings.TrimRight(text.EscapeCommand(text.Fit(s, w.width)), " ") + "\n")
 }
@@ -101,7 +99,6 @@ func (w *textWriter) reason(lead, s string, n int) {
 	w.prose(lead, s, n)
 }
 
-// writeText writes the verdict and its detail, and the totals below them.
 func (h headline) writeText(w *textWriter) {
 	lead := h.lead
 	if h.detail != "" {
@@ -111,16 +108,13 @@ func (h headline) writeText(w *textWriter) {
 	w.prose("", h.totals, maxItem)
 }
 
-// writeText writes the paragraph, wrapped.
 func (p paragraph) writeText(w *textWriter) { w.prose("", w.plain(phrase(p)), maxItem) }
 
-// writeText writes the sentence, and the command on lines of its own.
 func (c command) writeText(w *textWriter) {
 	w.prose("  ", c.sentence+":", maxItem)
 	w.command("    ", c.line)
 }
 
-// writeText writes the commands.
 func (c code) writeText(w *textWriter) {
 	for _, command := range c {
 		w.command("    ", command)
@@ -173,7 +167,6 @@ func breakCommand(command string, width int) (head, tail string, isWord bool) {
 	return head + `\`, command[len(head):], false
 }
 
-// writeText writes the heading and what stands below it.
 func (s section) writeText(w *textWriter) {
 	heading := s.heading + ":"
 	if s.detail != "" {
@@ -184,7 +177,6 @@ func (s section) writeText(w *textWriter) {
 	w.print(s.body)
 }
 
-// writeText writes the list. A count takes the place of the bullet.
 func (l list) writeText(w *textWriter) {
 	for _, item := range l.items {
 		lead := "  - "
@@ -205,7 +197,6 @@ func (l list) writeText(w *textWriter) {
 	w.more("    ", l.left)
 }
 
-// more writes how many entries are left out.
 func (w *textWriter) more(lead string, n int) {
 	if n > 0 {
 		w.line(lead + leftOut(n))
@@ -262,7 +253,6 @@ func (t table) writeText(w *textWriter) {
 	w.more("", t.left+len(t.rows)-len(rows))
 }
 
-// fits reports whether no cell of a column is wider than the column.
 func fits(lines [][]string, i, width int) bool {
 	for _, cells := range lines {
 		if text.Columns(cells[i]) > width {

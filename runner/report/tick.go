@@ -147,10 +147,8 @@ type Log struct {
 // the last one in the list is reported.
 var whatHappened = []string{"", "unchanged", "updated", "opened"}
 
-// knowsTurns reports whether Turns holds how many turns the sessions had.
 func (r Row) knowsTurns() bool { return !r.Lost || r.Turns > 0 }
 
-// knowsTokens reports whether Usage holds what the sessions used.
 func (r Row) knowsTokens() bool { return !r.Lost || r.Usage.Total() > 0 }
 
 // Publish records where the work on the issue was published, and what that did to its
@@ -161,6 +159,8 @@ func (r *Row) Publish(d schedule.Delivery, pullRequest string) {
 		r.PullRequest = pullRequest
 	}
 }
+
+func (t Tick) ways() ways { return ways{t.Comments, t.Program, t.State} }
 
 // Work reports whether there was something to do besides looking: whether the tick
 // started, stopped, released, parked or took over an issue, or a dry run would.

@@ -33,15 +33,21 @@ func TestAVerdictTellsThePlaceAmongTheCandidates(t *testing.T) {
 		"7": "It is the 3rd of 4 candidates for 2 slots.", "6": "It is the 4th of 4 candidates for 2 slots.",
 		"9": "", "3": "", "1": "", "5": "", "77": "",
 	} {
-		s := report.Stand(plan, tracker.ID(id), 2, nil)
-		text := report.Verdict(verdictOn(id, "", schedule.NoSlots), schedule.Comments{}, "", "").Within(s).Text(200)
+		text := standing(verdictOn(id, "", schedule.NoSlots), report.Stand(plan, tracker.ID(id), 2, nil))
 		if strings.Contains(text, "candidate") != (want != "") || !strings.Contains(text, want) {
 			t.Errorf("GH-%s: %q in:\n%s", id, want, text)
 		}
 	}
-	if s := report.Stand(plan[:3], "8", 1, nil); strings.Contains(report.Verdict(plan[2], schedule.Comments{}, "", "").Within(s).Text(200), "candidate") {
+	if s := report.Stand(plan[:3], "8", 1, nil); strings.Contains(standing(plan[2], s), "candidate") {
 		t.Error("the only candidate has a place")
 	}
+}
+
+// standing returns the text of a verdict with its place in a plan.
+func standing(v schedule.Verdict, s report.Standing) string {
+	view := report.Verdict(v, schedule.Comments{}, "", "")
+	view.Standing = s
+	return view.Text(200)
 }
 
 func TestAVerdictOnAnotherStateNamesTheActiveOnes(t *testing.T) {
@@ -51,7 +57,7 @@ func TestAVerdictOnAnotherStateNamesTheActiveOnes(t *testing.T) {
 		schedule.NotActive: "Move it to one of tracker.active_states (Todo, In Progress).",
 		schedule.Terminal:  "Reopen it, in one of tracker.active_states (Todo, In Progress), if there is more to do.",
 	} {
-		lines := strings.Split(strings.TrimSpace(report.Verdict(verdictOn("1", "", reason), schedule.Comments{}, "", "").Within(s).Text(200)), "\n")
+		lines := strings.Split(strings.TrimSpace(standing(verdictOn("1", "", reason), s)), "\n")
 		if diff := cmp.Diff(want, lines[len(lines)-1]); diff != "" {
 			t.Error(diff)
 		}

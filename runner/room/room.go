@@ -29,7 +29,11 @@ type Room struct {
 }
 
 // Variable is a variable of the commands of an agent.
-type Variable struct{ Name, Value, Why string }
+type Variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	Why   string `json:"why"`
+}
 
 // Home returns the folder that is HOME for the agent's commands.
 func (r Room) Home() string { return filepath.Join(r.Dir, "home") }

@@ -103,7 +103,6 @@ func (b *backlog) awaitRoom() {
 	}
 }
 
-// giveUp ends all waiting for w.
 func (b *backlog) giveUp() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

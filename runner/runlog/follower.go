@@ -87,7 +87,6 @@ func (f *Follower) take(part []byte) error {
 	return f.Show([]byte(f.Redact(string(lines))), entries)
 }
 
-// showDoing replaces the text below the last entry.
 func (f *Follower) showDoing(doing string) {
 	if f.Doing != nil && f.Follow && doing != f.doing {
 		f.doing = doing

@@ -105,7 +105,6 @@ type session struct {
 	err          error             // first error of the log
 }
 
-// showAll shows the session from its beginning to its end.
 func (s *session) showAll() {
 	s.print(s.beginning())
 	if s.start.Live != nil {
@@ -117,7 +116,6 @@ func (s *session) showAll() {
 	}
 }
 
-// beginning returns the line with which the session begins.
 func (s *session) beginning() string {
 	place := "branch " + s.start.Branch
 	if s.start.Branch == "" {
@@ -132,7 +130,6 @@ func (s *session) beginning() string {
 	return s.clean(fmt.Sprintf("session %d begins: %s (attempt %d, %s)", s.start.Number, s.start.Title, s.start.Attempt, place))
 }
 
-// ending returns the lines that say how the session ended.
 func (s *session) ending() []string {
 	lines := []string{"session ended: " + s.clean(s.result)}
 	for _, detail := range s.details {

@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,13 +18,19 @@ type Question struct {
 	Usage   string   // usage of the flag
 	Choices []string // answers that completion suggests; nil for none
 
-	needed   func(Setup) bool // nil: always
+	unneeded func(Setup) string // see Unneeded; nil: it is always needed
 	standard func(Setup) string
 	take     func(s *Setup, answer string) error
 }
 
-// Needed reports whether the question has to be answered, after the answers before it.
-func (q Question) Needed(s Setup) bool { return q.needed == nil || q.needed(s) }
+// Unneeded returns the earlier answer for which the question need not be answered, as flags; empty
+// if it has to be answered.
+func (q Question) Unneeded(s Setup) string {
+	if q.unneeded == nil {
+		return ""
+	}
+	return q.unneeded(s)
+}
 
 // Default returns the default answer; empty if there is none.
 func (q Question) Default(s Setup) string { return q.standard(s) }
@@ -61,7 +68,7 @@ func Questions() []Question {
 		{
 			Name: "project", Text: "Which project of Linear: its address, or the end of it?",
 			Usage:    "the `project` of Linear: its address, or the end of it after the last dash",
-			needed:   Setup.Linear,
+			unneeded: func(s Setup) string { return flagIf(!s.Linear(), "tracker", s.Tracker) },
 			standard: func(Setup) string { return "" },
 			take: func(s *Setup, answer string) (err error) {
 				slug, ok := parseProject(answer)
@@ -74,8 +81,8 @@ func Questions() []Question {
 		},
 		{
 			Name: "schedule", Text: "How often does Actions look for work: 15m, 1h, 6h, a cron expression, or none to run on this machine?", Choices: []string{"15m", "1h", "6h", "24h", "none"},
-			Usage:  "`when` Actions runs it: a time between two runs such as 15m or 6h, a cron expression, or none",
-			needed: func(s Setup) bool { return s.Tracker != "file" },
+			Usage:    "`when` Actions runs it: a time between two runs such as 15m or 6h, a cron expression, or none",
+			unneeded: func(s Setup) string { return flagIf(s.Tracker == "file", "tracker", s.Tracker) },
 			standard: func(s Setup) string {
 				if s.Linear() {
 					return "15m"
@@ -110,8 +117,8 @@ func Questions() []Question {
 		},
 		{
 			Name: "repository", Text: "Which repository: OWNER/NAME, or its address?",
-			Usage:  "the `repository` on GitHub: OWNER/NAME, or its address (default the origin of this checkout)",
-			needed: func(s Setup) bool { return s.Tracker != "file" || s.PullRequests() },
+			Usage:    "the `repository` on GitHub: OWNER/NAME, or its address (default the origin of this checkout)",
+			unneeded: func(s Setup) string { return flagIf(s.Tracker == "file" && !s.PullRequests(), "delivery", s.Delivery) },
 			standard: func(s Setup) string {
 				if s.Repository == "" || s.Server == client.DefaultServer {
 					return s.Repository
@@ -139,15 +146,29 @@ func Questions() []Question {
 		},
 		{
 			Name: "login", Text: "How do agents log in to the model: identity (OpenAI trusts the jobs of this repository, and no key is stored) or key?", Choices: []string{"identity", "key"},
-			Usage:    "`how` agents log in to the model: identity (OpenAI trusts the jobs of this repository, and no key is stored) or key",
-			needed:   func(s Setup) bool { return !s.Local() && s.API() == "" }, // OpenAI has to know the server's identities
-			standard: func(Setup) string { return "key" },                       // the other one takes an owner of the organization
+			Usage: "`how` agents log in to the model: identity (OpenAI trusts the jobs of this repository, and no key is stored) or key",
+			unneeded: func(s Setup) string {
+				if s.Tracker != "file" && s.Local() {
+					return "--schedule none"
+				}
+				// OpenAI has to know the server's identities.
+				return cmp.Or(flagIf(s.Local(), "tracker", s.Tracker), flagIf(s.API() != "", "repository", s.Server+"/"+s.Repository))
+			},
+			standard: func(Setup) string { return "key" }, // the other one takes an owner of the organization
 			take: func(s *Setup, answer string) error {
 				s.Login = answer
 				return oneOf(answer, "identity", "key")
 			},
 		},
 	}
+}
+
+// flagIf returns a flag with its value if the condition holds, and else an empty text.
+func flagIf(holds bool, name, value string) string {
+	if !holds {
+		return ""
+	}
+	return "--" + name + " " + value
 }
 
 // hostOf returns the host in the address of a repository, whatever its path; empty if there

@@ -57,7 +57,7 @@ func setUp(t *testing.T, folder string, answers map[string]string) Setup {
 	}
 	for _, q := range Questions() {
 		answer, given := answers[q.Name]
-		if !q.Needed(s) {
+		if q.Unneeded(s) != "" {
 			continue
 		}
 		if !given {

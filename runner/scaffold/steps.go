@@ -79,7 +79,6 @@ func (s Setup) Ending(program string) string {
 	return "Then read both files, commit them, and push them to the default branch. The first run is the next one on the schedule, or at once the one of Run workflow."
 }
 
-// secretWhy returns the reason why a person runs the command that sets a secret.
 func secretWhy(name string) string {
 	if name == "LINEAR_API_KEY" {
 		return "the key for Linear: gh asks for it"
@@ -87,7 +86,6 @@ func secretWhy(name string) string {
 	return "the key for the agent: gh asks for it"
 }
 
-// ghName returns the repository as gh takes it.
 func (s Setup) ghName() string {
 	if s.API() == "" {
 		return s.Repository

@@ -12,18 +12,37 @@ import (
 // asked.
 const leaseTime = 10 * time.Minute
 
-// Renew extends the leases of this run's claims when less than half of one is
-// left, and reports whether it extended any.
-func (s *State) Renew(now time.Time) bool {
-	renewed := false
+// spendingKept bounds the time for which a store may know nothing of the tokens that sessions spend,
+// if a budget limits them: a run that is killed leaves only what is stored, and the next one may
+// spend the rest.
+const spendingKept = time.Minute
+
+// Renew extends the leases of this run's claims when less than half of one is left, and reports
+// whether it extended any. With a budget of tokens or money it does so each minute, because a store
+// may keep the spending until something else changes. The reserve of a shard counts as spent, so a
+// shard need not.
+func (s *State) Renew(p Policy, now time.Time) bool {
+	enough := leaseTime / 2
+	if p.Budget.LimitsSpending() && s.Self.Shard == 0 {
+		enough = leaseTime - spendingKept
+	}
+	var own []tracker.ID
+	due := false
 	for id, c := range s.Claims {
-		if c.holdsSlot() && c.Owner == s.Self && c.Lease.Sub(now) < leaseTime/2 {
-			c.Lease = now.Add(leaseTime)
-			s.Claims[id] = c
-			renewed = true
+		if c.holdsSlot() && c.Owner == s.Self {
+			own = append(own, id)
+			due = due || c.Lease.Sub(now) < enough
 		}
 	}
-	return renewed
+	if !due {
+		return false
+	}
+	for _, id := range own { // in one save
+		c := s.Claims[id]
+		c.Lease = now.Add(leaseTime)
+		s.Claims[id] = c
+	}
+	return true
 }
 
 // Orphans returns the owners, other than this run, of claims that are marked as

@@ -158,7 +158,7 @@ func (c *Claim) setFree(talk *Conversation, d Decision, now time.Time) {
 	if d.Why.Reason == Commanded {
 		talk.obey(d.Feedback)
 	}
-	if d.Why.Reason == Commanded || d.Feedback.Round == RoundSaid {
+	if d.Why.Reason == Commanded || d.Why.Reason == Changed || d.Feedback.Round == RoundSaid {
 		c.Tokens, c.Tariffs = 0, nil
 		talk.Rounds, talk.CheckRounds = 0, 0
 	}

@@ -188,6 +188,51 @@ func TestCommentsDuringAStopDoNotLetTheIssueGoOn(t *testing.T) {
 	}
 }
 
+// TestAnEditOfAParkedIssueKeepsWhatNobodyAnswered parks an issue that has failed, or spent its
+// budget, with a comment or an answer of the status page that nobody answered.
+func TestAnEditOfAParkedIssueKeepsWhatNobodyAnswered(t *testing.T) {
+	t.Parallel()
+	old := said(at(10, "c@1"))
+	old.Fresh = false // it was said before the issue was parked
+	for name, test := range map[string]struct {
+		feedback map[tracker.ID]schedule.Feedback
+		answer   string
+		starts   bool
+		left     schedule.Conversation
+	}{
+		"a comment":                          {map[tracker.ID]schedule.Feedback{"1": old}, "", true, schedule.Conversation{ReadUpTo: at(60), PromptedUpTo: at(10, "c@1"), Rounds: 1}},
+		"an answer":                          {map[tracker.ID]schedule.Feedback{"1": {Mark: at(60)}}, "the blue one", true, schedule.Conversation{ReadUpTo: at(60), PromptedUpTo: at(60), Answer: "the blue one"}},
+		"nothing":                            {map[tracker.ID]schedule.Feedback{"1": {Mark: at(60)}}, "", true, schedule.Conversation{ReadUpTo: at(60), PromptedUpTo: at(60)}},
+		"a conversation that cannot be read": {map[tracker.ID]schedule.Feedback{}, "", false, schedule.Conversation{ReadUpTo: at(60), PromptedUpTo: at(60), Rounds: 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, issue := simple(), todo(1)
+			f.policy.MaxRounds, f.policy.Budget.TokensPerIssue = 5, 100
+			f.claim(issue, schedule.Parked, func(c *schedule.Claim) { c.Tokens, c.Failures, c.Sessions = 200, 3, 3 })
+			f.state.StartConversations(noon.Add(-time.Hour))
+			converse(f.state, "1", func(c *schedule.Conversation) { c.Answer, c.Rounds = test.answer, 5 })
+			f.snap.Feedback = test.feedback
+			issue.Description += " And do it in Go."
+			f.snap.Claimed["1"], f.snap.Candidates = &issue, []tracker.Issue{issue}
+			decisions := f.plan()
+			if starts := len(dispatched(decisions)) == 1; starts != test.starts {
+				t.Fatalf("decided %+v", decisions)
+			}
+			f = f.then(decisions)
+			if test.starts {
+				test.left.Labels = issue.Labels
+			}
+			if diff := cmp.Diff(test.left, f.state.Conversations["1"]); diff != "" {
+				t.Errorf("the conversation (-want +got):\n%s", diff)
+			}
+			if c := f.state.Claims["1"]; test.starts && (c.Phase != schedule.Running || c.Tokens != 0 || c.Failures != 0) {
+				t.Errorf("the claim: %+v", c)
+			}
+		})
+	}
+}
+
 func TestAnEndThatASessionReachedDuringItsStopParksItAllTheSame(t *testing.T) {
 	t.Parallel()
 	for _, class := range []schedule.Class{schedule.Done, schedule.IssueFailed, schedule.Systemic, schedule.Transient, schedule.NeedsInput} {
@@ -306,26 +351,6 @@ func TestWhatWasReadOfAnEarlierConversationCountsNoMore(t *testing.T) {
 	f = f.then(f.plan())
 	if decisions := f.plan(); len(decisions) > 0 {
 		t.Errorf("decided %+v", decisions)
-	}
-}
-
-func TestWordsBeforeAPersonEditsAParkedIssueAreNotForTheNextSession(t *testing.T) {
-	t.Parallel()
-	f := simple()
-	f.policy.MaxRounds = 5
-	issue := todo(1)
-	f.state.Claims["1"] = schedule.Claim{ID: "1", Phase: schedule.Parked, Content: issue.ContentDigest(), Why: "kim wrote /symphony park"}
-	f.state.StartConversations(noon.Add(-time.Hour))
-	issue.Description = "Do the other thing."
-	f.snap.Claimed["1"], f.snap.Candidates = &issue, []tracker.Issue{issue}
-	f.snap.Feedback = map[tracker.ID]schedule.Feedback{"1": {Round: schedule.RoundSaid, Summary: "1 comment by kim", Mark: at(10)}}
-	plan := f.plan()
-	if len(plan) != 2 || plan[0].Action != schedule.Release || plan[1].Action != schedule.Dispatch || plan[1].Feedback.Round != "" {
-		t.Fatalf("decided %+v", plan)
-	}
-	f = f.then(plan)
-	if talk := f.state.Conversations["1"]; talk.Rounds != 0 || !talk.PromptedUpTo.Equal(talk.ReadUpTo) {
-		t.Errorf("the conversation is %+v", talk)
 	}
 }
 

@@ -13,7 +13,8 @@
 //	    │        input needed│   ▼               ▼
 //	    │        budget spent│  waiting ◀────────┘     waiting ──due, eligible, room: Dispatch──▶ running
 //	    │        no progress ▼   ↺ due, but no room: it stays due
-//	    └──Release────────── parked ──Free──▶ waiting     a person says something or gives a command
+//	    └──Release────────── parked ──Free──▶ waiting     a person says something or gives a command,
+//	                                     or changes an issue of which words would be lost
 //	                                     released when somebody changes the issue, it leaves the
 //	                                     active states, or an operator says so
 //

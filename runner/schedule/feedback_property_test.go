@@ -106,10 +106,23 @@ func TestAParkedIssueWaitsForAPerson(t *testing.T) {
 			if d.Action != schedule.Free || c.Phase != schedule.Parked {
 				continue
 			}
-			commanded := said.Command == schedule.CommandRetry || said.Command == schedule.CommandResume
+			commanded := said.Command == schedule.CommandRetry || said.Command == schedule.CommandResume || d.Why.Reason == schedule.Changed
 			idle := f.policy.Budget.IdleSessions > 0 && c.Idle >= f.policy.Budget.IdleSessions
 			if !commanded && !said.Fresh && !(idle && said.Round == schedule.RoundChecks) || said.Pull == schedule.PullClosed && f.delivered(d.ID) {
 				t.Fatalf("%s goes on, whose claim is %+v, because of %+v", d.ID, c, said)
+			}
+		}
+	})
+}
+
+// TestAnEditDropsNoWordsOfPeople forbids the end of a claim with which its conversation would end.
+func TestAnEditDropsNoWordsOfPeople(t *testing.T) {
+	check(t, func(t *rapid.T, f fixture) {
+		for _, d := range f.plan() {
+			said, read := f.snap.Feedback[d.ID]
+			waits := said.Round == schedule.RoundSaid && f.policy.MaxRounds > 0 || !read && f.snap.Feedback != nil
+			if d.Action == schedule.Release && d.Why.Reason == schedule.Changed && waits && !f.delivered(d.ID) {
+				t.Fatalf("the claim of %s is released, and with it what was said: %+v", d.ID, said)
 			}
 		}
 	})

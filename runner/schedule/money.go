@@ -98,6 +98,14 @@ func (p Prices) Of(u Usage) Cost {
 	return c
 }
 
+// Words returns the price of a usage in words; empty if nothing has a price.
+func (p Prices) Words(u Usage) string {
+	if len(p) == 0 {
+		return ""
+	}
+	return p.Of(u).String()
+}
+
 // of returns the price of the tokens of a tariff. A tier that has no factor has no price.
 func (p Prices) of(u TariffUsage) (usd Money, known bool) {
 	price, known := p[u.Model]

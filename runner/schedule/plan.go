@@ -109,6 +109,7 @@ type Verdict struct {
 	Phase  Phase         // phase of its claim; empty when it has none
 	Action Action        // empty when nothing is done
 	Why    Why           // reason why nothing is done, or of the action
+	Host   string        // worker host on which its session runs, or starts now; empty for none
 }
 
 // Explain returns a verdict on every claim and candidate, including those that
@@ -315,14 +316,23 @@ func (pl *planner) dispatch(issue tracker.Issue, phase Phase) {
 
 func (pl *planner) decide(d Decision, issue tracker.Issue, phase Phase) {
 	pl.decisions = append(pl.decisions, d)
-	pl.note(issue, phase, d.Action, d.Why)
+	pl.add(Verdict{Issue: issue, Phase: phase, Action: d.Action, Why: d.Why, Host: d.Host})
 }
 
-// note records a verdict if the plan is explained.
-func (pl *planner) note(issue tracker.Issue, phase Phase, action Action, why Why) {
-	if pl.explain && action != Observe {
-		pl.verdicts = append(pl.verdicts, Verdict{Issue: issue, Phase: phase, Action: action, Why: why})
+// note records a verdict on an issue for which nothing is done, if the plan is explained.
+func (pl *planner) note(issue tracker.Issue, phase Phase, why Why) {
+	pl.add(Verdict{Issue: issue, Phase: phase, Why: why})
+}
+
+// add records a verdict if the plan is explained.
+func (pl *planner) add(v Verdict) {
+	if !pl.explain || v.Action == Observe {
+		return
 	}
+	if v.Phase.HasSession() {
+		v.Host = pl.state.Claims[v.Issue.ID].Host
+	}
+	pl.verdicts = append(pl.verdicts, v)
 }
 
 // NoRoom returns the reason for starting no issue at all; zero for none. If there is one,

@@ -9,13 +9,11 @@ import (
 )
 
 // feedback returns the unanswered feedback on an issue, without the rounds that the policy
-// switches off. read is false if its conversation was not read. A conversation that ended in this
-// plan leaves nothing unanswered: the next one begins after it.
+// switches off. read is false if its conversation was not read.
 func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
 	f, read = pl.snap.Feedback[id]
 	_, delivered := pl.state.Deliveries[id]
-	ended := pl.freed[id] && !delivered
-	if ended || f.Round == RoundSaid && pl.p.MaxRounds <= 0 || f.Round == RoundChecks && pl.p.MaxCheckRounds <= 0 {
+	if f.Round == RoundSaid && pl.p.MaxRounds <= 0 || f.Round == RoundChecks && pl.p.MaxCheckRounds <= 0 {
 		f.Round, f.Fresh, f.News = "", false, ""
 	}
 	if pl.obeyed[id] {
@@ -161,7 +159,7 @@ func (pl *planner) obey(c Claim, known *tracker.Issue, f Feedback) bool {
 	switch {
 	case f.Pull == PullClosed && closed && c.Phase == Parked && f.Command == "" && !f.Fresh:
 		pl.observe(c, known)
-		pl.note(*known, c.Phase, "", Why{IsParked, c.Why})
+		pl.note(*known, c.Phase, Why{IsParked, c.Why})
 	case f.Pull == PullClosed:
 		pl.park(c, known, f, mergedOrClosed(f))
 	case closed && f.Pull == PullOpen && c.Phase == Parked:
@@ -196,6 +194,24 @@ func (pl *planner) free(c Claim, known *tracker.Issue, f Feedback, why Why) {
 	c.observe(*known)
 	pl.setTalk(c.ID, talk)
 	pl.resumeWaiting(c, known)
+}
+
+// beginAgain lets a parked issue go on because of a change. Its claim is released, so that it is
+// looked at as a new one. Without a delivery the conversation would end with the claim: then an issue
+// with unanswered words of people keeps both, and one whose conversation could not be read stays parked.
+func (pl *planner) beginAgain(c Claim, known *tracker.Issue, f Feedback, why Why) {
+	_, read := pl.snap.Feedback[c.ID]
+	_, delivered := pl.state.Deliveries[c.ID]
+	switch {
+	case delivered:
+		pl.release(c, *known, why)
+	case f.Round == RoundSaid || pl.talk(c.ID).Answer != "":
+		pl.free(c, known, f, why)
+	case !read && pl.snap.Feedback != nil:
+		pl.note(*known, c.Phase, Why{NotKnown, why.Detail + ", and what people say about it could not be read"})
+	default:
+		pl.release(c, *known, why)
+	}
 }
 
 // park keeps an issue claimed until a person acts.
@@ -257,12 +273,12 @@ func (pl *planner) settleUnclaimed(c Claim, known *tracker.Issue, f Feedback) {
 	}
 	pl.taken[c.ID] = true
 	if why := pl.startRules(c, known).ineligibleToStart(known); !why.None() {
-		pl.note(*known, "", "", withUnanswered(why, f))
+		pl.note(*known, "", withUnanswered(why, f))
 		return
 	}
 	if until := pl.state.Failed[c.ID]; until.After(pl.now) && pl.talk(c.ID).again(f) {
 		why := Why{NotDue, fmt.Sprintf("the session on this ended without an answer, and the next one waits until %s", until.UTC().Format(time.RFC3339))}
-		pl.note(*known, "", "", withUnanswered(why, f))
+		pl.note(*known, "", withUnanswered(why, f))
 		return
 	}
 	if why := pl.mustPark(c, f); !why.None() && pl.answers(known) { // otherwise somebody moved it back
@@ -290,7 +306,7 @@ func (pl *planner) startDue(before *tracker.Issue) {
 		pl.due = pl.due[1:]
 		if why := pl.noRoomFor(issue); !why.None() {
 			f, _ := pl.feedback(issue.ID)
-			pl.note(*issue, "", "", withUnanswered(why, f))
+			pl.note(*issue, "", withUnanswered(why, f))
 			continue
 		}
 		pl.dispatch(*issue, "")

@@ -20,7 +20,7 @@ func (pl *planner) reconcile(c Claim) {
 	began := c.Since // of its phase
 	defer func() { pl.addToHost(c.Host, began) }()
 	if c.Phase == Stopping || c.Owner != pl.state.Self {
-		pl.note(issue, c.Phase, "", Why{InProgress, orElse(c.Why, "a session works on it"+c.whereUntil())})
+		pl.note(issue, c.Phase, Why{InProgress, orElse(c.Why, "a session works on it"+c.whereUntil())})
 		return
 	}
 	f, _ := pl.feedback(c.ID)
@@ -51,7 +51,7 @@ func (pl *planner) reconcile(c Claim) {
 	if pl.steer(c, issue, f) {
 		return
 	}
-	pl.note(issue, c.Phase, "", Why{InProgress, "a session works on it"})
+	pl.note(issue, c.Phase, Why{InProgress, "a session works on it"})
 }
 
 // stopReason returns the reason for ending a running session; zero for none.
@@ -106,7 +106,7 @@ func (pl *planner) settle(c Claim) {
 	if c.LostUntil.After(pl.now) {
 		pl.taken[c.ID] = true
 		why := fmt.Sprintf("waits until %s, when no agent works on %s any more: %s", c.LostUntil.UTC().Format(time.RFC3339), c.Host, c.Why)
-		pl.note(c.remembered(), c.Phase, "", withUnanswered(Why{NotDue, why}, f))
+		pl.note(c.remembered(), c.Phase, withUnanswered(Why{NotDue, why}, f))
 		return
 	}
 	if c.Phase == "" && !f.IsPending() {
@@ -117,7 +117,7 @@ func (pl *planner) settle(c Claim) {
 	switch {
 	case !asked:
 		pl.taken[c.ID] = true
-		pl.note(c.remembered(), c.Phase, "", withUnanswered(pl.unknown(c.ID), f))
+		pl.note(c.remembered(), c.Phase, withUnanswered(pl.unknown(c.ID), f))
 		return
 	case pl.isFinished(known, f):
 		pl.finish(c, known, f)
@@ -141,12 +141,12 @@ func (pl *planner) settle(c Claim) {
 	case pl.isAnswered(c, f):
 		pl.free(c, known, f, Why{Unanswered, f.Summary})
 	case c.Content != "" && c.Content != known.ContentDigest():
-		pl.release(c, *known, Why{Changed, "somebody changed the issue"})
+		pl.beginAgain(c, known, f, Why{Changed, "somebody changed the issue"})
 	case c.Setup.differs(pl.p.Setup):
-		pl.release(c, *known, Why{Changed, "WORKFLOW.md has changed since it was parked for a failure of a hook or the prompt"})
+		pl.beginAgain(c, known, f, Why{Changed, "WORKFLOW.md has changed since it was parked for a failure of a hook or the prompt"})
 	default:
 		pl.observe(c, known)
-		pl.note(*known, c.Phase, "", stillParked(c, f))
+		pl.note(*known, c.Phase, stillParked(c, f))
 	}
 }
 
@@ -183,7 +183,7 @@ func (pl *planner) resumeWaiting(c Claim, known *tracker.Issue) {
 		return
 	}
 	pl.observe(c, known)
-	pl.note(*known, c.Phase, "", withUnanswered(why, f))
+	pl.note(*known, c.Phase, withUnanswered(why, f))
 }
 
 // release deletes a claim. Unanswered feedback on the issue may be the reason for another
@@ -193,7 +193,7 @@ func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 		pl.taken[c.ID] = true
 		f, _ := pl.feedback(c.ID)
 		if !pl.freed[c.ID] {
-			pl.note(issue, "", "", withUnanswered(why, f))
+			pl.note(issue, "", withUnanswered(why, f))
 		}
 		if f.Pending { // the command cannot be obeyed: drop it, or every tick would read the issue because of it
 			pl.decide(Decision{Action: Observe, ID: c.ID, Feedback: f}, issue, "")
@@ -246,14 +246,14 @@ func (pl *planner) startNew() {
 			continue
 		}
 		if pl.state.Finishing[issue.ID] {
-			pl.note(*issue, "", "", Why{Merged, "its pull request was merged or closed, and this tick finishes what is left of it"})
+			pl.note(*issue, "", Why{Merged, "its pull request was merged or closed, and this tick finishes what is left of it"})
 			continue
 		}
 		if known, asked := pl.snap.Claimed[issue.ID]; known != nil {
 			issue = known
 		} else if asked {
 			if _, claimed := pl.state.Claims[issue.ID]; !claimed {
-				pl.note(*issue, "", "", Why{NotVisible, "the tracker no longer shows the issue"})
+				pl.note(*issue, "", Why{NotVisible, "the tracker no longer shows the issue"})
 			}
 			continue
 		}
@@ -271,7 +271,7 @@ func (pl *planner) startNew() {
 			pl.dispatch(*issue, "")
 			continue
 		}
-		pl.note(*issue, "", "", why)
+		pl.note(*issue, "", why)
 	}
 	pl.startDue(nil)
 }

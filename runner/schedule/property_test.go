@@ -354,18 +354,23 @@ func TestExplainAgreesWithPlan(t *testing.T) {
 		type step struct {
 			ID     tracker.ID
 			Action schedule.Action
+			Host   string
 		}
 		var want, got []step
 		for _, d := range f.plan() {
+			host := d.Host
+			if c := f.state.Claims[d.ID]; c.Phase.HasSession() {
+				host = c.Host
+			}
 			if d.Action != schedule.Observe {
-				want = append(want, step{d.ID, d.Action})
+				want = append(want, step{d.ID, d.Action, host})
 			}
 		}
 		explained, freed := map[tracker.ID]bool{}, map[tracker.ID]bool{}
 		for _, v := range schedule.Explain(f.state, f.snap, f.policy, f.now) {
 			explained[v.Issue.ID] = true
 			if v.Action != "" {
-				got = append(got, step{v.Issue.ID, v.Action})
+				got = append(got, step{v.Issue.ID, v.Action, v.Host})
 			}
 			if v.Action != schedule.Dispatch && (v.Why.Reason == "" || v.Why.String() == "") {
 				t.Fatalf("no reason: %+v", v)

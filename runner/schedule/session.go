@@ -77,6 +77,15 @@ const (
 	HostLost    Class = "host"        // its worker host failed: nothing is charged, and it starts on another one
 )
 
+// Known reports whether this program has the class.
+func (c Class) Known() bool {
+	switch c {
+	case Done, Stopped, IssueFailed, Transient, ThreadLost, Systemic, NeedsInput, HostLost:
+		return true
+	}
+	return false
+}
+
 // Outcome describes how a session ended.
 type Outcome struct {
 	Class    Class

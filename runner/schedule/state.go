@@ -241,7 +241,6 @@ const (
 // replacements have little effect. A wait ends after the longest backoff: the issue is retried
 // soon, neither at once nor never. A lease lasts as long as a new one, past events happened now
 // at the latest, and spending of future days is dropped.
-// spending of future days is dropped.
 func (s *State) BoundTimes(p Policy, now time.Time) []string {
 	var wrong []string
 	bound := func(what string, t *time.Time, latest time.Duration, instead time.Time) {

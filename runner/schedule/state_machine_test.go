@@ -489,7 +489,7 @@ func (m *machine) pass(d time.Duration) {
 		m.now = m.now.Add(min(4*time.Minute, end.Sub(m.now)))
 		for _, owner := range m.runs {
 			m.state.Self = owner
-			m.state.Renew(m.now)
+			m.state.Renew(m.policy, m.now)
 		}
 	}
 	m.state.Self = self

@@ -49,19 +49,53 @@ func TestALeaseIsRenewedWhenHalfOfItIsGone(t *testing.T) {
 	}
 
 	f.now = noon.Add(5 * time.Minute)
-	if f.state.Renew(f.now) {
+	if f.state.Renew(f.policy, f.now) {
 		t.Error("renewed when half of it was left")
 	}
 	f.now = f.now.Add(time.Second)
-	if !f.state.Renew(f.now) {
+	if !f.state.Renew(f.policy, f.now) {
 		t.Error("not renewed")
 	}
 	want := map[tracker.ID]time.Duration{"1": 10 * time.Minute, "2": 10 * time.Minute, "3": 5*time.Minute - time.Second}
 	if diff := cmp.Diff(want, leases()); diff != "" {
 		t.Errorf("leases (-want +got):\n%s", diff)
 	}
-	if f.state.Renew(f.now) {
+	if f.state.Renew(f.policy, f.now) {
 		t.Error("renewed twice")
+	}
+}
+
+// TestSpendingIsSavedEachMinuteWhereABudgetLimitsIt renews leases for that, in one save for all.
+func TestSpendingIsSavedEachMinuteWhereABudgetLimitsIt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		budget schedule.Budget
+		shard  int
+		want   int
+	}{
+		"no budget":    {},
+		"of issues":    {budget: schedule.Budget{TokensPerIssue: 1}, want: 2},
+		"of days":      {budget: schedule.Budget{TokensPerDay: 1}, want: 2},
+		"of a shard":   {budget: schedule.Budget{TokensPerDay: 1}, shard: 1},
+		"for attempts": {budget: schedule.Budget{Attempts: 1}},
+	} {
+		f := simple()
+		f.policy.Budget, f.state.Self.Shard = test.budget, test.shard
+		for n, since := range []time.Duration{-time.Minute - time.Second, -30 * time.Second} {
+			f.claim(todo(n), schedule.Running, func(c *schedule.Claim) {
+				c.Owner, c.Lease = f.state.Self, noon.Add(10*time.Minute+since)
+			})
+		}
+		renewed := 0
+		f.state.Renew(f.policy, noon)
+		for _, c := range f.state.Claims {
+			if c.Lease.Equal(noon.Add(10 * time.Minute)) {
+				renewed++
+			}
+		}
+		if renewed != test.want {
+			t.Errorf("%s: %d leases are renewed, want %d", name, renewed, test.want)
+		}
 	}
 }
 

@@ -169,20 +169,19 @@ func unknownIssue(name string) string {
 	return "this run knows no claim or delivery of " + name
 }
 
-// stateJSON returns the document of the whole run at now.
 func (v *view) stateJSON(now time.Time) stateJSON {
-	spent, today, pause := v.raw.Spent, v.raw.Today, v.raw.Pause
+	spent, today, pause := v.Spent, v.Today, v.raw.Pause
 	spent.Time, today.Time, pause.Why = spent.Time+v.uncounted(now), today.Time+v.uncounted(now), v.Pause
 	return stateJSON{
 		GeneratedAt: report.Time{Time: now},
-		Counts:      countsJSON{len(v.Running), len(v.Waiting), len(v.Parked), v.QueueLength(), len(v.Completed)},
+		Counts:      countsJSON{len(v.Running), len(v.Waiting), len(v.Parked), v.QueueLength, len(v.Completed)},
 		Running:     report.List(v.Running, (*issue).running), Retrying: report.List(v.Waiting, (*issue).retrying),
 		Totals: report.SpentOf(spent, v.raw.Prices), RateLimits: v.Limits,
-		Queue:     queueJSON{v.QueueLength(), v.QueueWords(), report.Time{Time: v.Listed()}, report.List(v.Queue, (*issue).issue)},
+		Queue:     queueJSON{v.QueueLength, v.QueueWords, report.Time{Time: v.Listed}, report.List(v.Queue, (*issue).issue)},
 		Elsewhere: report.List(v.Elsewhere, (*issue).elsewhere), Parked: report.List(v.Parked, (*issue).parked),
 		Deliveries: report.List(v.Delivered, (*issue).Delivery), Completed: v.Completed, Events: v.Events, Trouble: v.Trouble,
-		Pause: report.PauseOf(pause), Today: report.DayOf(today, v.raw.Prices), Slots: v.raw.Slots,
-		NextPollAt: report.Time{Time: v.raw.NextPoll}, DeadlineAt: report.Time{Time: v.raw.Deadline}, StartedAt: report.Time{Time: v.raw.Started},
+		Pause: report.PauseOf(pause), Today: report.DayOf(today, v.raw.Prices), Slots: v.Slots,
+		NextPollAt: report.Time{Time: v.NextPoll}, DeadlineAt: report.Time{Time: v.Deadline}, StartedAt: report.Time{Time: v.Started},
 		Workflow: v.Workflow, Tracker: v.Tracker,
 	}
 }
@@ -237,7 +236,6 @@ func (v *view) retryCommand(id string) string {
 // GoOn returns the way in which people let a parked issue go on.
 func (v *view) GoOn() string { return v.raw.Comments.GoOn() }
 
-// issuePath returns the path of the page of an issue.
 func issuePath(name string) string { return "/issues/" + url.PathEscape(name) }
 
 // issue returns the issue itself, with texts that are fit to be shown.

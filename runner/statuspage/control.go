@@ -91,7 +91,6 @@ func (i *issue) CommandPath() string {
 	return "/api/v1/" + strings.TrimPrefix(i.Path, "/issues/") + "/command"
 }
 
-// serveCommand takes a command on an issue.
 func (s *Server) serveCommand(w http.ResponseWriter, r *http.Request, snap *snapshot) {
 	refuse := func(status int, code, message string) { explain(w, status, code, message, false) }
 	if s.control.Requests == nil || s.control.Token == "" {
@@ -138,7 +137,6 @@ func (s *Server) serveCommand(w http.ResponseWriter, r *http.Request, snap *snap
 	}
 }
 
-// order returns the order that a command stands for.
 func (i *issue) order(body commandJSON) (schedule.Order, error) {
 	answer := strings.TrimSpace(text.Lines(body.Answer))
 	if body.Command == commandAnswer {
@@ -165,7 +163,6 @@ func (i *issue) order(body commandJSON) (schedule.Order, error) {
 	return schedule.Order{}, fmt.Errorf("%q is no command for it now: write one of %s, without an answer", text.OneLine(body.Command, maxName), strings.Join(words, ", "))
 }
 
-// request passes a request to the run, and returns its answer.
 func (s *Server) request(r *http.Request, request progress.Request) error {
 	done := make(chan error, 1)
 	request.Done = done

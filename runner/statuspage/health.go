@@ -33,21 +33,20 @@ func (v *view) Verdict() verdict {
 		return verdict{"bad", "A worker host does not work"}
 	case len(v.Trouble) > 0:
 		return verdict{"bad", "Nothing new starts until this is fixed"}
-	case v.raw.NextPoll.IsZero():
+	case v.NextPoll.IsZero():
 		return verdict{"calm", "Starting: the tracker is being read"}
 	case len(v.Running) > 0:
 		return verdict{"good", "Working on " + text.Count(len(v.Running), "issue")}
 	case len(v.Waiting) > 0:
 		return verdict{"calm", text.Count(len(v.Waiting), "issue") + " to be tried again"}
-	case v.QueueLength() > 0:
-		return verdict{"calm", v.QueueWords()}
+	case v.QueueLength > 0:
+		return verdict{"calm", v.QueueWords}
 	case len(v.Parked) > 0:
 		return verdict{"calm", "Nothing to do until a person answers"}
 	}
 	return verdict{"calm", "Nothing to do"}
 }
 
-// isPaused reports whether a pause keeps everything from starting.
 func (v *view) isPaused() bool { return v.Pause != "" && v.raw.Pause.Until.After(v.raw.At) }
 
 // Problems returns the obstacles that keep work from starting.
@@ -65,13 +64,13 @@ func (v *view) Problems() []problem {
 		case progress.Workflow:
 			all = append(all, problem{"Workflow", t.Text, "Fix the file: it is read again by itself. Sessions in progress go on with what it said before.", time.Time{}})
 		case progress.Tracker:
-			all = append(all, problem{"Tracker", t.Text, "It is read again", v.raw.NextPoll})
+			all = append(all, problem{"Tracker", t.Text, "It is read again", v.NextPoll})
 		case progress.Repository:
-			all = append(all, problem{"Repository", t.Text, "It is fetched again", v.raw.NextPoll})
+			all = append(all, problem{"Repository", t.Text, "It is fetched again", v.NextPoll})
 		case progress.Workspaces:
-			all = append(all, problem{"Workspaces", t.Text, "Their folder is made again", v.raw.NextPoll})
+			all = append(all, problem{"Workspaces", t.Text, "Their folder is made again", v.NextPoll})
 		case progress.State:
-			all = append(all, problem{"State", t.Text, "It is saved again", v.raw.NextPoll})
+			all = append(all, problem{"State", t.Text, "It is saved again", v.NextPoll})
 		case progress.Hosts:
 			all = append(all, problem{"Worker hosts", t.Text, "Their issues start on other hosts; then one session tries each.", time.Time{}})
 		case progress.Budget:
@@ -90,19 +89,9 @@ func (v *view) Problems() []problem {
 	return all
 }
 
-func (v *view) QueueLength() int           { return v.raw.Queue.Length }
-func (v *view) QueueWords() string         { return v.raw.QueueWords() }
-func (v *view) Listed() time.Time          { return v.raw.Queue.Listed }
-func (v *view) ShownQueue() []*issue       { return v.Queue[:min(len(v.Queue), maxQueue)] }
-func (v *view) MoreQueue() int             { return v.QueueLength() - len(v.ShownQueue()) }
-func (v *view) WaitingCount() int          { return len(v.Waiting) + v.QueueLength() }
-func (v *view) Slots() int                 { return v.raw.Slots }
-func (v *view) NextPoll() time.Time        { return v.raw.NextPoll }
-func (v *view) Deadline() time.Time        { return v.raw.Deadline }
-func (v *view) Started() time.Time         { return v.raw.Started }
-func (v *view) Spent() schedule.Spent      { return v.raw.Spent }
-func (v *view) Today() schedule.Day        { return v.raw.Today }
-func (v *view) Windows() []progress.Window { return progress.Windows(v.Limits) }
+func (v *view) ShownQueue() []*issue { return v.Queue[:min(len(v.Queue), maxQueue)] }
+func (v *view) MoreQueue() int       { return v.QueueLength - len(v.ShownQueue()) }
+func (v *view) WaitingCount() int    { return len(v.Waiting) + v.QueueLength }
 
 // A page shows a part of a long list, so that it is small however much there is.
 const (

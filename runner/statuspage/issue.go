@@ -129,7 +129,6 @@ func (v *view) findPage(name string) *issue {
 	return nil
 }
 
-// isNamed reports whether a name is that of the issue, or its id.
 func (i *issue) isNamed(name string) bool {
 	return strings.EqualFold(i.Name, name) || strings.EqualFold(i.ID, name)
 }
@@ -214,7 +213,7 @@ func (v *view) logOf(i *issue, wanted string) string {
 // sessionLog returns the name of the log of the issue's session below the folder of logs; empty
 // for none.
 func (i *issue) sessionLog() string {
-	if i.inProgress().Log == "" {
+	if i.raw().Log == "" {
 		return ""
 	}
 	name, err := filepath.Rel(i.view.raw.Logs, i.session.Log)

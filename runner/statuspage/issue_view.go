@@ -16,20 +16,13 @@ import (
 // issue is an issue with a claim or a delivery. Its methods return what templates and
 // documents show of it.
 type issue struct {
-	view     *view
-	claim    schedule.Claim    // zero for an issue without a claim
-	session  *progress.Session // nil for an issue without a session
-	delivery *report.Delivery  // its texts are not fit to be shown; nil for none
+	shownSession
+	claim    schedule.Claim   // zero for an issue without a claim
+	delivery *report.Delivery // its texts are not fit to be shown; nil for none
 
 	ID, Name string
 	Path     string // of its page
 }
-
-// noSession stands for the session of an issue that has none.
-var noSession progress.Session
-
-// inProgress returns the session of the issue, an empty one if there is none.
-func (i *issue) inProgress() *progress.Session { return cmp.Or(i.session, &noSession) }
 
 func (i *issue) Claim() schedule.Claim { return i.claim }
 
@@ -80,36 +73,9 @@ func (i *issue) Reason() string {
 	return why
 }
 
-// The texts of the session of the issue; empty without one.
-
-func (i *issue) Doing() string   { return i.view.line(i.inProgress().Doing, maxLine) }
-func (i *issue) Summary() string { return i.view.line(i.inProgress().Summary, maxLine) }
-func (i *issue) Event() string   { return i.view.line(i.inProgress().Event, maxName) }
-func (i *issue) Session() string { return i.view.line(i.inProgress().ID, maxName) }
-func (i *issue) Log() string     { return i.view.line(i.inProgress().Log, maxLine) }
-
-// Started returns the time when the session of the issue began; zero without one.
-func (i *issue) Started() time.Time { return i.inProgress().Started }
-
-// Status returns the phase of the attempt in words; empty without one.
-func (i *issue) Status() string {
-	if i.session == nil {
-		return ""
-	}
-	return i.session.PhaseWords()
-}
-
 // Host returns the worker host of the session of the issue, or of the last one; empty for this
 // machine.
 func (i *issue) Host() string { return i.view.line(i.claim.Host, maxName) }
-
-// PID returns the process id of the agent, empty for none.
-func (i *issue) PID() string {
-	if pid := i.inProgress().PID; pid != 0 {
-		return strconv.Itoa(pid)
-	}
-	return ""
-}
 
 // heard returns the time when the session of the issue sent its last event; zero before the first.
 func (i *issue) heard() time.Time {
@@ -156,7 +122,7 @@ func (i *issue) PhaseClass() string {
 
 // Events returns the events of the issue, the oldest first.
 func (i *issue) Events() []event {
-	all := i.view.events(i.inProgress().Events)
+	all := i.view.events(i.raw().Events)
 	for _, e := range i.view.Events {
 		if e.ID == i.ID {
 			all = append(all, e)
@@ -185,3 +151,37 @@ func (i *issue) Delivery() *report.Delivery {
 
 // Place returns the process that works on the issue of a claim elsewhere, in words.
 func (i *issue) Place() string { return i.view.line(progress.Place(i.claim.Owner), maxName) }
+
+// shownSession is the session of an issue as pages and documents show it; empty without one.
+type shownSession struct {
+	view    *view
+	session *progress.Session // its texts are not fit to be shown; nil for none
+}
+
+// noSession stands for the session of an issue that has none.
+var noSession progress.Session
+
+func (s *shownSession) raw() *progress.Session { return cmp.Or(s.session, &noSession) }
+
+func (s *shownSession) Doing() string      { return s.view.line(s.raw().Doing, maxLine) }
+func (s *shownSession) Summary() string    { return s.view.line(s.raw().Summary, maxLine) }
+func (s *shownSession) Event() string      { return s.view.line(s.raw().Event, maxName) }
+func (s *shownSession) Session() string    { return s.view.line(s.raw().ID, maxName) }
+func (s *shownSession) Log() string        { return s.view.line(s.raw().Log, maxLine) }
+func (s *shownSession) Started() time.Time { return s.raw().Started }
+
+// Status returns the phase of the attempt in words; empty without a session.
+func (s *shownSession) Status() string {
+	if s.session == nil {
+		return ""
+	}
+	return s.session.PhaseWords()
+}
+
+// PID returns the process id of the agent, empty for none.
+func (s *shownSession) PID() string {
+	if pid := s.raw().PID; pid != 0 {
+		return strconv.Itoa(pid)
+	}
+	return ""
+}

@@ -37,7 +37,6 @@ func newClients() *clients {
 	return &clients{wakes: map[chan struct{}]struct{}{}, ended: ended, end: sync.OnceFunc(func() { close(ended) })}
 }
 
-// wake wakes every client because there is something new.
 func (c *clients) wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

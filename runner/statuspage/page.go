@@ -84,7 +84,6 @@ func length(d time.Duration) string {
 	return text.Duration(d)
 }
 
-// withHeaders adds the headers that every answer has.
 func withHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -122,7 +121,6 @@ type section struct {
 	HTML template.HTML `json:"html"`
 }
 
-// sectionsOf renders sections of a page.
 func sectionsOf(data any, names ...string) []section {
 	var all []section
 	for _, name := range names {
@@ -193,7 +191,6 @@ func partOf(r *http.Request) int {
 	return max(part, 1)
 }
 
-// pageOf returns a handler of the page of the run at a path.
 func (s *Server) pageOf(path string) http.HandlerFunc {
 	return s.shown(func(w http.ResponseWriter, r *http.Request, snap *snapshot) {
 		writePage(w, http.StatusOK, render("page", snap.overview(path, partOf(r))))
@@ -205,7 +202,6 @@ func (s *Server) serveIcon(w http.ResponseWriter, _ *http.Request) {
 	w.Write(loadAssets().icon)
 }
 
-// where returns the workflow and the tracker of the run.
 func (v *view) where() string {
 	if v.Tracker == "" {
 		return v.Workflow

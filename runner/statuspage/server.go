@@ -138,7 +138,6 @@ func (s *Server) serveRefresh(w http.ResponseWriter, r *http.Request) {
 // maxRefreshBody bounds the body of a request for a poll, in bytes.
 const maxRefreshBody = 1 << 10
 
-// isEmptyObject reports whether a body is empty, or {}.
 func isEmptyObject(body io.Reader) bool {
 	text, err := io.ReadAll(body)
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
@@ -200,7 +199,6 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, code, 
 	explain(w, status, code, message, !strings.HasPrefix(r.URL.Path, "/api") && wantsPage(r))
 }
 
-// explain answers with an error, as a page or in JSON.
 func explain(w http.ResponseWriter, status int, code, message string, asPage bool) {
 	if asPage {
 		title := http.StatusText(status)

@@ -45,6 +45,15 @@ type view struct {
 	Completed         []string // ids
 	Events            []event
 	Limits            json.RawMessage
+	Windows           []progress.Window // of Limits
+
+	Slots                       int
+	QueueLength                 int
+	QueueWords                  string    // the reason why the queue waits
+	Listed                      time.Time // time of the last list of candidates
+	NextPoll, Deadline, Started time.Time
+	Spent                       schedule.Spent
+	Today                       schedule.Day
 
 	byName map[string]*issue // and by id
 	turn   string            // when an issue that is due gets its turn
@@ -67,11 +76,15 @@ type trouble struct {
 	Text   string `json:"message"`
 }
 
-// viewOf returns the view of a progress.
 func viewOf(p progress.Progress, r *redact.Redactor) *view {
-	v := &view{raw: p, redactor: r, byName: map[string]*issue{}, turn: p.Turn(), Trouble: []trouble{}, Completed: []string{}}
+	v := &view{
+		raw: p, redactor: r, byName: map[string]*issue{}, turn: p.Turn(), Trouble: []trouble{}, Completed: []string{},
+		Slots: p.Slots, QueueLength: p.Queue.Length, QueueWords: p.QueueWords(), Listed: p.Queue.Listed,
+		NextPoll: p.NextPoll, Deadline: p.Deadline, Started: p.Started, Spent: p.Spent, Today: p.Today,
+	}
 	v.Workflow, v.Tracker, v.Pause = v.line(p.Workflow, maxLine), v.line(p.Tracker, maxName), v.line(p.Pause.Why, maxLine)
 	v.Limits, v.Events = cleanJSON(r, p.Limits), v.events(p.Events)
+	v.Windows = progress.Windows(v.Limits)
 	for _, t := range p.Trouble {
 		v.Trouble = append(v.Trouble, trouble{string(t.Source), v.line(t.Text, maxLine)})
 	}
@@ -127,7 +140,6 @@ func (v *view) addName(name string, i *issue) {
 	}
 }
 
-// issuesOf returns the issues of claims.
 func (v *view) issuesOf(claims []schedule.Claim) []*issue {
 	list := make([]*issue, 0, len(claims))
 	for n := range claims {
@@ -138,12 +150,11 @@ func (v *view) issuesOf(claims []schedule.Claim) []*issue {
 
 // issueOf returns the issue of a claim. Its page is that of its name.
 func (v *view) issueOf(c *schedule.Claim) *issue {
-	i := &issue{view: v, claim: *c, ID: v.line(string(c.ID), maxName), Name: v.line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName)}
+	i := &issue{shownSession: shownSession{view: v}, claim: *c, ID: v.line(string(c.ID), maxName), Name: v.line(cmp.Or(strings.TrimSpace(c.Identifier), string(c.ID)), maxName)}
 	i.Path = issuePath(i.Name)
 	return i
 }
 
-// unclaimed returns an issue without a claim.
 func (v *view) unclaimed(id tracker.ID, identifier string) *issue {
 	return v.issueOf(&schedule.Claim{ID: id, Identifier: identifier})
 }
@@ -167,7 +178,6 @@ func (v *view) MoreElsewhere() int       { return len(v.Elsewhere) - len(v.Shown
 // find returns an issue by its identifier or id; nil if there is none.
 func (v *view) find(name string) *issue { return v.byName[strings.ToLower(name)] }
 
-// uncounted returns the time of the sessions in progress.
 func (v *view) uncounted(now time.Time) time.Duration {
 	var sum time.Duration
 	for _, s := range v.raw.Sessions {
@@ -176,30 +186,16 @@ func (v *view) uncounted(now time.Time) time.Duration {
 	return sum
 }
 
-// line returns a text as [clean] does.
 func (v *view) line(s string, n int) string { return clean(v.redactor, s, n) }
 
 // clean returns a text as one line of at most n columns, without secrets. What is
 // invisible is removed first, because it may stand inside a secret; and secrets are hidden
 // before that too, because some are known by their lines.
 func clean(r *redact.Redactor, s string, n int) string {
-	if !isPlain(s) {
+	if !text.IsPlain(s) {
 		s = text.Fit(r.String(s), math.MaxInt)
 	}
-	if s = r.String(s); len(s) <= n { // a character has at least as many bytes as columns
-		return s
-	}
-	return text.Fit(s, n)
-}
-
-// isPlain reports whether s is printable ASCII.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return text.Fit(r.String(s), n)
 }
 
 // cleanLines returns a text of several lines without secrets, see [clean], at most n bytes.
@@ -208,12 +204,7 @@ func cleanLines(r *redact.Redactor, s string, n int) string {
 }
 
 // Cost returns the price of a usage, empty without budget.prices.
-func (v *view) Cost(u schedule.Usage) string {
-	if len(v.raw.Prices) == 0 {
-		return ""
-	}
-	return v.raw.Prices.Of(u).String()
-}
+func (v *view) Cost(u schedule.Usage) string { return v.raw.Prices.Words(u) }
 
 // cleanJSON returns JSON without secrets, or nil if it is not valid JSON without them.
 func cleanJSON(r *redact.Redactor, raw []byte) json.RawMessage {
@@ -230,7 +221,7 @@ const maxAddress = 600 // bytes
 // file, or an address whose user name could be taken for its host.
 func webAddress(r *redact.Redactor, address string) string {
 	u, err := url.Parse(address)
-	if err != nil || len(address) > maxAddress || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || !isPlain(address) || r.String(address) != address {
+	if err != nil || len(address) > maxAddress || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || !text.IsPlain(address) || r.String(address) != address {
 		return ""
 	}
 	return u.String()

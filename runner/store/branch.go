@@ -125,7 +125,7 @@ func (b *Branch) ref() string { return "refs/heads/" + b.name }
 
 // readHead returns the commit that the branch points to, "" if there is no branch.
 func (b *Branch) readHead(ctx context.Context) (string, error) {
-	head, err := b.client.Ref(ctx, b.ref())
+	head, err := b.client.Git.Ref(ctx, b.ref())
 	if client.HasStatus(err, http.StatusNotFound) {
 		return "", nil
 	}
@@ -133,7 +133,7 @@ func (b *Branch) readHead(ctx context.Context) (string, error) {
 }
 
 func (b *Branch) readState(ctx context.Context, commit string) ([]byte, error) {
-	data, err := b.client.File(ctx, stateFile, commit)
+	data, err := b.client.Git.File(ctx, stateFile, commit)
 	if client.HasStatus(err, http.StatusNotFound) {
 		return nil, fmt.Errorf("%w: the branch holds no %s, so it is not a state branch: nothing was changed: give the name of another branch, or of none",
 			ErrRefused, stateFile)

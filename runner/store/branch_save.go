@@ -84,7 +84,7 @@ func (b *Branch) commitFiles(ctx context.Context, files map[string]string, messa
 	if b.head != "" {
 		parents = append(parents, b.head)
 	}
-	commit, err := b.client.CreateCommit(ctx, message, tree, parents...)
+	commit, err := b.client.Git.CreateCommit(ctx, message, tree, parents...)
 	if err != nil {
 		return "", failed("make a commit", err)
 	}
@@ -95,7 +95,7 @@ func (b *Branch) commitFiles(ctx context.Context, files map[string]string, messa
 // other files of the branch: createTree refuses a branch that has any, because it is not a
 // state branch.
 func (b *Branch) createTree(ctx context.Context, files map[string]string) (string, error) {
-	tree, paths, err := b.client.CreateTree(ctx, b.head, files)
+	tree, paths, err := b.client.Git.CreateTree(ctx, b.head, files)
 	if err != nil {
 		return "", failed("make a tree", err)
 	}
@@ -156,9 +156,9 @@ func (b *Branch) moveBranch(ctx context.Context, commit string) error {
 //   - it refuses an update without force unless the branch is at an ancestor of
 //     the commit, whose only parent is the head.
 func (b *Branch) tryMove(ctx context.Context, commit string) error {
-	move := b.client.UpdateRef
+	move := b.client.Git.UpdateRef
 	if b.head == "" {
-		move = b.client.CreateRef
+		move = b.client.Git.CreateRef
 	}
 	err := move(ctx, b.ref(), commit)
 	if client.HasStatus(err, http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity) {
@@ -175,6 +175,6 @@ func (b *Branch) landed(ctx context.Context, commit string) (bool, error) {
 	if err != nil || head == commit || head == b.head {
 		return head == commit, err
 	}
-	commits, err := b.client.History(ctx, head)
+	commits, err := b.client.Git.History(ctx, head)
 	return slices.Contains(commits, commit), failed("read the history", err)
 }

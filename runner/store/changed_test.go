@@ -83,6 +83,30 @@ func TestHeartbeatsAndCountsAreCommittedWithTheNextChange(t *testing.T) {
 	}
 }
 
+// TestARunThatIsKilledHasSavedItsSpending plays a run that polls every 30 seconds and never ends: what
+// the branch lacks of its tokens is that of less than two minutes.
+func TestARunThatIsKilledHasSavedItsSpending(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	b := h.open(t)
+	s, rev := mustLoad(t, b)
+	s.Self = schedule.Owner{Run: "7"}
+	now, p := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), schedule.Policy{Budget: schedule.Budget{TokensPerDay: 1_000_000}}
+	s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: "1", Issue: tracker.Issue{ID: "1", Identifier: "ABC-1", State: "Todo"}}, now)
+	rev = mustSave(t, b, s, rev)
+	const perPoll = 1000
+	for n := range int64(9) {
+		now = now.Add(30 * time.Second)
+		s.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: (n + 1) * perPoll}}, now)
+		s.Renew(p, now)
+		rev = mustSave(t, b, s, rev)
+		stored, _ := mustLoad(t, h.open(t))
+		if lost := (n+1)*perPoll - stored.SpentToday(now).Usage.Total(); lost > 3*perPoll || lost != (n+1)*perPoll-stored.Claims["1"].Tokens {
+			t.Errorf("after %v a kill loses %d tokens", 30*time.Second*time.Duration(n+1), lost)
+		}
+	}
+}
+
 func TestEveryOtherChangeIsCommitted(t *testing.T) {
 	t.Parallel()
 	claim := func(change func(*schedule.Claim)) func(*schedule.State) {

@@ -76,7 +76,7 @@ func TestAStateThatCanBeReadCanBeChangedAndSaved(t *testing.T) {
 				s.Retry(id, now)
 			case 1:
 				s.Apply(schedule.Decision{Action: schedule.Dispatch, ID: id, Issue: tracker.Issue{ID: id}}, now)
-				s.Renew(now)
+				s.Renew(p, now)
 				s.Heartbeat(id, schedule.Update{Alive: true, Usage: most, Turns: math.MaxInt}, now)
 			case 2:
 				class := rapid.SampledFrom([]schedule.Class{schedule.Done, schedule.IssueFailed, schedule.Transient, schedule.Systemic, schedule.NeedsInput}).Draw(t, "class")

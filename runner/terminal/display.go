@@ -182,7 +182,6 @@ func suspend() {
 	<-continued
 }
 
-// enter takes over the terminal.
 func (d *Display) enter() {
 	d.turning.Lock()
 	defer d.turning.Unlock()
@@ -204,7 +203,6 @@ func (d *Display) enter() {
 	}()
 }
 
-// leave gives the terminal back and prints the log lines.
 func (d *Display) leave() {
 	d.turning.Lock()
 	defer d.turning.Unlock()
@@ -234,7 +232,6 @@ func (d *Display) key(b byte) {
 	}
 }
 
-// frame returns the frame to draw now.
 func (d *Display) frame(now time.Time) Frame {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -252,7 +249,6 @@ type outline struct {
 	ending                                             bool
 }
 
-// outline returns the outline of the frame that would be drawn now.
 func (d *Display) outline() outline {
 	d.mu.Lock()
 	defer d.mu.Unlock()

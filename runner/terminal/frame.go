@@ -81,7 +81,6 @@ type section struct {
 	noun string               // word for the items in the line "and n more"; empty for no such line
 }
 
-// want returns the lines with which the section shows everything.
 func (s *section) want() int {
 	if s.items == 0 {
 		return 0
@@ -105,7 +104,6 @@ func grant(sections []*section, lines int) {
 	}
 }
 
-// draw returns the lines of the section, as many as were granted.
 func (s *section) draw(p *painter) []string {
 	if s.granted == 0 || s.items == 0 {
 		return nil
@@ -143,10 +141,10 @@ func (p *painter) sections() []*section {
 
 // cost returns the price of a usage behind its tokens, empty without prices.
 func cost(u schedule.Usage, prices schedule.Prices) string {
-	if len(prices) == 0 {
-		return ""
+	if words := prices.Words(u); words != "" {
+		return " (" + words + ")"
 	}
-	return " (" + prices.Of(u).String() + ")"
+	return ""
 }
 
 // header returns the facts about the whole run, in at most n lines.
@@ -183,9 +181,9 @@ func (p *painter) header(n int) []string {
 	}
 	var lines []string
 	for len(pieces) > 0 && len(lines) < n {
-		k, used := 1, width(pieces[0])
+		k, used := 1, text.Columns(pieces[0])
 		for ; k < len(pieces); k++ {
-			if used += width(separator) + width(pieces[k]); used > p.columns {
+			if used += text.Columns(separator) + text.Columns(pieces[k]); used > p.columns {
 				break
 			}
 		}
@@ -209,7 +207,6 @@ type notice struct {
 	until, why string
 }
 
-// notices returns the obstacles that keep work from starting.
 func (p *painter) notices() []notice {
 	var notices []notice
 	for _, t := range p.Progress.Trouble {
@@ -255,7 +252,7 @@ func (p *painter) trouble(n int) []string {
 
 // noticeLines returns a part of the trouble in at most n lines, which is 1 or more.
 func (p *painter) noticeLines(o notice, n int) []string {
-	columns := p.columns - width(o.lead)
+	columns := p.columns - text.Columns(o.lead)
 	lines := text.Wrap(p.clean(o.until+o.why), columns, n+1)
 	if len(lines) > n {
 		lines = text.Wrap(p.clean(o.until+report.Cause(p.clean(o.why))), columns, n)
@@ -263,7 +260,7 @@ func (p *painter) noticeLines(o notice, n int) []string {
 	if len(lines) == 0 {
 		lines = []string{""}
 	}
-	indent := strings.Repeat(" ", width(o.lead))
+	indent := strings.Repeat(" ", text.Columns(o.lead))
 	for i, line := range lines {
 		lead := indent
 		if i == 0 {
@@ -303,14 +300,13 @@ func (p *painter) footer() []string {
 // fullest returns the first of the forms that fits in a line, the last if none does.
 func (p *painter) fullest(forms ...string) string {
 	for _, form := range forms {
-		if width(form) <= p.columns {
+		if text.Columns(form) <= p.columns {
 			return form
 		}
 	}
 	return forms[len(forms)-1]
 }
 
-// log returns the latest log lines, at most n.
 func (p *painter) log(n int) []string {
 	n = min(n, len(p.Log))
 	if n <= 0 {
@@ -335,15 +331,15 @@ func (p *painter) sessionRows(n int) []string {
 		}
 		return 2
 	}
-	t := table{columns: []column{
-		{Column: text.Column{Head: "ISSUE", Min: 24, Max: 24}},
-		{Column: text.Column{Head: "STATE", Min: 14, Max: 14, Drop: 1}},
-		{Column: text.Column{Head: "TITLE", Min: 12, Drop: 3}},
-		{Column: text.Column{Head: "PHASE", Min: 18, Drop: 4}},
-		{Column: text.Column{Head: "HOST", Min: 8, Max: 24, Drop: 5}},
-		{Column: text.Column{Head: "AGE", Right: true, Drop: 6}},
-		{Column: text.Column{Head: "TOKENS", Right: true, Drop: 2}},
-		{Column: text.Column{Head: "NOW", Min: 24, Max: 40}, shorten: report.Cause},
+	t := table{columns: []text.Column{
+		{Head: "ISSUE", Min: 24, Max: 24},
+		{Head: "STATE", Min: 14, Max: 14, Drop: 1},
+		{Head: "TITLE", Min: 12, Drop: 3},
+		{Head: "PHASE", Min: 18, Drop: 4},
+		{Head: "HOST", Min: 8, Max: 24, Drop: 5},
+		{Head: "AGE", Right: true, Drop: 6},
+		{Head: "TOKENS", Right: true, Drop: 2},
+		{Head: "NOW", Min: 24, Max: 40, Shorten: report.Cause},
 	}}
 	for _, s := range choose(p.Progress.Sessions, n, rank) {
 		now := p.clean(s.Doing)
@@ -361,13 +357,13 @@ func (p *painter) waitingRows(n int) []string {
 	byDue := schedule.SortedClaims(p.Progress.Waiting, func(a, b *schedule.Claim) int { return a.Due.Compare(b.Due) })
 	last := byDue[n-1].Due
 	rank := func(c *schedule.Claim) int { return c.Due.Compare(last) }
-	t := table{columns: []column{
-		{Column: text.Column{Head: "WAITING", Min: 24, Max: 24}},
-		{Column: text.Column{Head: "STATE", Min: 14, Max: 14, Drop: 2}},
-		{Column: text.Column{Head: "TITLE", Min: 12, Drop: 3}},
-		{Column: text.Column{Head: "ATTEMPT", Right: true, Drop: 1}},
-		{Column: text.Column{Head: "NEXT", Min: 12, Max: 12}},
-		{Column: text.Column{Head: "WHY", Min: 24, Max: 40}, shorten: report.Cause},
+	t := table{columns: []text.Column{
+		{Head: "WAITING", Min: 24, Max: 24},
+		{Head: "STATE", Min: 14, Max: 14, Drop: 2},
+		{Head: "TITLE", Min: 12, Drop: 3},
+		{Head: "ATTEMPT", Right: true, Drop: 1},
+		{Head: "NEXT", Min: 12, Max: 12},
+		{Head: "WHY", Min: 24, Max: 40, Shorten: report.Cause},
 	}}
 	for _, c := range choose(p.Progress.Waiting, n, rank) {
 		next := p.in(c.Due)
@@ -379,12 +375,11 @@ func (p *painter) waitingRows(n int) []string {
 	return t.lines(p)
 }
 
-// queueRows returns the n issues that start next.
 func (p *painter) queueRows(n int) []string {
-	t := table{columns: []column{
-		{Column: text.Column{Head: "NEXT", Min: 24, Max: 24}},
-		{Column: text.Column{Head: "STATE", Min: 14, Max: 14, Drop: 1}},
-		{Column: text.Column{Head: p.Progress.QueueWords(), Min: 16}},
+	t := table{columns: []text.Column{
+		{Head: "NEXT", Min: 24, Max: 24},
+		{Head: "STATE", Min: 14, Max: 14, Drop: 1},
+		{Head: p.Progress.QueueWords(), Min: 16},
 	}}
 	for _, c := range p.Progress.Queue.Next[:n] {
 		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title))
@@ -400,14 +395,13 @@ func (p *painter) turn() string {
 	return p.Progress.Turn()
 }
 
-// elsewhereRows returns the table of n claims that other processes work on.
 func (p *painter) elsewhereRows(n int) []string {
-	t := table{columns: []column{
-		{Column: text.Column{Head: "ELSEWHERE", Min: 24, Max: 24}},
-		{Column: text.Column{Head: "STATE", Min: 14, Max: 14, Drop: 2}},
-		{Column: text.Column{Head: "TITLE", Min: 12, Drop: 1}},
-		{Column: text.Column{Head: "SINCE", Right: true, Drop: 3}},
-		{Column: text.Column{Head: "IN", Min: 20}},
+	t := table{columns: []text.Column{
+		{Head: "ELSEWHERE", Min: 24, Max: 24},
+		{Head: "STATE", Min: 14, Max: 14, Drop: 2},
+		{Head: "TITLE", Min: 12, Drop: 1},
+		{Head: "SINCE", Right: true, Drop: 3},
+		{Head: "IN", Min: 20},
 	}}
 	for _, c := range p.Progress.Elsewhere[:n] {
 		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title), age(p.Now.Sub(c.Since)), p.clean(progress.Place(c.Owner)))
@@ -418,11 +412,11 @@ func (p *painter) elsewhereRows(n int) []string {
 // parkedRows returns the table of n parked claims and, if there is room, how to let them
 // go on.
 func (p *painter) parkedRows(n int) []string {
-	t := table{columns: []column{
-		{Column: text.Column{Head: "PARKED", Min: 24, Max: 24}},
-		{Column: text.Column{Head: "STATE", Min: 14, Max: 14, Drop: 1}},
-		{Column: text.Column{Head: "TITLE", Min: 12, Drop: 2}},
-		{Column: text.Column{Head: "WAITS FOR A PERSON", Min: 24, Max: 40}, shorten: report.Cause},
+	t := table{columns: []text.Column{
+		{Head: "PARKED", Min: 24, Max: 24},
+		{Head: "STATE", Min: 14, Max: 14, Drop: 1},
+		{Head: "TITLE", Min: 12, Drop: 2},
+		{Head: "WAITS FOR A PERSON", Min: 24, Max: 40, Shorten: report.Cause},
 	}}
 	for _, c := range p.Progress.Parked[:n] {
 		why := schedule.InWords(c.Why)
@@ -447,10 +441,10 @@ func (p *painter) howToGoOn() []string {
 }
 
 func (p *painter) eventRows(n int) []string {
-	t := table{columns: []column{
-		{Column: text.Column{Head: "EVENTS", Drop: 1}},
-		{Column: text.Column{Head: "", Min: 24, Max: 24}},
-		{Column: text.Column{Head: "", Min: 16}, shorten: shortEvent},
+	t := table{columns: []text.Column{
+		{Head: "EVENTS", Drop: 1},
+		{Head: "", Min: 24, Max: 24},
+		{Head: "", Min: 16, Shorten: shortEvent},
 	}}
 	events := p.Progress.Events
 	for _, e := range events[len(events)-n:] {

@@ -66,7 +66,6 @@ const maxLogLine = 500
 // shownAttrs names the attributes that explain a record. The last one of a record is shown.
 var shownAttrs = map[string]bool{"reason": true, "error": true, "warning": true}
 
-// take keeps an attribute that is shown.
 func (h *LogHandler) take(a slog.Attr) {
 	switch {
 	case h.inner:

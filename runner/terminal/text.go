@@ -54,28 +54,17 @@ func (p *painter) clean(s string) string {
 		return ""
 	}
 	s = p.redacted(s)
-	if !isPlain(s) {
+	if !text.IsPlain(s) {
 		s = p.redacted(text.Fit(strings.Map(unifyWidth, s), math.MaxInt))
 	}
-	return fit(s, maxText)
+	return text.Fit(s, maxText)
 }
 
-// redacted returns text without secrets.
 func (p *painter) redacted(text string) string {
 	if p.Redact == nil {
 		return text
 	}
 	return p.Redact(text)
-}
-
-// isPlain reports whether text is printable ASCII, of which each byte takes one column.
-func isPlain(text string) bool {
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // unifyWidth replaces the characters that are not equally wide on all terminals: the
@@ -91,23 +80,7 @@ func unifyWidth(r rune) rune {
 }
 
 // line returns one line of the frame, of clean text.
-func (p *painter) line(s style, text string) string { return s.Render(fit(text, p.columns)) }
-
-// fit returns clean text in at most the given number of columns.
-func fit(s string, columns int) string {
-	if isPlain(s) && len(s) <= columns {
-		return s
-	}
-	return text.Fit(s, columns)
-}
-
-// width returns the columns that clean text takes.
-func width(s string) int {
-	if isPlain(s) {
-		return len(s)
-	}
-	return text.Columns(s)
-}
+func (p *painter) line(s style, clean string) string { return s.Render(text.Fit(clean, p.columns)) }
 
 // titled returns text below its title; the title alone if the text says nothing.
 func titled(title, text string) string {
@@ -117,10 +90,8 @@ func titled(title, text string) string {
 	return title + ": " + text
 }
 
-// age returns a duration in whole seconds.
 func age(d time.Duration) string { return text.Duration(max(0, d).Truncate(time.Second)) }
 
-// in returns the distance of an instant from now, in words.
 func (p *painter) in(at time.Time) string {
 	if !at.After(p.Now) {
 		return "now"
@@ -128,7 +99,6 @@ func (p *painter) in(at time.Time) string {
 	return "in " + age(at.Sub(p.Now)+time.Second-1)
 }
 
-// clock returns the time of an instant.
 func (p *painter) clock(at time.Time) string {
 	at = at.In(p.Now.Location())
 	if p.Now.Sub(at).Abs() > 12*time.Hour {
@@ -148,7 +118,6 @@ func span(minutes int64) string {
 	return fmt.Sprintf("%d min", minutes)
 }
 
-// baseName returns the last element of a path.
 func baseName(file string) string {
 	if file == "" {
 		return ""
@@ -156,7 +125,6 @@ func baseName(file string) string {
 	return path.Base(file)
 }
 
-// limits returns the used part of the agent's rate limits.
 func (p *painter) limits() string {
 	var parts []string
 	for _, w := range progress.Windows(p.Progress.Limits) {

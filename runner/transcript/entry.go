@@ -74,7 +74,6 @@ func duration(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// count returns a number of things in words.
 func count(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -82,7 +81,6 @@ func count(n int64, noun string) string {
 	return fmt.Sprintf("%s %ss", grouped(n), noun)
 }
 
-// grouped returns a number with a comma before each three digits.
 func grouped(n int64) string {
 	digits := fmt.Sprint(n)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {

@@ -83,7 +83,6 @@ func ListOf(folder fs.FS, key string) ([]File, error) {
 	return files, err
 }
 
-// sortFiles sorts logs, the oldest first.
 func sortFiles(files []File) {
 	slices.SortStableFunc(files, func(a, b File) int { return a.Began.Compare(b.Began) })
 }

@@ -72,7 +72,6 @@ func (i item) shown() bool {
 	return true
 }
 
-// thought returns the summary of the agent's thought.
 func (i item) thought() string {
 	var texts []string
 	if json.Unmarshal(i.Summary, &texts) != nil {
@@ -81,7 +80,6 @@ func (i item) thought() string {
 	return strings.TrimSpace(strings.Join(texts, "\n"))
 }
 
-// itemEntry returns the entry of an item.
 func (r *Reader) itemEntry(i item) Entry {
 	e := r.entry(KindNotice, i.Type)
 	switch i.Type {
@@ -122,7 +120,6 @@ func (r *Reader) itemEntry(i item) Entry {
 	return e
 }
 
-// commandEntry fills the entry of a command.
 func (r *Reader) commandEntry(e *Entry, i item) {
 	command := i.Command
 	if len(i.CommandActions) == 1 && i.CommandActions[0].Command != "" {
@@ -139,7 +136,6 @@ func (r *Reader) commandEntry(e *Entry, i item) {
 	}
 }
 
-// filesEntry fills the entry of a change of files.
 func (r *Reader) filesEntry(e *Entry, i item) {
 	var names []string
 	var diff strings.Builder
@@ -196,7 +192,6 @@ func writeDiff(b *strings.Builder, kind, name, to, diff string) {
 	}
 }
 
-// toolEntry fills the entry of a call of a tool.
 func (r *Reader) toolEntry(e *Entry, i item) {
 	name := i.Tool
 	if i.Server != "" {
@@ -232,7 +227,6 @@ func compact(raw json.RawMessage) string {
 	return b.String()
 }
 
-// relative returns a path as seen from the workspace.
 func (r *Reader) relative(name string) string {
 	if rest, ok := strings.CutPrefix(path.Clean(name), strings.TrimSuffix(r.cwd, "/")+"/"); ok && r.cwd != "" {
 		return rest

@@ -42,7 +42,6 @@ func (l *Live) Line(line []byte) {
 	l.changed = make(chan struct{})
 }
 
-// size returns the bytes of the texts of an entry.
 func (e Entry) size() int { return len(e.Title) + len(e.Input) + len(e.Text) }
 
 // Since returns the entries after the first seen ones of the session, the number of entries

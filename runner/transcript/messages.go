@@ -16,7 +16,6 @@ type message struct {
 	omitted int // bytes that the log leaves out of it
 }
 
-// onSent takes a message to the agent.
 func (r *Reader) onSent(m message) []Entry {
 	if m.Method != "turn/start" {
 		return nil
@@ -45,7 +44,6 @@ func (r *Reader) onSent(m message) []Entry {
 	return []Entry{e}
 }
 
-// onReceived takes a message of the agent.
 func (r *Reader) onReceived(m message) []Entry {
 	switch m.Method {
 	case "":

@@ -133,7 +133,6 @@ func (v view) Summary() string {
 // diffLine is a line of a diff.
 type diffLine struct{ Class, Text string }
 
-// diffLines returns the lines of a diff with their classes.
 func diffLines(text string) []diffLine {
 	var all []diffLine
 	lines := slices.Collect(strings.Lines(text))

@@ -212,7 +212,6 @@ func isPiece(line []byte) bool {
 // maxMillis bounds the time of a line: a forged one could not be added to a date.
 const maxMillis = int64(1000 * time.Hour / time.Millisecond)
 
-// entry returns an entry of now with a title, which is cleaned.
 func (r *Reader) entry(kind Kind, title string) Entry {
 	e := Entry{Kind: kind, Title: r.line(title), Since: r.now}
 	if !r.session.Began.IsZero() {
@@ -221,7 +220,6 @@ func (r *Reader) entry(kind Kind, title string) Entry {
 	return e
 }
 
-// unreadable returns the entry of a line that cannot be read.
 func (r *Reader) unreadable(size int) Entry {
 	e := r.entry(KindNotice, fmt.Sprintf("a line of the log cannot be read (%s)", count(int64(size), "byte")))
 	e.Omitted, e.Failed = size, true
@@ -294,7 +292,6 @@ var outcomes = map[string]string{
 	Removed: "the workspace was removed", NotRemoved: "the workspace was not removed",
 }
 
-// outcomeEntry returns the entry of the end of the session.
 func (r *Reader) outcomeEntry(o Outcome) Entry {
 	r.outcome = &o
 	e := r.entry(KindOutcome, cmp.Or(outcomes[o.Class], "the session ended: "+o.Class))
@@ -336,7 +333,6 @@ func (r *Reader) onEvent(e codex.Event) []Entry {
 	return r.noticeEntries(e.Summary, e.Kind != codex.Warning)
 }
 
-// endTurn returns the entry of the end of the turn.
 func (r *Reader) endTurn(completed bool, status, why string) []Entry {
 	r.turn.open = false
 	how := "completed"

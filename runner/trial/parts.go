@@ -129,7 +129,6 @@ func (t *Trial) reportCheck(ctx context.Context) error {
 	return t.advance(ctx)
 }
 
-// tell comments on the pull request.
 func (t *Trial) tell(ctx context.Context, text string) error {
 	return t.act(ctx, http.MethodPost, fmt.Sprintf("/issues/%d/comments", t.pull), map[string]string{"body": text}, nil)
 }

@@ -136,7 +136,6 @@ func (r *Report) Setting(severity string, p workflow.Problem) {
 	r.Add(Finding{"workflow", severity, Place{r.Workflow, p.Line, p.Column}, p.Key, category, p.Text(), advice(p.Reason)})
 }
 
-// advice returns the remedy in a reason, if it has one.
 func advice(reason string) string {
 	_, todo, _ := strings.Cut(reason, "; ")
 	return todo
@@ -176,7 +175,6 @@ func (r *Report) end(name, result, detail string) {
 	r.print(result, name, detail)
 }
 
-// problems returns the number of problems up to now.
 func (r *Report) problems() int {
 	n := 0
 	for _, f := range r.Findings {

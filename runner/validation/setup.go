@@ -40,7 +40,6 @@ func installsByItself(in workflow.Inspection) bool {
 	return s.Setup.Run != "" || hasHooks && (hookNetwork > 0 || !s.SandboxHooks)
 }
 
-// worksOn reports whether the repository of the workflow is the repository of a checkout.
 func worksOn(repository *workflow.Repository, checkout string) bool {
 	if repository == nil {
 		return false

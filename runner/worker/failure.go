@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/identity"
 	"github.com/symphony-runner/symphony/tracker"
@@ -25,6 +26,9 @@ type failure struct {
 	Refusal string               `json:",omitempty"` // reason of a [git.Refusal]
 	Nothing *git.NothingNewError `json:",omitempty"`
 }
+
+// maxFailure bounds the text of an error of the other side, in runes.
+const maxFailure = 4000
 
 // known are the errors that keep their meaning on the way. Their texts differ.
 var known = []error{
@@ -57,7 +61,8 @@ func failureOf(err error) *failure {
 	return f
 }
 
-func (f *failure) Error() string { return f.Text }
+// Error returns the text within bounds: nobody knows what the other side has become.
+func (f *failure) Error() string { return text.OneLine(f.Text, maxFailure) }
 
 // As sets the typed errors of package git.
 func (f *failure) As(target any) bool {

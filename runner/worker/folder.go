@@ -2,6 +2,7 @@ package worker
 
 import (
 	"archive/tar"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -143,14 +144,18 @@ func (p packs) copyTo(into *os.Root, name string) error {
 // function to call with the error of the reading, which it returns. A file that cannot be kept comes
 // again.
 func (p packs) keep(name string, content io.Reader) (io.Reader, func(error) error) {
-	temporary := fmt.Sprintf(".%s-%d", name, os.Getpid())
-	file, err := p.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	temporary := "." + name + "-" + rand.Text() // a session may copy the same pack twice at once
+	file, err := p.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return content, func(err error) error { return err }
 	}
 	kept := &keptFile{to: file}
 	return io.TeeReader(content, kept), func(err error) error {
-		if closed := file.Close(); err == nil && kept.err == nil && closed == nil {
+		unsaved := kept.err
+		if err == nil && unsaved == nil {
+			unsaved = file.Sync() // a pack that a failure of power has cut would be of no use for ever
+		}
+		if closed := file.Close(); err == nil && unsaved == nil && closed == nil {
 			if p.Rename(temporary, name) == nil {
 				return nil
 			}

@@ -44,15 +44,16 @@ func TestRaidOnAWorkerHost(t *testing.T) {
 	f := newRepositoryFixture(t, "Look around.\n")
 	home := host.Home
 	raids := map[string]string{
-		"an ssh key":            "cat " + home + "/.ssh/id_ed25519",
-		"the files of symphony": "ls " + home + "/.local/state/symphony/*/",
-		"what codex.deny names": "cat " + home + "/private/notes",
-		"another workspace":     "cat " + home + "/work/ABC-2/secret.txt",
-		"the key of the model":  "grep -ah sk-the-key-of-the-model /proc/*/environ /proc/*/cmdline " + home + "/.local/state -r",
-		"the home":              "touch " + home + "/planted",
-		"the program":           "touch " + home + "/.cache/symphony/bin/planted",
-		"the model":             "exec 3<>/dev/tcp/127.0.0.1/PORT",
-		"the sshd":              "exec 3<>/dev/tcp/127.0.0.1/" + host.Name[strings.LastIndexByte(host.Name, ':')+1:],
+		"an ssh key":                   "cat " + home + "/.ssh/id_ed25519",
+		"the files of symphony":        "ls " + home + "/.local/state/symphony/*/",
+		"the packs of another project": "cat " + home + "/.local/state/symphony/other/packs/pack-1.pack",
+		"what codex.deny names":        "cat " + home + "/private/notes",
+		"another workspace":            "cat " + home + "/work/ABC-2/secret.txt",
+		"the key of the model":         "grep -ah sk-the-key-of-the-model /proc/*/environ /proc/*/cmdline " + home + "/.local/state -r",
+		"the home":                     "touch " + home + "/planted",
+		"the program":                  "touch " + home + "/.cache/symphony/bin/planted",
+		"the model":                    "exec 3<>/dev/tcp/127.0.0.1/PORT",
+		"the sshd":                     "exec 3<>/dev/tcp/127.0.0.1/" + host.Name[strings.LastIndexByte(host.Name, ':')+1:],
 	}
 	var script strings.Builder
 	for name, raid := range raids {
@@ -63,7 +64,7 @@ func TestRaidOnAWorkerHost(t *testing.T) {
 	_, port, _ := strings.Cut(strings.TrimPrefix(m.URL(), "http://"), ":")
 	port, _, _ = strings.Cut(port, "/")
 	m = f.withCodex(strings.ReplaceAll(script.String(), "PORT", port))
-	for name, text := range map[string]string{".ssh/id_ed25519": "a key", "private/notes": "private", "work/ABC-2/secret.txt": "secret"} {
+	for name, text := range map[string]string{".ssh/id_ed25519": "a key", "private/notes": "private", "work/ABC-2/secret.txt": "secret", ".local/state/symphony/other/packs/pack-1.pack": "PACK"} {
 		path := filepath.Join(home, name)
 		f.check(os.MkdirAll(filepath.Dir(path), 0o700))
 		f.check(os.WriteFile(path, []byte(text), 0o600))

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -49,7 +50,7 @@ func (h *Hosts) Run(ctx context.Context, job attempt.Job, report func(attempt.Up
 	if s.outcome == nil {
 		return s.lost(ctx, err)
 	}
-	return s.hiddenOutcome(ctx)
+	return s.end(ctx)
 }
 
 // remoteSession is a session on a host, as this side sees it.
@@ -63,6 +64,7 @@ type remoteSession struct {
 	outcome *schedule.Outcome
 	failure *failure // reason why the session has not begun
 	unsteer func()   // ends the steering of the turn in progress; nil for none
+	logged  int      // bytes of the host's log
 }
 
 // run runs the session until its outcome, or an error of the connection.
@@ -131,22 +133,18 @@ func (s *remoteSession) over(ctx context.Context, l *link, o order) error {
 	return l.broken(rest, "run", cmp.Or(err, io.ErrUnexpectedEOF))
 }
 
-// take takes a message of the session. Its times are of this machine: the clock of the host may be
-// wrong.
+// take takes a message of the session.
 func (s *remoteSession) take(ctx context.Context, l *link, m message) {
 	switch {
 	case m.Update != nil:
-		u := *m.Update
-		u.At, u.Summary, u.Doing = time.Now(), s.redact(u.Summary), s.redact(u.Doing)
-		for i, warning := range u.Warnings {
-			u.Warnings[i] = s.redact(warning)
-		}
+		u := s.screenUpdate(*m.Update)
 		s.last = u.Merge(s.last)
+		s.last.Warnings = nil // they were reported
 		s.report(u)
 	case m.Line != "":
 		s.job.EventLog.Relayed(m.Line)
 	case m.Log != nil:
-		m.Log.writeTo(s.job.Log)
+		s.log(m.Log)
 	case m.Ready != nil && *m.Ready && s.job.Steering != nil:
 		s.endSteering()
 		s.unsteer = s.job.Steering.Serve(ctx, func(_ context.Context, items []prompt.Feedback) error {
@@ -185,15 +183,9 @@ func (s *remoteSession) hidden(items []prompt.Feedback) []prompt.Feedback {
 	return hidden
 }
 
-// hiddenOutcome returns the outcome, without the secrets of this machine.
-func (s *remoteSession) hiddenOutcome(ctx context.Context) schedule.Outcome {
-	o := *s.outcome
-	for _, text := range []*string{&o.Why, &o.Question, &o.Refused, &o.Said, &o.LeftOut, &o.Blocked, &o.Fault} {
-		*text = s.redact(*text)
-	}
-	for i, warning := range o.Warnings {
-		o.Warnings[i] = s.redact(warning)
-	}
+// end returns the outcome of a session that the host has ended.
+func (s *remoteSession) end(ctx context.Context) schedule.Outcome {
+	o := s.screenOutcome(*s.outcome)
 	if ctx.Err() == nil && o.Class == schedule.Stopped { // somebody there has stopped the program
 		o.Class, o.Why = schedule.HostLost, fmt.Sprintf("worker host %s: the session was interrupted there", s.job.Host)
 	}
@@ -204,7 +196,7 @@ func (s *remoteSession) hiddenOutcome(ctx context.Context) schedule.Outcome {
 func (s *remoteSession) lost(ctx context.Context, err error) schedule.Outcome {
 	u := s.last
 	o := schedule.Outcome{
-		Class: schedule.HostLost, Status: schedule.StatusFailed, Why: s.redact(err.Error()),
+		Class: schedule.HostLost, Status: schedule.StatusFailed, Why: s.line(err.Error()),
 		Thread: u.Thread, Turns: u.Turns, Usage: u.Usage, CutOff: s.began && s.failure == nil,
 	}
 	if ctx.Err() != nil && !s.began {
@@ -213,21 +205,31 @@ func (s *remoteSession) lost(ctx context.Context, err error) schedule.Outcome {
 	return o
 }
 
+// maxListed bounds the workspaces that a host may name, since each issue is read.
+const maxListed = 5000
+
 // Issues returns the issues that have a workspace on a host, and the keys of workspaces whose issue is
 // not known.
 func (h *Hosts) Issues(ctx context.Context, host string) (known []workspace.Issue, unknown []string, err error) {
 	var answer issuesAnswer
 	err = h.ask(ctx, host, "issues", h.Place, &answer)
-	return answer.Known, answer.Unknown, err
+	return answer.Known[:min(len(answer.Known), maxListed)], answer.Unknown[:min(len(answer.Unknown), maxListed)], err
 }
+
+// The times that a removal, besides its hook, and a test may take. A host that hangs would hold up its issue, and
+// the end of a pause.
+const (
+	removeTime = 10 * time.Minute
+	trialTime  = 5 * time.Minute
+)
 
 // Remove removes the workspace of an issue from a host, and the files of its sessions. It returns the
 // failure of before_remove too, which does not stop it.
 func (h *Hosts) Remove(ctx context.Context, host string, issue workspace.Issue) (hook, err error) {
 	var answer removeAnswer
-	err = h.ask(ctx, host, "remove", removeArguments{h.Place, issue}, &answer)
+	err = h.askFor(ctx, h.Workspaces.Hooks.Timeout+removeTime, host, "remove", removeArguments{h.Place, issue}, &answer)
 	if answer.Hook != "" {
-		hook = fmt.Errorf("worker host %s: %s", host, answer.Hook)
+		hook = fmt.Errorf("worker host %s: %s", host, text.OneLine(answer.Hook, maxLine))
 	}
 	return hook, err
 }
@@ -244,13 +246,20 @@ func (h *Hosts) Test(ctx context.Context, host string) (version string, err erro
 	trial := h.Trial
 	trial.Host = host
 	var answer testAnswer
-	err = h.ask(ctx, host, "test", h.order(trial), &answer)
-	return answer.Codex, err
+	err = h.askFor(ctx, trialTime, host, "test", h.order(trial), &answer)
+	return text.OneLine(answer.Codex, maxLine), err
 }
 
 // ask calls a function on a host.
 func (h *Hosts) ask(ctx context.Context, host, name string, arguments, answer any) error {
 	return h.with(ctx, host, functions{}, func(l *link) error { return l.call(ctx, name, arguments, answer) })
+}
+
+// askFor calls a function on a host for at most a time.
+func (h *Hosts) askFor(ctx context.Context, limit time.Duration, host, name string, arguments, answer any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %v: look at the load and the disk of the host", limit))
+	defer cancel()
+	return h.ask(ctx, host, name, arguments, answer)
 }
 
 // order returns the order of a job.

@@ -10,6 +10,9 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -23,6 +26,10 @@ const (
 	// argumentsHeader holds the arguments of a call whose body is a stream.
 	argumentsHeader = "Symphony-Arguments"
 	maxArguments    = 1 << 20 // bytes of that header
+	// maxBody bounds the arguments of a call without a stream, and an answer, in bytes.
+	maxBody = 16 << 20
+	// maxCalls bounds the calls that a side answers at once. As many more wait.
+	maxCalls = 32
 )
 
 // link is one side of a connection, on which each side calls the other by HTTP. Each call has a
@@ -31,6 +38,8 @@ type link struct {
 	session *yamux.Session
 	server  *http.Server
 	client  *http.Client
+	slots   chan struct{} // one for each call that is being answered
+	ended   sync.Once
 }
 
 // newLink returns a side of a connection, which answers calls once it serves. The two sides must differ
@@ -39,6 +48,7 @@ func newLink(conn io.ReadWriteCloser, dials bool) (*link, error) {
 	config := yamux.DefaultConfig()
 	config.KeepAliveInterval, config.ConnectionWriteTimeout, config.LogOutput = aliveEvery, answerTime, io.Discard
 	config.StreamOpenTimeout, config.StreamCloseTimeout = 0, 0 // a call may take as long as its context
+	config.AcceptBacklog = maxCalls
 	open := yamux.Server
 	if dials {
 		open = yamux.Client
@@ -47,9 +57,15 @@ func newLink(conn io.ReadWriteCloser, dials bool) (*link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("begin the connection: %w", err)
 	}
+	slots := make(chan struct{}, maxCalls)
 	return &link{
 		session: session,
-		server:  &http.Server{MaxHeaderBytes: maxArguments},
+		slots:   slots,
+		server: &http.Server{MaxHeaderBytes: maxArguments, ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateClosed { // each connection comes to it once
+				<-slots
+			}
+		}},
 		client: &http.Client{Transport: &http.Transport{
 			DialContext:            func(context.Context, string, string) (net.Conn, error) { return session.Open() },
 			DisableKeepAlives:      true,
@@ -62,15 +78,44 @@ func newLink(conn io.ReadWriteCloser, dials bool) (*link, error) {
 // serve begins to answer calls by a handler. panics gets the stack of a function that panics.
 func (l *link) serve(handler http.Handler, panics *log.Logger) {
 	l.server.Handler, l.server.ErrorLog = handler, panics
-	go func() { _ = l.server.Serve(l.session) }() // it ends with the session
+	go func() { _ = l.server.Serve(l) }() // it ends with the session
 }
+
+// Accept implements [net.Listener] for the calls of the other side.
+func (l *link) Accept() (net.Conn, error) {
+	conn, err := l.session.Accept()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case l.slots <- struct{}{}:
+		return conn, nil
+	case <-l.lost():
+		return nil, errors.Join(errLost, conn.Close())
+	}
+}
+
+// Addr and Close implement [net.Listener].
+func (l *link) Addr() net.Addr { return l.session.Addr() }
+func (l *link) Close() error   { return l.session.Close() }
 
 // lost returns a channel that is closed when the connection has ended.
 func (l *link) lost() <-chan struct{} { return l.session.CloseChan() }
 
+// finish waits until no call is being answered, and answers no more.
+func (l *link) finish() {
+	l.ended.Do(func() {
+		for range maxCalls {
+			l.slots <- struct{}{}
+		}
+	})
+}
+
+// close ends the connection and the contexts of the calls, and waits until none is being answered.
 func (l *link) close() {
 	_ = l.server.Close()
 	_ = l.session.Close()
+	l.finish()
 }
 
 // call calls a function of the other side with arguments, and reads its answer, which may be nil.
@@ -84,7 +129,7 @@ func (l *link) call(ctx context.Context, name string, arguments, answer any) err
 	if answer == nil {
 		return nil
 	}
-	if err := json.NewDecoder(body).Decode(answer); err != nil {
+	if err := decode(body, answer); err != nil {
 		return l.broken(ctx, name, err)
 	}
 	return nil
@@ -117,10 +162,15 @@ func (l *link) stream(ctx context.Context, name string, arguments any, input io.
 	}
 	defer response.Body.Close()
 	var failed failure
-	if err := json.NewDecoder(response.Body).Decode(&failed); err != nil {
+	if err := decode(response.Body, &failed); err != nil {
 		return nil, l.broken(ctx, name, err)
 	}
 	return nil, &failed
+}
+
+// decode reads a value of at most maxBody bytes.
+func decode(r io.Reader, value any) error {
+	return json.NewDecoder(io.LimitReader(r, maxBody)).Decode(value)
 }
 
 // errLost is the error of a call when the connection is lost.
@@ -138,12 +188,26 @@ func (l *link) broken(ctx context.Context, name string, err error) error {
 type functions map[string]http.HandlerFunc
 
 func (f functions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	serve, known := f[r.URL.Path[1:]]
+	serve, known := f[strings.TrimPrefix(r.URL.Path, "/")]
 	if !known {
-		answerError(w, fmt.Errorf("there is no function %q", r.URL.Path))
+		answerError(w, fmt.Errorf("there is no function %.100q", r.URL.Path))
 		return
 	}
 	serve(w, r)
+}
+
+// atMost returns a function that makes handlers answer so many calls in all, and then an error.
+func atMost(calls int) func(http.HandlerFunc) http.HandlerFunc {
+	var made atomic.Int64
+	return func(answer http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if made.Add(1) > int64(calls) {
+				answerError(w, fmt.Errorf("%s: the session has made %d calls of this kind, and may make no more", strings.TrimPrefix(r.URL.Path, "/"), calls))
+				return
+			}
+			answer(w, r)
+		}
+	}
 }
 
 // function returns the handler of a function whose arguments and answer are JSON.
@@ -166,7 +230,7 @@ func streaming[A any](do func(ctx context.Context, arguments A, input io.Reader,
 		if header := r.Header.Get(argumentsHeader); header != "" {
 			err = json.Unmarshal([]byte(header), &arguments)
 		} else {
-			err = json.NewDecoder(r.Body).Decode(&arguments)
+			err = decode(r.Body, &arguments)
 			_, _ = io.Copy(io.Discard, r.Body) // only then the end of the connection ends the context
 		}
 		out := &begun{ResponseWriter: w}

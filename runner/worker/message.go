@@ -61,7 +61,7 @@ type message struct {
 }
 
 // maxMessage bounds a line, in bytes.
-const maxMessage = 16 << 20
+const maxMessage = 4 << 20
 
 // readMessages gives each message of an answer to use, until its end.
 func readMessages(r io.Reader, use func(message)) error {

@@ -2,20 +2,14 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/symphony-runner/symphony/internal/redact"
-	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
-	"github.com/symphony-runner/symphony/runner/workflow"
-	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
 )
 
@@ -95,7 +89,7 @@ func (s *serving) test(ctx context.Context, o order) (answer testAnswer, err err
 			return answer, err
 		}
 	}
-	answer.Codex, err = s.preflight(ctx, o)
+	answer.Codex, err = s.preflight(ctx, o, h)
 	return answer, err
 }
 
@@ -104,44 +98,20 @@ func (s *serving) testCause(ctx context.Context, o order, h *host, cause schedul
 	ctx, cancel := context.WithTimeoutCause(ctx, testTime, fmt.Errorf("it took longer than %v", testTime))
 	defer cancel()
 	if cause == schedule.CauseStart {
-		_, err := s.preflight(ctx, o)
+		_, err := s.preflight(ctx, o, h)
 		return err
 	}
 	return workspace.CheckMachine(ctx, workspace.Env{Parent: s.Environ, Deny: o.Secrets}, h.workspaces.Path(), h.data, s.Temp)
 }
 
-// preflight checks whether Codex can work here, without a turn, in folders of its own and without
-// hooks, and returns the version of Codex; empty if codex.command is in the workspace of an issue, where
-// only a session can try it.
-func (s *serving) preflight(ctx context.Context, o order) (version string, err error) {
-	root, err := workflow.RootOnHost(o.Workspaces.Root, s.surroundings())
-	if err != nil {
-		return "", err
-	}
-	command, inside := shell.Elsewhere(o.Job.Codex.Command, root)
-	if inside != "" {
-		return "", nil
-	}
-	folder, err := os.MkdirTemp(s.Temp, "symphony-preflight-")
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	h := &host{Place: o.Place, data: folder}
-	h.workspaces, err = workspace.Open(workspace.Config{Root: filepath.Join(folder, "workspaces"), Limits: o.Workspaces.Limits},
-		workspace.Env{Parent: s.Environ, Deny: o.Secrets}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return "", err
-	}
-	defer h.close()
+// preflight checks whether Codex can work here, and returns its version, as [attempt.Preflight] does.
+func (s *serving) preflight(ctx context.Context, o order, h *host) (version string, err error) {
 	job, err := s.machineJob(o, h, redact.New())
 	if err != nil {
 		return "", err
 	}
-	job.Issue, job.Codex.Command = tracker.Issue{ID: "preflight", Identifier: "preflight"}, command
-	job.Log, job.Thread = slog.New(slog.DiscardHandler), ""
 	if r := job.Repository; r != nil && o.Delivers {
-		r.Deliver = func(context.Context, attempt.Delivery) (attempt.Delivered, error) { return attempt.Delivered{}, nil } // a check has no work
+		r.Deliver = attempt.DeliverNothing
 	}
-	return attempt.Preflight(ctx, job)
+	return attempt.Preflight(ctx, job, attempt.Trial{Temp: s.Temp, Root: h.Workspaces.Root, Limits: h.Workspaces.Limits, Env: workspace.Env{Parent: s.Environ, Deny: h.Secrets}})
 }

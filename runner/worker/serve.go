@@ -54,18 +54,13 @@ func (m Machine) Serve(ctx context.Context, conn io.ReadWriteCloser, panics io.W
 		"forget": function(s.forget),
 		"test":   function(s.test),
 	}
-	var running sync.WaitGroup
-	l.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		running.Add(1)
-		defer running.Done()
-		f.ServeHTTP(w, r)
-	}), log.New(panics, "", 0))
+	l.serve(f, log.New(panics, "", 0))
 	select {
 	case <-l.lost():
 	case <-ctx.Done():
 	}
 	s.stop(schedule.ErrInterrupted) // nobody can take the work, so there is no time for it
-	running.Wait()
+	l.finish()
 	l.close()
 	return nil
 }
@@ -95,18 +90,23 @@ func (m Machine) open(p Place, log *slog.Logger) (*host, error) {
 		return nil, err
 	}
 	p.Workspaces.Root = root
-	state, ok := m.Lookup("XDG_STATE_HOME")
-	if !ok || !filepath.IsAbs(state) {
-		home, _ := m.Lookup("HOME")
-		state = filepath.Join(home, ".local", "state")
-	}
 	sum := sha256.Sum256([]byte(root + "\x00" + p.Workspaces.Project))
-	h := &host{Place: p, data: filepath.Join(state, "symphony", hex.EncodeToString(sum[:8]))}
+	h := &host{Place: p, data: filepath.Join(m.state(), hex.EncodeToString(sum[:8]))}
 	if err := os.MkdirAll(h.data, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of this program: %w", err)
 	}
 	h.workspaces, err = workspace.Open(p.Workspaces, workspace.Env{Parent: m.Environ, Deny: p.Secrets}, log)
 	return h, err
+}
+
+// state returns the folder of this program for the places of all projects.
+func (m Machine) state() string {
+	state, ok := m.Lookup("XDG_STATE_HOME")
+	if !ok || !filepath.IsAbs(state) {
+		home, _ := m.Lookup("HOME")
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "symphony")
 }
 
 // surroundings returns the part of this machine to which paths of WORKFLOW.md can refer.
@@ -236,7 +236,7 @@ func (m Machine) machineJob(o order, h *host, redactor *redact.Redactor) (attemp
 	job.Workspaces, job.SessionDir, job.Lookup, job.Redact = h.workspaces, h.sessions(), m.Lookup, redactor.String
 	job.Account = attempt.Account{Key: o.Key, BaseURL: o.BaseURL}
 	job.Denied = room.DenyCredentials(m.Lookup)
-	job.Denied.Paths = append(job.Denied.Paths, h.data)
+	job.Denied.Paths = append(job.Denied.Paths, h.data, m.state())
 	secrets := []string{o.Key}
 	if r := job.Repository; r != nil && r.Setup != nil {
 		r.Setup.Preparations = attempt.NewPreparations(filepath.Join(h.data, "setup"))

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"io"
 	"iter"
 	"log"
@@ -14,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -266,14 +269,14 @@ func TestTheClockOfTheHostIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	job := attempt.Job{Redact: func(text string) string { return strings.ReplaceAll(text, "s3cret", "***") }}
 	var got attempt.Update
-	s := &remoteSession{job: job, report: func(u attempt.Update) { got = u }}
+	s := &remoteSession{job: job, report: func(u attempt.Update) { got = u }, desk: newDesk(job, t.TempDir())}
 	began := time.Now()
 	s.take(t.Context(), nil, message{Update: &attempt.Update{At: began.Add(-time.Hour), Doing: "s3cret", Summary: "s3cret", Warnings: []string{"s3cret"}}})
 	if got.At.Before(began) || got.Doing != "***" || got.Summary != "***" || got.Warnings[0] != "***" {
 		t.Errorf("%+v", got)
 	}
-	s.take(t.Context(), nil, message{Outcome: &schedule.Outcome{Why: "s3cret", Question: "s3cret", Refused: "s3cret", Said: "s3cret", LeftOut: "s3cret", Blocked: "s3cret", Warnings: []string{"s3cret"}}})
-	if text := fmt.Sprintf("%+v", s.hiddenOutcome(t.Context())); strings.Contains(text, "s3cret") || strings.Count(text, "***") != 7 {
+	s.take(t.Context(), nil, message{Outcome: &schedule.Outcome{Class: schedule.Done, Why: "s3cret", Question: "s3cret", Refused: "s3cret", Said: "s3cret", LeftOut: "s3cret", Blocked: "s3cret", Warnings: []string{"s3cret"}}})
+	if text := fmt.Sprintf("%+v", s.end(t.Context())); strings.Contains(text, "s3cret") || strings.Count(text, "***") != 7 {
 		t.Errorf("%s", text)
 	}
 }
@@ -381,28 +384,19 @@ func TestAPanicIsTheErrorOfItsCall(t *testing.T) {
 // TestPicturesComeFromHere reads pictures over the connection.
 func TestPicturesComeFromHere(t *testing.T) {
 	t.Parallel()
-	here, there := net.Pipe()
-	d := newDesk(attempt.Job{Issue: tracker.Issue{ID: "1"}, PullPictures: fakePictures{}}, t.TempDir())
-	l, err := newLink(here, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.serve(d.functions(), log.Default())
-	defer l.close()
-	other, err := newLink(there, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.close()
+	shown := prompt.Feedback{Comment: "9", OnPull: true, Text: "![](a) ![](b) ![](c)"}
+	d := newDesk(attempt.Job{Issue: tracker.Issue{ID: "1"}, PullPictures: fakePictures{}, Feedback: []prompt.Feedback{shown}}, t.TempDir())
+	_, other := links(t, d.functions(), t.Output())
 	from := remotePictures{other, true}
 	if list, err := from.Attached(t.Context(), tracker.Issue{ID: "2"}); err != nil || len(list) != 1 || list[0].Address != "of 1" {
 		t.Errorf("%+v (%v)", list, err)
 	}
 	var texts []string
-	for content, err := range from.Read(t.Context(), tracker.Issue{}, []tracker.Picture{{Address: "a"}, {Address: "b"}, {Address: "c"}}, 7) {
-		texts = append(texts, fmt.Sprintf("%s %t", content, errors.Is(err, tracker.ErrTooLarge)))
+	for content, err := range from.Read(t.Context(), tracker.Issue{}, []tracker.Picture{{Comment: "9", Address: "a"}, {Comment: "9", Address: "b"}, {Comment: "9", Address: "c"}, {Address: "of 1"}}, 7) {
+		config, _, _ := image.DecodeConfig(bytes.NewReader(content))
+		texts = append(texts, fmt.Sprintf("%d×%d %t", config.Width, config.Height, errors.Is(err, tracker.ErrTooLarge)))
 	}
-	if got := strings.Join(texts, ", "); got != "a 1 7 false,  true, c 1 7 false" {
+	if got := strings.Join(texts, ", "); got != "7×1 false, 0×0 true, 7×1 false, 7×1 false" {
 		t.Errorf("%s", got)
 	}
 	if _, err := (remotePictures{other, false}).Attached(t.Context(), tracker.Issue{}); err == nil {
@@ -419,15 +413,17 @@ func (fakePictures) Attached(_ context.Context, issue tracker.Issue) ([]tracker.
 	return []tracker.Picture{{Address: "of " + string(issue.ID)}}, nil
 }
 
+// Read yields pictures that are as wide as the limit, and as high as the number of the issue.
 func (fakePictures) Read(_ context.Context, issue tracker.Issue, list []tracker.Picture, limit int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
+		high, _ := strconv.Atoi(string(issue.ID))
 		for _, p := range list {
-			var err error
-			content := fmt.Appendf(nil, "%s %s %d", p.Address, issue.ID, limit)
+			var content bytes.Buffer
+			err := png.Encode(&content, image.NewGray(image.Rect(0, 0, limit, high)))
 			if p.Address == "b" {
-				content, err = nil, tracker.ErrTooLarge
+				content, err = bytes.Buffer{}, tracker.ErrTooLarge
 			}
-			if !yield(content, err) {
+			if !yield(content.Bytes(), err) {
 				return
 			}
 		}

@@ -25,7 +25,6 @@ const (
 	KindNone        DeliveryKind = "none"         // the work stays in the workspace
 )
 
-// pushes reports whether work is pushed to the remote.
 func (k DeliveryKind) pushes() bool { return k == KindPullRequest || k == KindBranch }
 
 // Delivery holds how the work on an issue is checked and published. It is zero when
@@ -77,7 +76,7 @@ type HandOver struct {
 
 // decodeDelivery decodes the settings that depend on the address of the repository and on the
 // kind of delivery.
-func (d *decoder) decodeDelivery(a address) {
+func (d *repositorySection) decodeDelivery(a address) {
 	del := &d.settings.Delivery
 	v := d.written["delivery.kind"]
 	if v.raw == nil {
@@ -111,7 +110,7 @@ func (d *decoder) decodeDelivery(a address) {
 
 // checkFolder sets the folder of a kind that uses it, and records a problem if an agent
 // could write there.
-func (d *decoder) checkFolder() {
+func (d *repositorySection) checkFolder() {
 	del, root := &d.settings.Delivery, d.settings.Workspace.Root
 	switch {
 	case !del.Kind.uses("folder"):
@@ -130,8 +129,7 @@ func isBelow(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// warnAboutUnused warns about keys that the kind of delivery does not use.
-func (d *decoder) warnAboutUnused() {
+func (d *repositorySection) warnAboutUnused() {
 	var unused []string
 	for key := range d.written {
 		name, isDelivery := strings.CutPrefix(key, "delivery.")
@@ -144,7 +142,6 @@ func (d *decoder) warnAboutUnused() {
 	}
 }
 
-// uses reports whether the kind of delivery uses a key of the section delivery.
 func (k DeliveryKind) uses(name string) bool {
 	switch name {
 	case "draft", "labels", "assignees", "reviewers", "commits", "merged_state", "max_open", "max_open_by_label":
@@ -157,8 +154,8 @@ func (k DeliveryKind) uses(name string) bool {
 
 // checkHandOver warns if there is no hand-over, and records a problem for one after
 // which the issue would be worked on again.
-func (d *decoder) checkHandOver() {
-	s := &d.settings
+func (d *repositorySection) checkHandOver() {
+	s := d.settings
 	over, v := s.Delivery.HandOver, d.written["delivery.hand_over"]
 	cfg := s.Tracker.Config
 	switch {
@@ -180,8 +177,8 @@ func (d *decoder) checkHandOver() {
 
 // checkMergedState chooses the state of an issue whose pull request was merged, and
 // records a problem for one that would not finish it.
-func (d *decoder) checkMergedState() {
-	s := &d.settings
+func (d *repositorySection) checkMergedState() {
+	s := d.settings
 	state, v := strings.TrimSpace(s.Delivery.MergedState), d.written["delivery.merged_state"]
 	terminal := s.Policy.TerminalStates
 	switch {
@@ -198,8 +195,7 @@ func (d *decoder) checkMergedState() {
 	s.Delivery.MergedState = state
 }
 
-// handOver decodes delivery.hand_over.
-func (d *decoder) handOver(v value) {
+func (d *repositorySection) handOver(v value) {
 	to := &d.settings.Delivery.HandOver
 	problems := len(d.problems)
 	for _, entry := range d.children(v) {
@@ -236,7 +232,7 @@ func (f forms) openByLabel(to *map[string]int) form {
 
 // protected decodes a map from patterns to policies. The order in which they are
 // written counts, so it reads the YAML itself.
-func (d *decoder) protected(v value) {
+func (d *repositorySection) protected(v value) {
 	node := v.node
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -277,7 +273,7 @@ const maxLFSBytes = 1 << 30
 
 // reviewPrompt decodes delivery.review_prompt. A file that cannot be read is a warning: the review
 // holds nothing back.
-func (d *decoder) reviewPrompt(v value) {
+func (d *repositorySection) reviewPrompt(v value) {
 	text, ok := v.raw.(string)
 	if !ok || strings.TrimSpace(text) == "" {
 		d.reject(v, "must be the path of a file; put it in quotes if it is")
@@ -298,8 +294,8 @@ func (d *decoder) reviewPrompt(v value) {
 func (r Review) TakesPlace() bool { return r == ReviewFresh || r == ReviewFork }
 
 // checkReview warns of keys of a review that does not take place, and forgets its model.
-func (d *decoder) checkReview() {
-	s := &d.settings
+func (d *repositorySection) checkReview() {
+	s := d.settings
 	if s.Delivery.Review.TakesPlace() && s.Delivery.Kind != KindNone {
 		return
 	}
@@ -315,8 +311,7 @@ func (d *decoder) checkReview() {
 	}
 }
 
-// folder decodes delivery.folder.
-func (d *decoder) folder(v value) {
+func (d *repositorySection) folder(v value) {
 	text, ok := v.raw.(string)
 	if !ok {
 		d.reject(v, "must be a path; put it in quotes if it is")

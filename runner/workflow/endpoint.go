@@ -1,25 +1,5 @@
 package workflow
 
-import (
-	"github.com/symphony-runner/symphony/codex/endpoint"
-)
-
-// endpoint decodes the address of an app-server that runs already.
-func (d *decoder) endpoint(to *endpoint.Address) form {
-	return form{func(v value) {
-		var text string
-		if d.text(&text).decode(v); text == "" {
-			return
-		}
-		address, err := endpoint.Parse(text)
-		if err != nil {
-			d.reject(v, "%v", err)
-			return
-		}
-		*to = address
-	}, textSchema()}
-}
-
 // withoutEndpoint are the keys that cannot be used with codex.endpoint, and why.
 var withoutEndpoint = []struct{ key, why string }{
 	{"codex.command", "nothing is started"},

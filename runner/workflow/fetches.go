@@ -24,7 +24,6 @@ var noFetch = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^#|--offline|--no-index|localhost|127\.0\.0\.1`)
 })
 
-// fetches returns the first command of a script that needs a network; empty if there is none.
 func fetches(script string) string {
 	for line := range strings.Lines(script) {
 		line = strings.TrimSpace(line)
@@ -44,7 +43,7 @@ func (d *decoder) warnAboutFetches() {
 			d.warn(d.written[key], "%s runs %s, and %s: %s", key, command, where, advice)
 		}
 	}
-	if _, named := d.written["hooks.network"]; s.SandboxHooks && d.repositoryOn && !named {
+	if _, named := d.written["hooks.network"]; s.SandboxHooks && d.repository.on && !named {
 		const where = "hooks in the sandbox have no network"
 		const advice = toSetup + ", or name them in hooks.network"
 		warn("hooks.after_create", s.Workspace.Hooks.AfterCreate, where, advice)

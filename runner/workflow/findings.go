@@ -16,6 +16,11 @@ func (f *findings) reject(v value, reason string, args ...any) {
 	f.add(Problem{Key: v.key, Value: display(v.raw), Reason: fmt.Sprintf(reason, args...), Line: v.line, Column: v.column})
 }
 
+// refuse records a problem of a value that is not shown, because it may be secret or says nothing.
+func (f *findings) refuse(v value, reason string, args ...any) {
+	f.add(Problem{Key: v.key, Reason: fmt.Sprintf(reason, args...), Line: v.line, Column: v.column})
+}
+
 // warn records a warning about a value, which is zero for one about none.
 func (f *findings) warn(v value, format string, args ...any) {
 	f.warnings = append(f.warnings, Problem{Reason: fmt.Sprintf(format, args...), Line: v.line, Column: v.column})

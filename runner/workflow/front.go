@@ -79,7 +79,7 @@ func (f *front) children(of value) []value {
 	var values []value
 	for _, v := range f.entries(of) {
 		if err := v.node.Decode(&v.raw); err != nil {
-			f.found.add(Problem{Key: v.key, Reason: "has too many aliases; write them out", Line: v.line, Column: v.column})
+			f.found.refuse(v, "has too many aliases; write them out")
 		} else if v.raw != nil {
 			values = append(values, v)
 		}
@@ -91,7 +91,7 @@ func (f *front) children(of value) []value {
 func (f *front) entries(of value) []value {
 	var nodes map[string]yaml.Node
 	if err := of.node.Decode(&nodes); err != nil {
-		f.found.add(Problem{Key: of.key, Reason: "must be a map of settings", Line: of.line, Column: of.column})
+		f.found.refuse(of, "must be a map of settings")
 		return nil
 	}
 	keys := keyNodes(of.node)

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -8,19 +9,12 @@ import (
 	"github.com/symphony-runner/symphony/internal/transport"
 )
 
-// tokenURL decodes the address of a token endpoint.
-func (f forms) tokenURL(to *string) form {
-	text := f.text(to)
-	return form{func(v value) {
-		text.decode(v)
-		if *to == "" {
-			return
-		}
-		if _, err := transport.ParseAddress(*to); err != nil {
-			f.reject(v, "%v; write the https address of the token endpoint", err)
-			*to = ""
-		}
-	}, textSchema()}
+// parseTokenURL checks the address of a token endpoint.
+func parseTokenURL(text string) (string, error) {
+	if _, err := transport.ParseAddress(text); err != nil {
+		return "", fmt.Errorf("%w; write the https address of the token endpoint", err)
+	}
+	return text, nil
 }
 
 // ownFields lists the fields of an exchange that the program sets, and secretWords the words in
@@ -30,7 +24,6 @@ var (
 	secretWords = []string{"secret", "password", "private_key", "api_key"}
 )
 
-// exchangeFields decodes the fields of an exchange.
 func (f forms) exchangeFields(to *map[string]string) form {
 	return form{func(v value) {
 		var entries map[string]string
@@ -44,7 +37,7 @@ func (f forms) exchangeFields(to *map[string]string) form {
 			isSecret := slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(strings.ToLower(name), word) })
 			switch {
 			case isSecret:
-				f.add(Problem{Key: entry.key, Line: v.line, Column: v.column, Reason: "would put a secret into this file; an exchange needs none, and identity.command can do any other"})
+				f.refuse(entry, "would put a secret into this file; an exchange needs none, and identity.command can do any other")
 			case slices.Contains(ownFields, name):
 				f.reject(entry, "is set by the program; remove it")
 			}

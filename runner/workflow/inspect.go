@@ -84,15 +84,14 @@ func defaults(env Env, dir string) Settings {
 	return d.settings
 }
 
-// decodeAll decodes the settings.
 func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	sections := keyNodes(top)
-	d.repositoryOn = sections["repository"] != nil || sections["delivery"] != nil
+	d.repository.on = sections["repository"] != nil || sections["delivery"] != nil
 	d.decode(top)
 	d.applyDerivedDefaults()
 	d.tracker.decode()
-	d.decodeRepository()
-	d.checkReview()
+	d.repository.decode()
+	d.repository.checkReview()
 	d.checkSetup()
 	d.checkNetworks()
 	d.checkEndpoint()

@@ -22,13 +22,8 @@ func tierID(name string) string {
 	return name
 }
 
-// serviceTier decodes a service tier.
 func (f forms) serviceTier(to *string) form {
-	text := f.text(to)
-	return form{func(v value) {
-		text.decode(v)
-		*to = tierID(*to)
-	}, textSchema()}
+	return parsedText(f, to, func(name string) (string, error) { return tierID(name), nil })
 }
 
 // modelsByLabel decodes the models of issues by their labels, in the order of the file. An entry
@@ -48,7 +43,6 @@ func (f forms) modelsByLabel(to *[]codex.Choice) form {
 	}, mapSchema(entry)}
 }
 
-// modelChoice returns one entry of codex.by_label.
 func (f forms) modelChoice(label string, entry value) codex.Choice {
 	choice := codex.Choice{Label: label}
 	fields, ok := entry.raw.(map[string]any)

@@ -64,82 +64,88 @@ func (d *decoder) destinations(to *Notify) form {
 		}
 		for i := range items {
 			at := value{key: fmt.Sprintf("%s[%d]", v.key, i), line: v.line, column: v.column, raw: items[i], node: v.item(i)}
-			if at.node != nil && at.node.Kind == yaml.AliasNode {
-				at.node = at.node.Alias
-			}
-			if at.node == nil || at.node.Kind != yaml.MappingNode {
-				d.add(Problem{Key: at.key, Line: at.line, Column: at.column, Reason: "must be a map, such as {kind: slack, url: $SLACK_WEBHOOK, events: [parked]}"})
+			if at.node = at.resolved(); at.node == nil || at.node.Kind != yaml.MappingNode {
+				d.refuse(at, "must be a map, such as {kind: slack, url: $SLACK_WEBHOOK, events: [parked]}")
 				continue
 			}
 			at.line, at.column = at.node.Line, at.node.Column
-			d.destination(at, to)
+			destinationReader{d.forms, d.front, to, at, map[string]value{}}.read()
 		}
 	}, list}
 }
 
-// destination decodes one destination and adds it, if it can be used.
-func (d *decoder) destination(at value, to *Notify) {
-	before := len(d.problems)
-	fields := map[string]value{}
-	for _, v := range d.children(at) {
-		name := strings.TrimPrefix(v.key, at.key+".")
-		fields[name] = v
+// destinationReader reads one destination.
+type destinationReader struct {
+	forms
+	*front
+	to     *Notify
+	at     value
+	fields map[string]value // the keys that are written
+}
+
+// read adds the destination, if it can be used.
+func (r destinationReader) read() {
+	before := len(r.problems)
+	for _, v := range r.children(r.at) {
+		name := strings.TrimPrefix(v.key, r.at.key+".")
+		r.fields[name] = v
 		if !slices.Contains(destinationKeys, name) {
-			d.add(Problem{Key: v.key, Line: v.line, Column: v.column, Reason: "is unknown; a destination has " + strings.Join(destinationKeys, ", ")})
+			r.refuse(v, "is unknown; a destination has %s", strings.Join(destinationKeys, ", "))
 		}
 	}
-	made := notify.Destination{Name: "", Events: d.events(at, fields["events"])}
-	kind, _ := fields["kind"].raw.(string)
-	if made.Kind = notify.Kind(kind); !slices.Contains(notify.Kinds(), made.Kind) {
-		d.rejectField(at, fields, "kind", "must be "+strings.Join(kindWords(), ", "))
+	kind, _ := r.fields["kind"].raw.(string)
+	made := notify.Destination{Kind: notify.Kind(kind), Name: kind, Events: r.events()}
+	if !slices.Contains(notify.Kinds(), made.Kind) {
+		r.rejectField("kind", "must be "+strings.Join(kindWords(), ", "))
 	}
-	made.Name = kind
-	if v, written := fields["name"]; written {
-		made.Name, _ = v.raw.(string)
+	named, isNamed := r.fields["name"]
+	if isNamed {
+		made.Name, _ = named.raw.(string)
 	}
 	switch {
 	case !destinationName().MatchString(made.Name):
-		if _, written := fields["name"]; written || len(d.problems) == before {
-			d.rejectField(at, fields, "name", "must be a word of at most 40 letters, digits, - and _, in lower case")
+		if isNamed || len(r.problems) == before {
+			r.rejectField("name", "must be a word of at most 40 letters, digits, - and _, in lower case")
 		}
-	case slices.ContainsFunc(to.Destinations, func(other notify.Destination) bool { return other.Name == made.Name }):
-		d.add(Problem{Key: at.key, Line: at.line, Column: at.column, Reason: fmt.Sprintf("has the name %s, as another destination has; write a name of its own", made.Name)})
+	case slices.ContainsFunc(r.to.Destinations, func(other notify.Destination) bool { return other.Name == made.Name }):
+		r.refuse(r.at, "has the name %s, as another destination has; write a name of its own", made.Name)
 	}
-	made.URL = d.secretOf(at, fields, "url", to)
-	d.checkAddress(at, fields, made.URL)
+	made.URL = r.secret("url")
+	r.checkAddress(made.URL)
 	if made.Kind == notify.Webhook {
-		if made.Secret = d.secretOf(at, fields, "secret", to); made.Secret == "" {
+		if made.Secret = r.secret("secret"); made.Secret == "" {
 			made.URL = "" // it is off without its signature
 		}
-	} else if v, written := fields["secret"]; written {
-		d.add(Problem{Key: v.key, Line: v.line, Column: v.column, Reason: "is for the kind webhook alone, which is signed with it; remove it"})
+	} else if v, written := r.fields["secret"]; written {
+		r.refuse(v, "is for the kind webhook alone, which is signed with it; remove it")
 	}
-	if len(d.problems) == before {
-		to.Destinations = append(to.Destinations, made)
+	if len(r.problems) == before {
+		r.to.Destinations = append(r.to.Destinations, made)
 	}
 }
 
-// rejectField records a problem of a key of a destination, which may be missing.
-func (d *decoder) rejectField(at value, fields map[string]value, name, reason string) {
-	if v, written := fields[name]; written {
-		d.reject(v, "%s", reason)
+// rejectField records a problem of a key, which may be missing.
+func (r destinationReader) rejectField(name, reason string) {
+	if v, written := r.fields[name]; written {
+		r.reject(v, "%s", reason)
 		return
 	}
-	d.add(Problem{Key: at.key + "." + name, Line: at.line, Column: at.column, Reason: "is missing; it " + reason})
+	missing := r.at
+	missing.key += "." + name
+	r.refuse(missing, "is missing; it %s", reason)
 }
 
-// events decodes the events that a destination is told of.
-func (d *decoder) events(at, v value) []notify.Event {
+func (r destinationReader) events() []notify.Event {
 	var events []notify.Event
-	known := notify.Events()
+	known, v := notify.Events(), r.fields["events"]
 	if items, ok := v.raw.([]any); !ok || len(items) == 0 {
-		d.rejectField(at, map[string]value{}, "events", "must be a list of "+strings.Join(eventWords(), ", "))
+		r.refuse(value{key: r.at.key + ".events", line: r.at.line, column: r.at.column}, "is missing; it must be a list of %s", strings.Join(eventWords(), ", "))
 		return nil
 	}
-	d.list(v, func(item value, name string) {
+	r.list(v, func(item value, name string) {
 		switch event := notify.Event(name); {
 		case !slices.Contains(known, event):
-			d.reject(item, "is no event; there are %s", strings.Join(eventWords(), ", "))
+			r.reject(item, "is no event; there are %s", strings.Join(eventWords(), ", "))
 		case !slices.Contains(events, event):
 			events = append(events, event)
 		}
@@ -147,60 +153,57 @@ func (d *decoder) events(at, v value) []notify.Event {
 	return events
 }
 
-// secretOf returns the value of the variable that a key of a destination names; empty if it is
-// not set. The text itself is refused and not shown: it is a secret, and the file is public to
-// everybody who can read the repository.
-func (d *decoder) secretOf(at value, fields map[string]value, key string, to *Notify) string {
-	v, written := fields[key]
+// secret returns the value of the variable that a key names; empty if it is not set. The text
+// itself is refused and not shown: it is a secret, and the file is public to everybody who can
+// read the repository.
+func (r destinationReader) secret(key string) string {
+	v, written := r.fields[key]
 	name, isVariable := variableName(v.raw)
 	switch {
 	case !written:
-		d.rejectField(at, fields, key, "must be the name of an environment variable, such as $SLACK_WEBHOOK")
+		r.rejectField(key, "must be the name of an environment variable, such as $SLACK_WEBHOOK")
 		return ""
 	case !isVariable:
-		d.add(Problem{Key: v.key, Line: v.line, Column: v.column, Reason: "is a secret, so it must be the name of an environment variable that holds it, such as $SLACK_WEBHOOK"})
+		r.refuse(v, "is a secret, so it must be the name of an environment variable that holds it, such as $SLACK_WEBHOOK")
 		return ""
 	}
-	if !slices.Contains(to.SecretEnv, name) {
-		to.SecretEnv = append(to.SecretEnv, name)
+	if !slices.Contains(r.to.SecretEnv, name) {
+		r.to.SecretEnv = append(r.to.SecretEnv, name)
 	}
-	text := d.lookupVariable(name)
+	text := r.lookupVariable(name)
 	if text == "" {
-		d.warn(v, "%s is off: the environment variable %s is not set or empty", at.key, name)
+		r.warn(v, "%s is off: the environment variable %s is not set or empty", r.at.key, name)
 	}
 	return text
 }
 
 // checkAddress records a problem for an address that no message can be sent to, and a warning
 // for one that only some runners reach. It does not show the address.
-func (d *decoder) checkAddress(at value, fields map[string]value, address string) {
+func (r destinationReader) checkAddress(address string) {
 	if address == "" {
 		return
 	}
 	u, err := transport.ParseAddress(address)
 	if err != nil {
-		d.rejectField(at, fields, "url", "must hold an https URL: the variable holds something else")
+		r.rejectField("url", "must hold an https URL: the variable holds something else")
 		return
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
 	if host := u.Hostname(); err == nil && (ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast()) ||
 		err != nil && (!strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")) {
-		d.warn(fields["url"], "%s.url leads to a private network: only runners of that network reach it, and not those of GitHub", at.key)
+		r.warn(r.fields["url"], "%s.url leads to a private network: only runners of that network reach it, and not those of GitHub", r.at.key)
 	}
 }
 
-func kindWords() []string {
+// words returns texts of a named type as plain ones.
+func words[T ~string](all []T) []string {
 	var words []string
-	for _, k := range notify.Kinds() {
-		words = append(words, string(k))
+	for _, word := range all {
+		words = append(words, string(word))
 	}
 	return words
 }
 
-func eventWords() []string {
-	var words []string
-	for _, e := range notify.Events() {
-		words = append(words, string(e))
-	}
-	return words
-}
+func kindWords() []string { return words(notify.Kinds()) }
+
+func eventWords() []string { return words(notify.Events()) }

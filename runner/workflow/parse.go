@@ -27,25 +27,21 @@ func Parse(path string, content []byte, env Env) (Workflow, error) {
 
 // decoder holds a workflow while it is read: the settings decoded up to now. Its parts are
 // the findings, the surroundings of the file, the forms of values, the keys of the front
-// matter, and the section of the tracker, whose keys depend on its kind.
+// matter, and the sections whose keys depend on each other.
 type decoder struct {
 	forms
 	*front
-	tracker  *trackerSection
-	settings Settings
-
-	// repositoryOn says that a section repository or delivery is written, even with
-	// nothing in it.
-	repositoryOn bool
-	repository   Repository
+	tracker    *trackerSection
+	repository *repositorySection
+	settings   Settings
 }
 
-// newDecoder returns the decoder of a file in a folder.
 func newDecoder(env Env, dir string) *decoder {
 	found := new(findings)
 	f := forms{found, surroundings{env, dir}}
 	d := &decoder{forms: f, front: &front{found: found}}
 	d.tracker = &trackerSection{forms: f, front: d.front, tracker: &d.settings.Tracker, policy: &d.settings.Policy}
+	d.repository = &repositorySection{forms: f, front: d.front, tracker: d.tracker, settings: &d.settings}
 	return d
 }
 
@@ -151,7 +147,6 @@ func newFile(front, body []byte, line int) file {
 	return file{front, prompt, line}
 }
 
-// invalidByte returns the index of the first byte that is not UTF-8.
 func invalidByte(content []byte) int {
 	for i := 0; i < len(content); {
 		r, size := utf8.DecodeRune(content[i:])

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"errors"
 	"path"
 	"strings"
 
@@ -9,56 +10,34 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// globs decodes the patterns of paths.
-func (f forms) globs(to *[]string) form {
-	return form{func(v value) {
-		f.list(v, func(item value, pattern string) {
-			if err := delivery.ValidatePattern(pattern); err != nil {
-				f.reject(item, "%s", err)
-				return
-			}
-			*to = append(*to, pattern)
-		})
-	}, listSchema(nonemptySchema())}
+// parseGlob checks a pattern of paths.
+func parseGlob(pattern string) (string, error) { return pattern, delivery.ValidatePattern(pattern) }
+
+// parseKept returns a path of a checkout that setup keeps, in its shortest form.
+func parseKept(text string) (string, error) {
+	name := path.Clean(text)
+	first, _, _ := strings.Cut(name, "/")
+	switch {
+	case text == "", strings.ContainsAny(name, "*?[\x00\n"):
+		return "", errors.New("must be the path of a file or folder, without wildcards; remove setup.keep for all that git ignores")
+	case path.IsAbs(name), name == ".", first == "..", strings.HasPrefix(name, "~"):
+		return "", errors.New("leads out of the checkout; write a path below its top, such as node_modules")
+	case strings.EqualFold(first, ".git"):
+		return "", errors.New("is git's own folder; remove it")
+	}
+	return name, nil
 }
 
-// paths decodes paths of a checkout that setup keeps.
-func (f forms) paths(to *[]string) form {
-	return form{func(v value) {
-		f.list(v, func(item value, text string) {
-			name := path.Clean(text)
-			first, _, _ := strings.Cut(name, "/")
-			switch {
-			case text == "", strings.ContainsAny(name, "*?[\x00\n"):
-				f.reject(item, "must be the path of a file or folder, without wildcards; remove setup.keep for all that git ignores")
-			case path.IsAbs(name), name == ".", first == "..", strings.HasPrefix(name, "~"):
-				f.reject(item, "leads out of the checkout; write a path below its top, such as node_modules")
-			case strings.EqualFold(first, ".git"):
-				f.reject(item, "is git's own folder; remove it")
-			default:
-				*to = append(*to, name)
-			}
-		})
-	}, listSchema(nonemptySchema())}
-}
-
-// folders decodes the folders of a sparse checkout.
 func (f forms) folders(to *[]string) form {
+	list := f.items(to, func(folder string) (string, error) { return folder, git.CheckPaths([]string{folder}) })
 	return form{func(v value) {
-		f.list(v, func(item value, folder string) {
-			if err := git.CheckPaths([]string{folder}); err != nil {
-				f.reject(item, "%s", err)
-				return
-			}
-			*to = append(*to, folder)
-		})
+		list.decode(v)
 		if err := git.CheckPaths(*to); err != nil { // there are too many
 			f.reject(v, "%s", err)
 		}
-	}, listSchema(nonemptySchema())}
+	}, list.schema}
 }
 
-// branch decodes the name of a branch.
 func (f forms) branch(to *git.Branch) form {
 	return form{func(v value) {
 		name, ok := v.raw.(string)
@@ -101,27 +80,22 @@ func (f forms) hosts(to *[]string) form {
 	}, listSchema(nonemptySchema())}
 }
 
-// denyPaths decodes paths that the agent may not read. With worker hosts, each host expands them.
-func (d *decoder) denyPaths(to *[]string) form {
-	return form{func(v value) {
-		expand := d.expandPath
-		if d.hasHosts() {
-			expand = pathOnHosts
-		}
-		d.list(v, func(item value, text string) {
-			path, err := expand(text)
-			switch {
-			case err != nil:
-				d.reject(item, "%s", err)
-			case path == "":
-				d.reject(item, "is empty; name a file or a folder, or remove it")
-			case path == "/":
-				d.reject(item, "is the whole disk, without which no program runs; name the folders")
-			case strings.ContainsAny(path, "*?[]"):
-				d.reject(item, "looks like a pattern; name the files and folders themselves")
-			default:
-				*to = append(*to, path)
-			}
-		})
-	}, listSchema(nonemptySchema())}
+// deniedPath returns a path that the agent may not read. With worker hosts, each host expands it.
+func (d *decoder) deniedPath(text string) (string, error) {
+	expand := d.expandPath
+	if d.hasHosts() {
+		expand = pathOnHosts
+	}
+	path, err := expand(text)
+	switch {
+	case err != nil:
+		return "", err
+	case path == "":
+		return "", errors.New("is empty; name a file or a folder, or remove it")
+	case path == "/":
+		return "", errors.New("is the whole disk, without which no program runs; name the folders")
+	case strings.ContainsAny(path, "*?[]"):
+		return "", errors.New("looks like a pattern; name the files and folders themselves")
+	}
+	return path, nil
 }

@@ -40,7 +40,6 @@ func toNumber(v any) (float64, bool) {
 	return 0, false
 }
 
-// dollars returns the form of an amount in US dollars.
 func (f forms) dollars(to *schedule.Money) form {
 	return form{func(v value) {
 		n, ok := toNumber(v.raw)
@@ -92,7 +91,6 @@ func (f forms) prices(to *schedule.Prices) form {
 	}, mapSchema(closed(model, "input", "output"))}
 }
 
-// child returns the value of a key in a map.
 func (v value) child(name string, raw any) value {
 	child := value{key: v.key + "." + truncate(name), line: v.line, column: v.column, raw: raw}
 	node := v.resolved()

@@ -102,5 +102,4 @@ func display(v any) string {
 	}
 }
 
-// truncate returns the beginning of a text that may be long.
 func truncate(s string) string { return text.Truncate(s, 60) }

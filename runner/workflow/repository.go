@@ -27,11 +27,21 @@ type Repository struct {
 // of the user's own tools.
 const tokenVariable = "GITHUB_TOKEN"
 
-// decodeRepository decodes the settings that depend on more than one key of the sections
-// repository and delivery. It needs the settings of the tracker.
-func (d *decoder) decodeRepository() {
-	s := &d.settings
-	if !d.repositoryOn {
+// repositorySection decodes the sections repository and delivery, which depend on each other.
+type repositorySection struct {
+	forms
+	*front
+	tracker    *trackerSection
+	settings   *Settings
+	repository Repository
+	on         bool // one of the two sections is written, even with nothing in it
+}
+
+// decode decodes the settings that depend on more than one key. It needs the settings of the
+// tracker.
+func (d *repositorySection) decode() {
+	s := d.settings
+	if !d.on {
 		if s.SandboxHooks {
 			d.reject(d.written["hooks.sandboxed"], "hooks run in the sandbox only if the program brings the files: write the section repository, or remove the key")
 		}
@@ -59,7 +69,7 @@ type address struct {
 
 // address returns the address that repository.url means. No problem shows it, because it may hold
 // a password.
-func (d *decoder) address() (address, bool) {
+func (d *repositorySection) address() (address, bool) {
 	v := d.written["repository.url"]
 	fail := func(category error, reason string) (address, bool) {
 		d.add(Problem{Key: "repository.url", Line: v.line, Column: v.column, Category: category, Reason: reason})
@@ -85,7 +95,7 @@ func (d *decoder) address() (address, bool) {
 }
 
 // addressText returns the URL or the absolute path that is written, or the default.
-func (d *decoder) addressText(v value) (string, error) {
+func (d *repositorySection) addressText(v value) (string, error) {
 	if v.raw == nil {
 		return d.jobRepository()
 	}
@@ -111,7 +121,7 @@ func (d *decoder) addressText(v value) (string, error) {
 
 // jobRepository returns the URL of the repository of the Actions job; elsewhere the URL of the
 // repository that GITHUB_REPOSITORY names, so that the same file can be checked there.
-func (d *decoder) jobRepository() (string, error) {
+func (d *repositorySection) jobRepository() (string, error) {
 	repository := d.lookupVariable("GITHUB_REPOSITORY")
 	if repository == "" {
 		return "", errors.New("is missing; write the address of the repository, such as https://github.com/OWNER/NAME, or a path, such as . for the folder of this file, or set $GITHUB_REPOSITORY to OWNER/NAME")
@@ -121,7 +131,7 @@ func (d *decoder) jobRepository() (string, error) {
 
 // jobServer returns the address of the GitHub that has that repository, and that the token in
 // tokenVariable is for: from the environment, else from the tracker.
-func (d *decoder) jobServer() string {
+func (d *repositorySection) jobServer() string {
 	server := d.lookupVariable("GITHUB_SERVER_URL")
 	if on, ok := d.settings.Tracker.Config.(interface{ Server() string }); ok && server == "" {
 		server = on.Server()
@@ -130,14 +140,14 @@ func (d *decoder) jobServer() string {
 }
 
 // tokenIsFor reports whether the token in tokenVariable is for the GitHub on a host.
-func (d *decoder) tokenIsFor(host string) bool {
+func (d *repositorySection) tokenIsFor(host string) bool {
 	u, err := url.Parse(d.jobServer())
 	return err == nil && host != "" && strings.EqualFold(u.Host, host)
 }
 
 // decodeToken decodes repository.token. The token of the job reaches no other host
 // unless it is written.
-func (d *decoder) decodeToken(a address) {
+func (d *repositorySection) decodeToken(a address) {
 	r, v := d.settings.Repository, d.written["repository.token"]
 	p := Problem{Key: "repository.token", Line: v.line, Column: v.column} // never with the value
 	r.SecretEnv = []string{tokenVariable}
@@ -184,8 +194,7 @@ func (d *decoder) decodeToken(a address) {
 // maxPrefix is the greatest length of repository.branch_prefix, in bytes.
 const maxPrefix = 60
 
-// branchPrefix decodes the beginning of the branches of all issues.
-func (d *decoder) branchPrefix(v value) {
+func (d *repositorySection) branchPrefix(v value) {
 	prefix, ok := v.raw.(string)
 	prefix = strings.TrimSpace(prefix)
 	switch {
@@ -204,7 +213,7 @@ func (d *decoder) branchPrefix(v value) {
 }
 
 // checkPrefix records a problem if the branch of an issue could be the base.
-func (d *decoder) checkPrefix() {
+func (d *repositorySection) checkPrefix() {
 	r := d.settings.Repository
 	if v := d.written["repository.base"]; r.BranchPrefix != "" && strings.HasPrefix(r.Base.String(), r.BranchPrefix) {
 		d.reject(v, "begins with repository.branch_prefix, %q, like the branches of issues; change one of them", r.BranchPrefix)
@@ -213,8 +222,8 @@ func (d *decoder) checkPrefix() {
 
 // checkSubmodules records a problem for submodules that hooks outside the sandbox could meet:
 // git goes into them, and obeys the agent's files there.
-func (d *decoder) checkSubmodules() {
-	s := &d.settings
+func (d *repositorySection) checkSubmodules() {
+	s := d.settings
 	if d.repository.Submodules && (!s.SandboxHooks || s.Workspace.Hooks.BeforeRemove != "") {
 		d.reject(d.written["repository.submodules"], "a hook outside the sandbox whose git goes into a submodule would run what the agent left there; remove this key, or hooks.sandboxed and hooks.before_remove")
 	}
@@ -222,8 +231,8 @@ func (d *decoder) checkSubmodules() {
 
 // checkHooks sets where hooks run, and records a problem for hooks outside the sandbox
 // that are not written for it.
-func (d *decoder) checkHooks() {
-	s := &d.settings
+func (d *repositorySection) checkHooks() {
+	s := d.settings
 	hooks := s.Workspace.Hooks
 	const outside = "outside the sandbox, in a folder where an agent has worked, and files that it left there could act with their rights; "
 	v, written := d.written["hooks.sandboxed"]
@@ -234,6 +243,6 @@ func (d *decoder) checkHooks() {
 		d.reject(v, "hooks would run "+outside+"remove the key, or write hooks.trusted: true as well if they are safe there")
 	}
 	if v, written := d.written["hooks.before_remove"]; written && hooks.BeforeRemove != "" && !s.TrustHooks {
-		d.add(Problem{Key: v.key, Line: v.line, Column: v.column, Reason: "can only run " + outside + "remove the hook, or write hooks.trusted: true if it is safe there"})
+		d.refuse(v, "can only run "+outside+"remove the hook, or write hooks.trusted: true if it is safe there")
 	}
 }

@@ -79,5 +79,4 @@ func (f forms) runnerLabels(entry value) []string {
 	return labels
 }
 
-// notInLabel reports whether the label of a runner cannot contain r.
 func notInLabel(r rune) bool { return !unicode.IsPrint(r) }

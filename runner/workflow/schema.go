@@ -179,13 +179,7 @@ func mapSchema(values object) object {
 	return object{"type": "object", "additionalProperties": values}
 }
 
-func protectionWords() []string {
-	var words []string
-	for _, p := range delivery.Protections() {
-		words = append(words, string(p))
-	}
-	return words
-}
+func protectionWords() []string { return words(delivery.Protections()) }
 
 func handOverSchema() object {
 	text := nullable(textSchema())

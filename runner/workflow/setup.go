@@ -19,7 +19,7 @@ func (d *decoder) checkSetup() {
 	switch {
 	case s.Setup.Run == "":
 		d.warn(at, "setup.run is missing, so nothing is prepared; write the script, such as npm ci")
-	case s.Setup.Run != "" && !d.repositoryOn:
+	case s.Setup.Run != "" && !d.repository.on:
 		d.reject(d.written["setup.run"], "prepares a checkout, and there is none: write the section repository, or remove setup")
 	}
 }

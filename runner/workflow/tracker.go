@@ -84,7 +84,6 @@ func (t *trackerSection) addSecretEnv(values []any) {
 	}
 }
 
-// kindNames returns the names of the kinds, in order.
 func kindNames(kinds []tracker.Kind) []string {
 	var names []string
 	for _, k := range kinds {
@@ -144,7 +143,6 @@ func (t *trackerSection) checkState(v value, state string, has tracker.States) {
 	}
 }
 
-// containsState reports whether any of the states has the same normal form.
 func containsState(states []string, state string) bool {
 	return slices.ContainsFunc(states, func(other string) bool { return tracker.NormalState(other) == tracker.NormalState(state) })
 }

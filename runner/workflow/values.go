@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -76,17 +77,27 @@ func (f forms) labels(to *[]string) form {
 	}, listSchema(textSchema())}
 }
 
-// names decodes names of environment variables.
-func (f forms) names(to *[]string) form {
+// items decodes a list of texts, each as parse returns it. The error of parse is the problem of its
+// item.
+func (f forms) items(to *[]string, parse func(text string) (string, error)) form {
 	return form{func(v value) {
-		f.list(v, func(item value, name string) {
-			if ref, ok := variableName("$" + name); !ok || ref != name {
-				f.reject(item, "must be the name of an environment variable: letters, digits and _, not beginning with a digit")
+		f.list(v, func(item value, text string) {
+			parsed, err := parse(text)
+			if err != nil {
+				f.reject(item, "%s", err)
 				return
 			}
-			*to = append(*to, name)
+			*to = append(*to, parsed)
 		})
 	}, listSchema(nonemptySchema())}
+}
+
+// parseVariable checks the name of an environment variable.
+func parseVariable(name string) (string, error) {
+	if ref, ok := variableName("$" + name); !ok || ref != name {
+		return "", errors.New("must be the name of an environment variable: letters, digits and _, not beginning with a digit")
+	}
+	return name, nil
 }
 
 // byState decodes limits by the normal form of their state. Invalid entries are
@@ -175,24 +186,26 @@ func (f forms) integerBetween(v value, low, high int64) (int64, bool) {
 }
 
 // number returns the form of an integer between low and high.
-func (f forms) number(low, high int64, take func(v value, n int64)) form {
+func (f forms) number(low, high int64, take func(n int64)) form {
 	return form{func(v value) {
 		if n, ok := f.integerBetween(v, low, high); ok {
-			take(v, n)
+			take(n)
 		}
 	}, integerSchema(low, high)}
 }
 
+// integer returns the form of an integer of at least low that an int holds on every machine.
 func (f forms) integer(to *int, low int64) form {
-	return f.number(low, math.MaxInt32, func(_ value, n int64) { *to = int(n) })
+	return f.number(low, math.MaxInt32, func(n int64) { *to = int(n) })
 }
 
-func (f forms) tokens(to *int64) form {
-	return f.number(0, math.MaxInt64, func(_ value, n int64) { *to = n })
+// long returns the form of an integer of at least low.
+func (f forms) long(to *int64, low int64) form {
+	return f.number(low, math.MaxInt64, func(n int64) { *to = n })
 }
 
 func (f forms) millis(to *time.Duration, low int64) form {
-	return f.number(low, maxMillis, func(_ value, n int64) { *to = time.Duration(n) * time.Millisecond })
+	return f.number(low, maxMillis, func(n int64) { *to = time.Duration(n) * time.Millisecond })
 }
 
 func (d *decoder) hookTimeout(v value) {
@@ -215,11 +228,20 @@ func (f forms) boolean(to *bool) form {
 	}, object{"type": "boolean"}}
 }
 
-func (d *decoder) port() form {
-	return d.number(0, math.MaxUint16, func(_ value, n int64) {
-		port := int(n)
-		d.settings.Port = &port
-	})
+// parsedText returns the form of a text as parse returns it. A blank text counts as absent.
+func parsedText[T any](f forms, to *T, parse func(text string) (T, error)) form {
+	return form{func(v value) {
+		var text string
+		if f.text(&text).decode(v); text == "" {
+			return
+		}
+		parsed, err := parse(text)
+		if err != nil {
+			f.reject(v, "%s", err)
+			return
+		}
+		*to = parsed
+	}, textSchema()}
 }
 
 // text decodes a string as it is written. A blank one counts as absent.
@@ -237,7 +259,6 @@ func (f forms) text(to *string) form {
 	}, textSchema()}
 }
 
-// commands decodes a shell script, or a list of them.
 func (f forms) commands(to *[]string) form {
 	take := func(v value) {
 		var script string
@@ -276,7 +297,6 @@ func (f forms) command(to *string) form {
 	}, nonemptySchema()}
 }
 
-// word decodes a word from a fixed set.
 func (f forms) word(to func(word string), words ...string) form {
 	return form{func(v value) {
 		text, _ := v.raw.(string)
@@ -289,7 +309,6 @@ func (f forms) word(to func(word string), words ...string) form {
 	}, choiceSchema(words...)}
 }
 
-// strings decodes names, each once.
 func (f forms) strings(to *[]string) form {
 	return form{func(v value) {
 		f.list(v, func(item value, name string) {
@@ -301,15 +320,6 @@ func (f forms) strings(to *[]string) form {
 			}
 		})
 	}, listSchema(nonemptySchema())}
-}
-
-func (f forms) bytes(to *int64, low int64) form {
-	return f.bytesBetween(to, low, math.MaxInt64)
-}
-
-// bytesBetween decodes a number of bytes in a range.
-func (f forms) bytesBetween(to *int64, low, high int64) form {
-	return f.number(low, high, func(_ value, n int64) { *to = n })
 }
 
 func (f forms) protection(to *delivery.Protection) form {

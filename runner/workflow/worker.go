@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/symphony-runner/symphony/runner/worker/ssh"
@@ -18,33 +19,20 @@ type Worker struct {
 
 const maxHosts = 200
 
-// workerHosts decodes the hosts on which sessions run.
-func (d *decoder) workerHosts(to *[]string) form {
-	return form{func(v value) {
-		seen := map[string]bool{}
-		d.list(v, func(item value, text string) {
-			host, err := ssh.Parse(text)
-			name := host.String()
-			switch {
-			case err != nil:
-				d.reject(item, "%v", err)
-			case seen[name]:
-				d.reject(item, "names its host a second time; remove one of the two")
-			default:
-				seen[name] = true
-				*to = append(*to, name)
-			}
-		})
-		if len(*to) > maxHosts {
-			d.reject(v, "must have at most %d hosts", maxHosts)
+func (f forms) workerHosts(to *[]string) form {
+	list := f.items(to, func(text string) (string, error) {
+		host, err := ssh.Parse(text)
+		if err == nil && slices.Contains(*to, host.String()) {
+			err = errors.New("names its host a second time; remove one of the two")
 		}
-	}, hostsSchema()}
-}
-
-func hostsSchema() object {
-	s := listSchema(nonemptySchema())
-	s["maxItems"], s["uniqueItems"] = maxHosts, true
-	return s
+		return host.String(), err
+	})
+	list.schema["maxItems"], list.schema["uniqueItems"] = maxHosts, true
+	return form{func(v value) {
+		if list.decode(v); len(*to) > maxHosts {
+			f.reject(v, "must have at most %d hosts", maxHosts)
+		}
+	}, list.schema}
 }
 
 // hasHosts reports whether the file names worker hosts, before they are decoded.
@@ -69,7 +57,6 @@ func pathOnHosts(text string) (string, error) {
 	return path, nil
 }
 
-// rootOnHosts decodes workspace.root for the worker hosts.
 func (d *decoder) rootOnHosts(v value, text string) {
 	root, err := pathOnHosts(text)
 	switch {

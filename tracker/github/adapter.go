@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/shurcooL/graphql"
 	"golang.org/x/sync/errgroup"
@@ -36,8 +37,8 @@ func (c *Config) Open(o tracker.Options, base *http.Client, log *slog.Logger) (t
 	}, nil
 }
 
-// repository implements the adapter for one repository. Its memory between reads is in the
-// fields below mu, and all of it can be read from GitHub again.
+// repository implements the adapter for one repository. All that it remembers between reads can
+// be read from GitHub again.
 type repository struct {
 	cfg    Config
 	client *client.Client
@@ -46,16 +47,43 @@ type repository struct {
 	trust  *trustChecker
 	noting sync.Mutex // held while a note of an agent is set
 
-	mu             sync.Mutex
-	pages          map[string]*cachedPage    // answers for conditional requests, by address
-	openPages      int                       // length of the list of open issues when it was last read; 0 before
-	blockers       map[blockersKey][]*record // records of the issues that block an issue
-	projectChecked bool                      // the board was checked
-	stateLabelSeen bool                      // a label with the prefix of states was seen
-	handOverSeen   bool                      // the state of the hand-over is known to exist
-	labelSpellings map[string]spelling       // required labels as the repository writes them
-	noDependencies bool                      // the server has no issue dependencies
-	talks          map[int]talk              // long conversations, by the number of the issue
+	pages          cache[string, *cachedPage]    // answers for conditional requests, by address
+	blockers       cache[blockersKey, []*record] // records of the issues that block an issue
+	labelSpellings cache[string, spelling]       // required labels as the repository writes them
+	openPages      atomic.Int64                  // length of the list of open issues when it was last read; 0 before
+	projectChecked atomic.Bool                   // the board was checked
+	stateLabelSeen atomic.Bool                   // a label with the prefix of states was seen
+	handOverSeen   atomic.Bool                   // the state of the hand-over is known to exist
+	noDependencies atomic.Bool                   // the server has no issue dependencies
+
+	mu    sync.Mutex
+	talks map[int]talk // long conversations, by the number of the issue
+}
+
+// maxCached bounds each cache.
+const maxCached = 1000
+
+// cache is a map of answers of GitHub, which can be read again. The zero value is empty. Any
+// number of goroutines may use it.
+type cache[K comparable, V any] struct {
+	mu sync.Mutex
+	of map[K]V
+}
+
+func (c *cache[K, V]) get(key K) (V, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v, ok := c.of[key]
+	return v, ok
+}
+
+func (c *cache[K, V]) put(key K, v V) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil || len(c.of) >= maxCached {
+		c.of = map[K]V{}
+	}
+	c.of[key] = v
 }
 
 func newRepository(cfg Config, base http.RoundTripper, log *slog.Logger) (*repository, error) {
@@ -71,11 +99,8 @@ func newRepository(cfg Config, base http.RoundTripper, log *slog.Logger) (*repos
 	if err != nil {
 		return nil, fmt.Errorf("github tracker: %w: %w", tracker.ErrInvalidConfig, err)
 	}
-	r := &repository{
-		cfg: cfg, client: c, log: log, states: newStateSource(cfg),
-		handOverSeen: slices.Contains([]string{"", stateOpen, stateClosed}, tracker.NormalState(cfg.HandOver)), // needs no label
-		pages:        make(map[string]*cachedPage), blockers: make(map[blockersKey][]*record), labelSpellings: make(map[string]spelling), talks: make(map[int]talk),
-	}
+	r := &repository{cfg: cfg, client: c, log: log, states: newStateSource(cfg), talks: make(map[int]talk)}
+	r.handOverSeen.Store(slices.Contains([]string{"", stateOpen, stateClosed}, tracker.NormalState(cfg.HandOver))) // these need no label
 	r.trust = newTrustChecker(r)
 	return r, nil
 }

@@ -39,7 +39,7 @@ func BenchmarkFirstListOf1000(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			r := repositoryOf1000(b, provider)
 			trackertest.MeasureCPU(b, func() {
-				clear(r.pages)
+				clear(r.pages.of)
 				clear(r.trust.facts)
 				list(b, r)
 			})

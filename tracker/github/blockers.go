@@ -71,36 +71,24 @@ func (r *repository) toBlocker(b *record) tracker.Blocker {
 // blockersOf returns the issues that block rec. It sends a request only when the record
 // has blockers that are not cached, or does not say whether it has any.
 func (r *repository) blockersOf(ctx context.Context, rec *record) ([]*record, error) {
-	r.mu.Lock()
-	unknown := r.noDependencies
-	r.mu.Unlock()
-	if rec.Dependencies == nil {
-		if unknown {
-			return nil, nil
-		}
+	switch {
+	case rec.Dependencies == nil && r.noDependencies.Load():
+		return nil, nil
+	case rec.Dependencies == nil:
 		return r.readBlockers(ctx, rec)
-	}
-	if rec.Dependencies.TotalBlockedBy == 0 {
+	case rec.Dependencies.TotalBlockedBy == 0:
 		return nil, nil
 	}
 	key := blockersKey{rec.GetNumber(), rec.GetUpdatedAt().Time, *rec.Dependencies}
-	r.mu.Lock()
-	list, ok := r.blockers[key]
-	r.mu.Unlock()
-	if ok {
+	list, known := r.blockers.get(key)
+	if known {
 		return list, nil
 	}
 	list, err := r.readBlockers(ctx, rec)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		r.blockers.put(key, list)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.blockers) >= maxCached {
-		clear(r.blockers)
-	}
-	r.blockers[key] = list
-	return list, nil
+	return list, err
 }
 
 // readBlockers reads the issues that block rec. On a server without issue
@@ -124,11 +112,7 @@ func (r *repository) readBlockers(ctx context.Context, rec *record) ([]*record, 
 	if still, err := r.readRecord(ctx, rec.GetNumber()); err != nil || still == nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	first := !r.noDependencies
-	r.noDependencies = true
-	r.mu.Unlock()
-	if first {
+	if !r.noDependencies.Swap(true) {
 		r.log.Warn("this GitHub server has no issue dependencies: nothing blocks an issue", "repository", r.cfg.Repo)
 	}
 	return nil, nil

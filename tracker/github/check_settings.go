@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -25,7 +24,7 @@ func (r *repository) checkSettings(ctx context.Context) error {
 	normal := func(label string) bool { return tracker.NormalLabel(label) == r.cfg.TrustLabel }
 	if r.cfg.TrustLabel != "" && !slices.ContainsFunc(labels, normal) {
 		r.log.Warn("no label vouches for an issue: tracker.provider.trust_label names none of the repository",
-			"trust_label", r.cfg.TrustLabel, "repository", r.cfg.Repo, "labels", quotedList(labels))
+			"trust_label", r.cfg.TrustLabel, "repository", r.cfg.Repo, "labels", tracker.QuotedList(labels))
 	}
 	if err := r.checkStateLabelPrefix(labels); err != nil {
 		return errors.Join(boardErr, err)
@@ -41,11 +40,8 @@ func (r *repository) checkSettings(ctx context.Context) error {
 // then the labels are listed. Another state without a label is only logged as a warning,
 // because GitHub creates a label when somebody first adds it to an issue.
 func (r *repository) checkStateLabelsOnce(ctx context.Context, issues []tracker.Issue) error {
-	r.mu.Lock()
-	seen, handOverSeen := r.stateLabelSeen, r.handOverSeen
-	r.mu.Unlock()
 	starts := slices.ContainsFunc(issues, func(i tracker.Issue) bool { return i.Dispatchable })
-	if r.states.prefix == "" || seen && (handOverSeen || !starts) {
+	if r.states.prefix == "" || r.stateLabelSeen.Load() && (r.handOverSeen.Load() || !starts) {
 		return nil
 	}
 	labels, err := r.listLabels(ctx)
@@ -62,9 +58,8 @@ func (r *repository) checkStateLabelsOnce(ctx context.Context, issues []tracker.
 	if err != nil {
 		r.log.Warn("a state has no label", "repository", r.cfg.Repo, "error", err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stateLabelSeen, r.handOverSeen = true, true
+	r.stateLabelSeen.Store(true)
+	r.handOverSeen.Store(true)
 	return nil
 }
 
@@ -73,15 +68,15 @@ func (r *repository) markStateLabelsSeen(states []string) {
 	if len(states) == 0 {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stateLabelSeen = true
-	r.handOverSeen = r.handOverSeen || slices.Contains(normalStates(states), tracker.NormalState(r.cfg.HandOver))
+	r.stateLabelSeen.Store(true)
+	if slices.Contains(normalStates(states), tracker.NormalState(r.cfg.HandOver)) {
+		r.handOverSeen.Store(true)
+	}
 }
 
 // listLabels returns the names of all labels of the repository.
 func (r *repository) listLabels(ctx context.Context) ([]string, error) {
-	labels, err := r.client.Labels(ctx)
+	labels, err := r.client.Issues.Labels(ctx)
 	if err != nil {
 		return nil, failed("list the labels of "+r.cfg.Repo, err)
 	}
@@ -98,7 +93,7 @@ func (r *repository) checkStateLabelPrefix(labels []string) error {
 	if r.states.prefix == "" || len(r.states.fromLabels(labels)) > 0 {
 		return nil
 	}
-	return invalid("state_label_prefix", "is %q, and no label of %s begins with it: its labels are %s", r.states.prefix, r.cfg.Repo, quotedList(labels))
+	return invalid("state_label_prefix", "is %q, and no label of %s begins with it: its labels are %s", r.states.prefix, r.cfg.Repo, tracker.QuotedList(labels))
 }
 
 // missingStateLabels returns an error that names each state of the workflow without a label,
@@ -113,7 +108,7 @@ func (r *repository) missingStateLabels(labels []string) (handOver bool, err err
 		handOver = handOver || missing.key == handOverKey
 		problems = append(problems, fmt.Errorf("github tracker: %w: %s: there is no label %q: make it, or write another state: the labels give %s, "+
 			"besides them there are %q (no such label) and %q",
-			tracker.ErrInvalidConfig, missing.key, r.states.prefix+missing.state, quotedList(exist), stateOpen, stateClosed))
+			tracker.ErrInvalidConfig, missing.key, r.states.prefix+missing.state, tracker.QuotedList(exist), stateOpen, stateClosed))
 	}
 	return handOver, errors.Join(problems...)
 }
@@ -139,22 +134,4 @@ func (c Config) missingStates(exist []string) []missingState {
 	check("tracker.active_states", c.ActiveStates...)
 	check("tracker.terminal_states", c.TerminalStates...)
 	return missing
-}
-
-// quotedList returns the names, quoted and separated by commas. It counts the names after the
-// first 20 instead.
-func quotedList(names []string) string {
-	const most = 20
-	if len(names) == 0 {
-		return "none"
-	}
-	quoted := make([]string, 0, most)
-	for _, name := range names[:min(most, len(names))] {
-		quoted = append(quoted, fmt.Sprintf("%q", clip(name)))
-	}
-	list := strings.Join(quoted, ", ")
-	if more := len(names) - most; more > 0 {
-		list = fmt.Sprintf("%s and %d more", list, more)
-	}
-	return list
 }

@@ -23,7 +23,7 @@ func (c conversation) CommentsSince(ctx context.Context, since map[tracker.ID]ti
 		return nil, nil
 	}
 	op := "read the comments on issues of " + c.cfg.Repo
-	statuses, err := c.client.IssueStatuses(ctx, numbers)
+	statuses, err := c.client.Issues.Statuses(ctx, numbers)
 	if err != nil {
 		return nil, failed(op, err)
 	}
@@ -88,7 +88,7 @@ func (c conversation) comments(ctx context.Context, n int, s client.IssueStatus,
 			return now.comments, client.Whole, nil
 		}
 	}
-	comments, extent, err := c.client.IssueComments(ctx, s.Node, from)
+	comments, extent, err := c.client.Issues.Comments(ctx, s.Node, from)
 	if err == nil && extent == client.Whole {
 		c.keep(n, talk{s.Node, from, s.Edited, s.Total, comments})
 	}
@@ -102,7 +102,7 @@ func (c conversation) extend(ctx context.Context, t talk, s client.IssueStatus) 
 	if !s.LatestSince.Before(t.edited) {
 		var extent client.Extent
 		var err error
-		if news, extent, err = c.client.IssueComments(ctx, s.Node, t.edited); err != nil || extent != client.Whole {
+		if news, extent, err = c.client.Issues.Comments(ctx, s.Node, t.edited); err != nil || extent != client.Whole {
 			return talk{total: -1}, err
 		}
 	}
@@ -146,8 +146,5 @@ func toComments(list []client.PullComment) []tracker.Comment {
 // React adds a reaction that GitHub has.
 func (c conversation) React(ctx context.Context, id tracker.ID, comment string, r tracker.Reaction) error {
 	content := map[tracker.Reaction]string{tracker.Obeyed: "THUMBS_UP", tracker.Unknown: "CONFUSED"}[r]
-	if err := c.client.ReactTo(ctx, comment, content); err != nil {
-		return failed(fmt.Sprintf("react to a comment on issue %q", clip(string(id))), err)
-	}
-	return nil
+	return failed(fmt.Sprintf("react to a comment on issue %q", clip(string(id))), c.client.Issues.React(ctx, comment, content))
 }

@@ -2,13 +2,11 @@ package github
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
@@ -28,12 +26,12 @@ type editHistory struct {
 	Title            string
 	Body             string
 	LastEditedAt     *time.Time
-	Editor           *actor
+	Editor           *client.Account
 	UserContentEdits *struct {
 		TotalCount int
 		Nodes      []*struct {
 			EditedAt time.Time
-			Editor   *actor
+			Editor   *client.Account
 		}
 	} `graphql:"userContentEdits(first: 100)"`
 	Renames *struct {
@@ -41,7 +39,7 @@ type editHistory struct {
 		Nodes    []*struct {
 			Event struct {
 				CreatedAt time.Time
-				Actor     *actor
+				Actor     *client.Account
 			} `graphql:"... on RenamedTitleEvent"`
 		}
 	} `graphql:"renames: timelineItems(last: 100, itemTypes: [RENAMED_TITLE_EVENT])"`
@@ -55,20 +53,14 @@ type editHistory struct {
 // labeling is the event of adding a label to an issue.
 type labeling struct {
 	CreatedAt time.Time
-	Actor     *actor
+	Actor     *client.Account
 	Label     struct{ Name string }
-}
-
-// actor is the account that made a change. A nil *actor is a deleted account.
-type actor struct {
-	Typename string `graphql:"__typename"` // User, Bot, …
-	Login    string
 }
 
 // change is one change of the title or the body.
 type change struct {
 	at time.Time
-	by *actor
+	by client.Account // the zero value is a deleted one
 }
 
 // changes returns all changes of title and body since the issue was written. It
@@ -83,16 +75,16 @@ func (h *editHistory) changes() ([]change, bool) {
 		if e == nil {
 			return nil, false
 		}
-		list = append(list, change{e.EditedAt, e.Editor})
+		list = append(list, change{e.EditedAt, client.AccountOf(e.Editor)})
 	}
 	if h.LastEditedAt != nil {
-		list = append(list, change{*h.LastEditedAt, h.Editor})
+		list = append(list, change{*h.LastEditedAt, client.AccountOf(h.Editor)})
 	}
 	for _, e := range h.Renames.Nodes {
 		if e == nil {
 			return nil, false
 		}
-		list = append(list, change{e.Event.CreatedAt, e.Event.Actor})
+		list = append(list, change{e.Event.CreatedAt, client.AccountOf(e.Event.Actor)})
 	}
 	return list, true
 }
@@ -123,46 +115,40 @@ func (h *editHistory) matches(r *record) bool {
 // GraphQL does not return.
 func (r *repository) readEditHistories(ctx context.Context, candidates []candidate) ([]*editHistory, error) {
 	op := "read who edited the issues of " + r.cfg.Repo
-	all := make([]*editHistory, len(candidates))
 	chunks := slices.Collect(slices.Chunk(candidates, maxNodes))
+	parts := make([][]*editHistory, len(chunks))
 	err := inParallel(ctx, len(chunks), func(ctx context.Context, i int) error {
-		ids := make([]string, len(chunks[i]))
-		for j, c := range chunks[i] {
-			ids[j] = c.GetNodeID()
-		}
-		return r.readHistoriesOf(ctx, op, ids, all[i*maxNodes:])
+		return client.InHalves(chunks[i], func(part []candidate) error {
+			histories, err := r.readHistoriesOf(ctx, op, part)
+			parts[i] = append(parts[i], histories...)
+			return err
+		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return slices.Concat(parts...), err
 }
 
-// readHistoriesOf reads the histories of issues by node id into a list, in the same order, by
-// two requests where the answer of one would be too long.
-func (r *repository) readHistoriesOf(ctx context.Context, op string, ids []string, into []*editHistory) error {
-	var data editHistoryQuery
-	err := r.client.Query(ctx, client.ReadIssues, &data, map[string]any{"ids": nodeIDs(ids)})
-	if half := len(ids) / 2; half > 0 && errors.Is(err, transport.ErrTooLong) {
-		if err := r.readHistoriesOf(ctx, op, ids[:half], into); err != nil {
-			return err
-		}
-		return r.readHistoriesOf(ctx, op, ids[half:], into[half:])
+// readHistoriesOf returns the histories of at most maxNodes candidates.
+func (r *repository) readHistoriesOf(ctx context.Context, op string, candidates []candidate) ([]*editHistory, error) {
+	ids := make([]string, len(candidates))
+	for i, c := range candidates {
+		ids[i] = c.GetNodeID()
 	}
-	if err != nil {
-		return failed(op, err)
+	var data editHistoryQuery
+	if err := r.client.Query(ctx, client.ReadIssues, &data, map[string]any{"ids": nodeIDs(ids)}); err != nil {
+		return nil, failed(op, err)
 	}
 	if len(data.Nodes) != len(ids) {
-		return fmt.Errorf("%s: %w: %d nodes for %d ids: try again later", op, tracker.ErrResponse, len(data.Nodes), len(ids))
+		return nil, fmt.Errorf("%s: %w: %d nodes for %d ids: try again later", op, tracker.ErrResponse, len(data.Nodes), len(ids))
 	}
-	for j, node := range data.Nodes {
+	histories := make([]*editHistory, len(ids))
+	for i, node := range data.Nodes {
 		if node == nil {
 			continue
 		}
-		if node.Issue.ID != ids[j] {
-			return fmt.Errorf("%s: %w: the nodes are not those asked for: try again later", op, tracker.ErrResponse)
+		if node.Issue.ID != ids[i] {
+			return nil, fmt.Errorf("%s: %w: the nodes are not those asked for: try again later", op, tracker.ErrResponse)
 		}
-		into[j] = &node.Issue
+		histories[i] = &node.Issue
 	}
-	return nil
+	return histories, nil
 }

@@ -11,10 +11,16 @@ import (
 )
 
 // failed returns the error of an operation whose request failed, in the category of
-// the tracker.
+// the tracker; nil for nil.
 func failed(op string, err error) error {
+	if err == nil {
+		return nil
+	}
 	e, ok := errors.AsType[*transport.Error](err)
+	_, unseen := errors.AsType[client.Unseen](err)
 	switch {
+	case unseen:
+		return fmt.Errorf("%s: %w: %w", op, tracker.ErrStatus, err)
 	case !ok:
 		return fmt.Errorf("%s: %w", op, err)
 	case e.Kind == transport.RateLimited:

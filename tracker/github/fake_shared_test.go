@@ -62,19 +62,19 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 	title, text, base := "Keep the cart", "It has wheels.", "main"
 	for _, do := range []func() error{
 		func() error {
-			pull, err := r.client.CreatePullRequest(t.Context(), client.NewPullRequest{Title: &title, Body: &text, Head: &branch, Base: &base})
+			pull, err := r.client.Pulls.Create(t.Context(), client.NewPullRequest{Title: &title, Body: &text, Head: &branch, Base: &base})
 			if err == nil {
-				_, err = r.client.EditPullRequest(t.Context(), pull.GetNumber(), &title, &text)
+				_, err = r.client.Pulls.Edit(t.Context(), pull.GetNumber(), &title, &text)
 			}
 			return err
 		},
-		func() error { return r.client.AddLabels(t.Context(), 2, []string{"agent"}) },
-		func() error { return r.client.AddAssignees(t.Context(), 2, []string{"kim"}) },
+		func() error { return r.client.Pulls.AddLabels(t.Context(), 2, []string{"agent"}) },
+		func() error { return r.client.Pulls.AddAssignees(t.Context(), 2, []string{"kim"}) },
 		func() error {
-			return r.client.SetLabelsAndAssignees(t.Context(), 2, []string{"agent"}, []string{"kim"})
+			return r.client.Pulls.SetLabelsAndAssignees(t.Context(), 2, []string{"agent"}, []string{"kim"})
 		},
-		func() error { return r.client.RequestReviewers(t.Context(), 2, []string{"lee", "acme/team"}) },
-		func() error { _, err := r.client.PullRequests(t.Context(), branch); return err },
+		func() error { return r.client.Pulls.RequestReviewers(t.Context(), 2, []string{"lee", "acme/team"}) },
+		func() error { _, err := r.client.Pulls.OfBranch(t.Context(), branch); return err },
 		func() error { return writer{r}.Comment(t.Context(), id, "status", "Please look.") },
 		func() error { return writer{r}.Comment(t.Context(), id, "status", "Please look again.") },
 		func() error { return writer{r}.Label(t.Context(), id, "symphony", false) },
@@ -96,11 +96,11 @@ func TestTheGitHubOfOtherTestsSpeaksAsGitHubDescribes(t *testing.T) {
 // readArtifacts reads the artifacts of a workflow run.
 func readArtifacts(t *testing.T, g *githubtest.GitHub, c *client.Client) error {
 	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-77", Files: map[string]string{"report.json": "{}"}})
-	artifacts, err := c.Artifacts(t.Context(), 77)
+	artifacts, err := c.Artifacts.Of(t.Context(), 77)
 	if err != nil || len(artifacts) != 1 {
 		return fmt.Errorf("%v (%w)", artifacts, err)
 	}
-	_, err = c.ReadArtifact(t.Context(), artifacts[0])
+	_, err = c.Artifacts.Read(t.Context(), artifacts[0])
 	return err
 }
 
@@ -120,25 +120,25 @@ func readFeedback(t *testing.T, g *githubtest.GitHub, c *client.Client, head str
 	g.AddComment(2, "kim", "Why?")
 	g.AddReview(2, githubtest.Review{By: "lee", Verdict: "APPROVED", Lines: []githubtest.LineComment{{Path: "README.md", Line: 1, Body: "Why?"}}})
 	g.SetCheck(head, githubtest.Check{Name: "test", State: "FAILURE", Log: "no\n"})
-	statuses, _, err := c.PullStatuses(t.Context(), []int{2})
+	statuses, _, err := c.Pulls.Statuses(t.Context(), []int{2})
 	if err != nil {
 		return err
 	}
-	said, err := c.PullDiscussion(t.Context(), statuses[2].Node, time.Time{})
+	said, err := c.Pulls.Discussion(t.Context(), statuses[2].Node, time.Time{})
 	if err != nil {
 		return err
 	}
-	checks, err := c.FailedChecks(t.Context(), statuses[2].Head, "")
+	checks, err := c.Checks.Failed(t.Context(), statuses[2].Head, "")
 	if err != nil {
 		return err
 	}
-	if _, err := c.ReadOutputs(t.Context(), checks.Failed); err != nil {
+	if _, err := c.Checks.ReadOutputs(t.Context(), checks.Failed); err != nil {
 		return err
 	}
 	if len(said.Comments) != 1 || len(said.Reviews) != 1 || len(checks.Failed) != 1 || checks.Failed[0].Log != "no" {
 		t.Errorf("%+v, %+v", said, checks)
 	}
-	if err := c.ReactTo(t.Context(), said.Comments[0].Node, "EYES"); err != nil {
+	if err := c.Issues.React(t.Context(), said.Comments[0].Node, "EYES"); err != nil {
 		return err
 	}
 	var id int64

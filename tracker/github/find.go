@@ -68,7 +68,7 @@ func (r *repository) find(ctx context.Context, name string) (tracker.ID, error) 
 	if err != nil {
 		return "", err
 	}
-	pull, err := r.client.PullRequest(ctx, string(id))
+	pull, err := r.client.Pulls.Get(ctx, string(id))
 	if client.Status(err) == http.StatusNotFound {
 		return "", nil
 	}

@@ -10,9 +10,6 @@ import (
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
 
-// maxCached bounds each cache of answers.
-const maxCached = 1000
-
 // cachedPage is one page of a list, or one issue, kept for a conditional request.
 type cachedPage struct {
 	etag      string
@@ -57,7 +54,7 @@ func (r *repository) readPages(ctx context.Context, op, first string, keep bool,
 // readPage returns one page, from the cache when GitHub says that it has not
 // changed. It fails as the client does.
 func (r *repository) readPage(ctx context.Context, at string, keep bool) (*cachedPage, error) {
-	known := r.cached(at)
+	known, _ := r.pages.get(at)
 	a, err := r.getIfChanged(ctx, at, known)
 	if known != nil && client.Status(err) == http.StatusNotModified {
 		return known, nil
@@ -71,7 +68,7 @@ func (r *repository) readPage(ctx context.Context, at string, keep bool) (*cache
 	}
 	p := &cachedPage{etag: a.Header.Get("ETag"), records: records, malformed: malformed, next: client.Next(a)}
 	if keep {
-		r.cache(at, p)
+		r.keepPage(at, p)
 	}
 	return p, nil
 }
@@ -86,22 +83,9 @@ func (r *repository) getIfChanged(ctx context.Context, at string, known *cachedP
 	return r.client.Do(ctx, request)
 }
 
-// cached returns the cached page of an address, or nil.
-func (r *repository) cached(at string) *cachedPage {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.pages[at]
-}
-
-// cache keeps a page for a conditional request. A page without an ETag is not kept.
-func (r *repository) cache(at string, p *cachedPage) {
-	if p.etag == "" {
-		return
+// keepPage keeps a page for a conditional request, which needs an ETag.
+func (r *repository) keepPage(at string, p *cachedPage) {
+	if p.etag != "" {
+		r.pages.put(at, p)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.pages) >= maxCached {
-		clear(r.pages)
-	}
-	r.pages[at] = p
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/shurcooL/graphql"
@@ -71,10 +72,7 @@ func (r *repository) projectStatuses(ctx context.Context, records []*record) (ma
 			ids = append(ids, rec.GetNodeID())
 		}
 	}
-	r.mu.Lock()
-	seen := r.projectChecked
-	r.mu.Unlock()
-	if len(ids) == 0 && seen {
+	if len(ids) == 0 && r.projectChecked.Load() {
 		return nil, nil
 	}
 	chunks := slices.Collect(slices.Chunk(ids, maxNodes))
@@ -82,33 +80,22 @@ func (r *repository) projectStatuses(ctx context.Context, records []*record) (ma
 		chunks = [][]string{{}} // ids of issues whose place on the board is checked
 	}
 	parts := make([]map[string]projectStatus, len(chunks))
-	err := inParallel(ctx, len(chunks), func(ctx context.Context, i int) (err error) {
-		parts[i], err = r.readProjectStatuses(ctx, chunks[i])
+	err := inParallel(ctx, len(chunks), func(ctx context.Context, i int) error {
+		data, err := r.readProject(ctx, chunks[i])
+		if err == nil {
+			parts[i] = data.statuses(chunks[i])
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	r.projectChecked = true
-	r.mu.Unlock()
+	r.projectChecked.Store(true)
 	all := make(map[string]projectStatus, len(ids))
 	for _, part := range parts {
-		for id, at := range part {
-			all[id] = at
-		}
+		maps.Copy(all, part)
 	}
 	return all, nil
-}
-
-// readProjectStatuses returns the statuses of at most maxNodes issues by node id,
-// and checks the board. An issue that GitHub does not return is left out.
-func (r *repository) readProjectStatuses(ctx context.Context, ids []string) (map[string]projectStatus, error) {
-	data, err := r.readProject(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	return data.statuses(ids), nil
 }
 
 // readProject returns the board, which fits the settings, and at most maxNodes issues.
@@ -130,7 +117,8 @@ func (r *repository) readProject(ctx context.Context, ids []string) (data projec
 	return data, nil
 }
 
-// statuses returns the statuses of the issues that were asked for, by node id.
+// statuses returns the statuses of the issues that were asked for, by node id. It leaves out
+// an issue that GitHub does not return.
 func (data projectQuery) statuses(ids []string) map[string]projectStatus {
 	found := make(map[string]projectStatus, len(ids))
 	for i, node := range data.Nodes {
@@ -176,7 +164,7 @@ func (r *repository) checkProject(data projectQuery) error {
 			names = append(names, node.Field.Name)
 		}
 	}
-	return invalid("project.field", "is %q: the single-select fields of the board are %s", p.Field, quotedList(names))
+	return invalid("project.field", "is %q: the single-select fields of the board are %s", p.Field, tracker.QuotedList(names))
 }
 
 // field returns a single-select field of the board.
@@ -205,7 +193,7 @@ func (r *repository) checkStatusOptions(field projectField) error {
 	for _, missing := range r.cfg.missingStates(options) {
 		problems = append(problems, fmt.Errorf("github tracker: %w: %s: %q is not an option of the field %q: the board has %s, "+
 			"besides them there are %q (no status) and %q",
-			tracker.ErrInvalidConfig, missing.key, missing.state, field.Name, quotedList(options), stateOpen, stateClosed))
+			tracker.ErrInvalidConfig, missing.key, missing.state, field.Name, tracker.QuotedList(options), stateOpen, stateClosed))
 	}
 	return errors.Join(problems...)
 }

@@ -87,9 +87,7 @@ func (r *repository) readList(ctx context.Context, op, at, list string, most int
 	}
 	l.malformed, l.empty = malformed, l.empty && malformed == nil
 	if list == listOpen && pages > 0 {
-		r.mu.Lock()
-		r.openPages = pages
-		r.mu.Unlock()
+		r.openPages.Store(int64(pages))
 	}
 	return l, nil
 }
@@ -144,11 +142,8 @@ func issueNumbers(ids []tracker.ID) []int {
 // that is not found there is read by itself.
 func (r *repository) findRecords(ctx context.Context, numbers []int) (map[int]*record, error) {
 	found := make(map[int]*record, len(numbers))
-	r.mu.Lock()
-	pages := r.openPages
-	r.mu.Unlock()
+	pages, most := int(r.openPages.Load()), 0
 	op := "read issues of " + r.cfg.Repo
-	most := 0
 	switch {
 	case pages == 0:
 		most = len(numbers) / 10
@@ -215,7 +210,7 @@ func joinMalformed(op string, malformed []*tracker.MalformedError) error {
 // readRecord returns one issue, nil when it is not visible.
 func (r *repository) readRecord(ctx context.Context, n int) (*record, error) {
 	op, at := fmt.Sprintf("read %s of %s", identifier(n), r.cfg.Repo), r.client.Path("/issues/%d", n)
-	known := r.cached(at)
+	known, _ := r.pages.get(at)
 	a, err := r.getIfChanged(ctx, at, known)
 	switch client.Status(err) {
 	case http.StatusNotModified:
@@ -249,7 +244,7 @@ func (r *repository) readRecord(ctx context.Context, n int) (*record, error) {
 	if err != nil {
 		return nil, &tracker.MalformedError{Op: op, Records: []tracker.Malformed{newMalformed(n, err)}}
 	}
-	r.cache(at, &cachedPage{etag: a.Header.Get("ETag"), records: []*record{rec}})
+	r.keepPage(at, &cachedPage{etag: a.Header.Get("ETag"), records: []*record{rec}})
 	return rec, nil
 }
 

@@ -54,10 +54,8 @@ func (r *repository) candidateListPath(list string) string {
 	if len(labels) == 0 {
 		return r.listPath(list)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for i, label := range labels {
-		if known, ok := r.labelSpellings[label]; ok {
+		if known, ok := r.labelSpellings.get(label); ok {
 			labels[i] = known.name
 		}
 	}
@@ -71,9 +69,7 @@ func (r *repository) candidateListPath(list string) string {
 func (r *repository) refreshSpellings(ctx context.Context) (bool, error) {
 	again := false
 	for _, label := range r.cfg.queryLabels() {
-		r.mu.Lock()
-		before := r.labelSpellings[label]
-		r.mu.Unlock()
+		before, _ := r.labelSpellings.get(label)
 		name, err := r.labelSpelling(ctx, label, before)
 		if err != nil {
 			return false, err
@@ -112,9 +108,7 @@ func (r *repository) labelSpelling(ctx context.Context, label string, before spe
 	if tracker.NormalLabel(known.name) != label {
 		known.name = label
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.labelSpellings[label] = known
+	r.labelSpellings.put(label, known)
 	return known.name, nil
 }
 
@@ -128,7 +122,7 @@ func (r *repository) findSpelling(ctx context.Context, label string) (string, er
 	i := slices.IndexFunc(labels, func(name string) bool { return tracker.NormalLabel(name) == label })
 	if i < 0 {
 		r.log.Warn("no issue can be worked on: tracker.required_labels names a label that the repository does not have",
-			"label", label, "repository", r.cfg.Repo, "labels", quotedList(labels))
+			"label", label, "repository", r.cfg.Repo, "labels", tracker.QuotedList(labels))
 		return label, nil
 	}
 	return labels[i], nil

@@ -130,7 +130,7 @@ func mayNotWrite(why string) string { return "its author may not write the repos
 // authorDenial returns the reason why the author of an issue is not a person with write access, ""
 // when it is one.
 func (t *trustChecker) authorDenial(ctx context.Context, r *record) (string, error) {
-	return t.writeDenial(ctx, &actor{Typename: r.GetUser().GetType(), Login: r.GetUser().GetLogin()})
+	return t.writeDenial(ctx, client.Account{Type: r.GetUser().GetType(), Login: r.GetUser().GetLogin()})
 }
 
 // remedy returns the step by which a person has the issue trusted, to follow a reason.
@@ -261,7 +261,7 @@ func (t *trustChecker) labelDenial(ctx context.Context, r *record, f editFacts) 
 			return fmt.Sprintf("its text was edited after the label %q was put on: read it, then put the label on again", label), nil
 		}
 	}
-	why, err := t.writeDenial(ctx, put.Actor)
+	why, err := t.writeDenial(ctx, client.AccountOf(put.Actor))
 	if why != "" {
 		why = fmt.Sprintf("the label %q was put on by somebody who is not trusted (%s)", label, why)
 	}
@@ -269,23 +269,16 @@ func (t *trustChecker) labelDenial(ctx context.Context, r *record, f editFacts) 
 }
 
 // writeDenial returns the reason why an account is not a person with write access, "" when it is.
-func (t *trustChecker) writeDenial(ctx context.Context, who *actor) (string, error) {
-	var account client.Account
-	if who != nil {
-		account = client.Account{Type: who.Typename, Login: who.Login}
-	}
-	why, err := t.access.Denial(ctx, account)
-	if err != nil {
-		return "", failed("decide whose text counts", err)
-	}
-	return why, nil
+func (t *trustChecker) writeDenial(ctx context.Context, who client.Account) (string, error) {
+	why, err := t.access.Denial(ctx, who)
+	return why, failed("decide whose text counts", err)
 }
 
 // prefetchWriteAccess reads the permissions of several people concurrently, so that
 // writeDenial finds them.
 func (t *trustChecker) prefetchWriteAccess(ctx context.Context, logins []string) error {
 	return inParallel(ctx, len(logins), func(ctx context.Context, i int) error {
-		_, err := t.writeDenial(ctx, &actor{Typename: "User", Login: logins[i]})
+		_, err := t.writeDenial(ctx, client.Account{Type: "User", Login: logins[i]})
 		return err
 	})
 }

@@ -192,12 +192,8 @@ func (w writer) post(ctx context.Context, id tracker.ID, text string) error {
 	if err != nil {
 		return err
 	}
-	err = w.client.CreateComment(ctx, rec.GetNumber(), text+"\n\n"+tracker.CommentMarker(tracker.AgentKey))
-	e, typed := errors.AsType[*transport.Error](err)
-	switch {
-	case err == nil:
-		return nil
-	case typed && e.InDoubt():
+	err = w.client.Issues.AddComment(ctx, rec.GetNumber(), text+"\n\n"+tracker.CommentMarker(tracker.AgentKey))
+	if e, typed := errors.AsType[*transport.Error](err); typed && e.InDoubt() {
 		return fmt.Errorf("%w: %w: it may have been posted: read the comments before you post it again", failed(op, err), tracker.ErrInDoubt)
 	}
 	return failed(op, err)

@@ -45,10 +45,7 @@ func (w writer) Move(ctx context.Context, id tracker.ID, state string) error {
 	case state == stateClosed && !rec.isOpen():
 		return nil
 	case state == stateClosed:
-		if err := w.client.CloseIssue(ctx, rec.GetNumber()); err != nil {
-			return failed(op, err)
-		}
-		return nil
+		return failed(op, w.client.Issues.Close(ctx, rec.GetNumber()))
 	case !rec.isOpen():
 		return fmt.Errorf("%s: %w: it is closed: open it again if work should go on", op, tracker.ErrFinished)
 	case w.states.onProject:
@@ -90,7 +87,7 @@ func (w writer) moveByLabel(ctx context.Context, op string, rec *record, state s
 		if i < 0 {
 			return fmt.Errorf("%s: %w", op, tracker.UnknownNameError("state", state, append(w.states.fromLabels(all), stateOpen, stateClosed)))
 		}
-		if err := w.client.AddIssueLabel(ctx, rec.GetNumber(), all[i]); err != nil {
+		if err := w.client.Issues.AddLabel(ctx, rec.GetNumber(), all[i]); err != nil {
 			return failed(op, err)
 		}
 	}
@@ -98,7 +95,7 @@ func (w writer) moveByLabel(ctx context.Context, op string, rec *record, state s
 		if !stateLabel(label) || wanted(label) {
 			continue
 		}
-		if err := w.client.RemoveIssueLabel(ctx, rec.GetNumber(), label); err != nil {
+		if err := w.client.Issues.RemoveLabel(ctx, rec.GetNumber(), label); err != nil {
 			return failed(op, err)
 		}
 	}
@@ -123,7 +120,7 @@ func (w writer) Label(ctx context.Context, id tracker.ID, label string, on bool)
 		if !same(name) {
 			continue
 		}
-		if err := w.client.RemoveIssueLabel(ctx, rec.GetNumber(), name); err != nil {
+		if err := w.client.Issues.RemoveLabel(ctx, rec.GetNumber(), name); err != nil {
 			return failed(op, err)
 		}
 	}
@@ -144,10 +141,7 @@ func (w writer) addLabel(ctx context.Context, op string, rec *record, label stri
 	if i < 0 {
 		return fmt.Errorf("%s: %w", op, tracker.UnknownNameError("label", label, all))
 	}
-	if err := w.client.AddIssueLabel(ctx, rec.GetNumber(), all[i]); err != nil {
-		return failed(op, err)
-	}
-	return nil
+	return failed(op, w.client.Issues.AddLabel(ctx, rec.GetNumber(), all[i]))
 }
 
 // Comment posts a comment that ends with a hidden marker, or edits the one that does.
@@ -161,27 +155,9 @@ func (w writer) Comment(ctx context.Context, id tracker.ID, key, text string) er
 	if err != nil {
 		return err
 	}
-	created, err := w.client.SetComment(ctx, client.Thread{Node: rec.GetNodeID(), Number: rec.GetNumber()}, tracker.CommentMarker(key), text)
-	e, typed := errors.AsType[*transport.Error](err)
-	switch {
-	case err == nil:
-		return nil
-	case !typed: // GitHub does not find the comment
-		return fmt.Errorf("%s: %w: %w", op, tracker.ErrStatus, err)
-	case created && e.InDoubt():
+	created, err := w.client.Issues.SetComment(ctx, client.Thread{Node: rec.GetNodeID(), Number: rec.GetNumber()}, tracker.CommentMarker(key), text)
+	if e, typed := errors.AsType[*transport.Error](err); typed && created && e.InDoubt() {
 		return tracker.PerhapsPosted(failed(op, err))
 	}
 	return failed(op, err)
-}
-
-// carriedOut returns the error of a mutation: GitHub answers null for an object that the token
-// cannot see.
-func carriedOut(op string, err error, done bool) error {
-	switch {
-	case err != nil:
-		return failed(op, err)
-	case !done:
-		return fmt.Errorf("%s: %w: GitHub does not find what to change: it is gone, or the token may not change it", op, tracker.ErrStatus)
-	}
-	return nil
 }

@@ -56,15 +56,7 @@ func (w writer) addToProject(ctx context.Context, op, project, node string) (str
 		ProjectID graphql.ID `json:"projectId"`
 		ContentID graphql.ID `json:"contentId"`
 	}
-	var done struct {
-		Add *struct{ Item *struct{ ID string } } `graphql:"addProjectV2ItemById(input: $input)"`
-	}
-	err := w.client.Mutate(ctx, client.WriteProjects, &done, map[string]any{"input": AddProjectV2ItemByIdInput{project, node}})
-	added := done.Add != nil && done.Add.Item != nil
-	if err := carriedOut(op, err, added); err != nil {
-		return "", err
-	}
-	return done.Add.Item.ID, nil
+	return w.changeProject(ctx, op, "addProjectV2ItemById", "item", AddProjectV2ItemByIdInput{project, node})
 }
 
 func (w writer) setStatus(ctx context.Context, op, project, item, field, option string) error {
@@ -77,14 +69,9 @@ func (w writer) setStatus(ctx context.Context, op, project, item, field, option 
 		FieldID   graphql.ID `json:"fieldId"`
 		Value     value      `json:"value"`
 	}
-	var done struct {
-		Update *struct {
-			Item *struct{ ID string } `graphql:"projectV2Item"`
-		} `graphql:"updateProjectV2ItemFieldValue(input: $input)"`
-	}
 	input := UpdateProjectV2ItemFieldValueInput{project, item, field, value{option}}
-	err := w.client.Mutate(ctx, client.WriteProjects, &done, map[string]any{"input": input})
-	return carriedOut(op, err, done.Update != nil && done.Update.Item != nil)
+	_, err := w.changeProject(ctx, op, "updateProjectV2ItemFieldValue", "projectV2Item", input)
+	return err
 }
 
 func (w writer) clearStatus(ctx context.Context, op, project, item, field string) error {
@@ -93,11 +80,15 @@ func (w writer) clearStatus(ctx context.Context, op, project, item, field string
 		ItemID    graphql.ID `json:"itemId"`
 		FieldID   graphql.ID `json:"fieldId"`
 	}
-	var done struct {
-		Clear *struct {
-			Item *struct{ ID string } `graphql:"projectV2Item"`
-		} `graphql:"clearProjectV2ItemFieldValue(input: $input)"`
-	}
-	err := w.client.Mutate(ctx, client.WriteProjects, &done, map[string]any{"input": ClearProjectV2ItemFieldValueInput{project, item, field}})
-	return carriedOut(op, err, done.Clear != nil && done.Clear.Item != nil)
+	_, err := w.changeProject(ctx, op, "clearProjectV2ItemFieldValue", "projectV2Item", ClearProjectV2ItemFieldValueInput{project, item, field})
+	return err
+}
+
+// changeProject carries out a mutation of the board and returns the node id of its result.
+func (w writer) changeProject(ctx context.Context, op, name, object string, input any) (string, error) {
+	id, err := w.client.Mutate(ctx, client.Mutation{
+		Permission: client.WriteProjects, Name: name, Object: object, Input: input,
+		Unseen: "GitHub does not find what to change: it is gone, or the token may not change it",
+	})
+	return id, failed(op, err)
 }

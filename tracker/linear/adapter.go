@@ -3,9 +3,11 @@ package linear
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync/atomic"
 
@@ -50,18 +52,32 @@ type reader struct {
 // query sends the query that the struct into describes, and decodes the answer into
 // it.
 func (r *reader) query(ctx context.Context, op string, into any, variables map[string]any) error {
-	if err := r.exchange(transport.Repeatable(ctx), into, variables, (*graphql.Client).Query); err != nil {
-		return failed(r.wire, op, err)
-	}
-	return nil
+	return failed(r.wire, op, r.exchange(transport.Repeatable(ctx), into, variables, (*graphql.Client).Query))
 }
 
-// mutate sends a mutation that does the same when it is sent twice, as query does.
-func (r *reader) mutate(ctx context.Context, op string, into any, variables map[string]any) error {
-	if err := r.exchange(transport.Repeatable(ctx), into, variables, (*graphql.Client).Mutate); err != nil {
-		return failed(r.wire, op, err)
+// change sends a mutation that does the same when it is sent twice. call is its name with its
+// arguments.
+func (r *reader) change(ctx context.Context, op, call string, variables map[string]any) error {
+	return failed(r.wire, op, r.mutate(transport.Repeatable(ctx), call, variables))
+}
+
+// mutate sends a mutation, and fails with [errUndone] if Linear says that it did not do it. The
+// query is written from this type:
+//
+//	struct {
+//		NAME struct{ Success bool } `graphql:"CALL"`
+//	}
+func (r *reader) mutate(ctx context.Context, call string, variables map[string]any) error {
+	name, _, _ := strings.Cut(call, "(")
+	done := reflect.StructField{
+		Name: strings.ToUpper(name[:1]) + name[1:], Type: reflect.TypeFor[struct{ Success bool }](), Tag: reflect.StructTag(fmt.Sprintf("graphql:%q", call)),
 	}
-	return nil
+	answer := reflect.New(reflect.StructOf([]reflect.StructField{done}))
+	err := r.exchange(ctx, answer.Interface(), variables, (*graphql.Client).Mutate)
+	if err == nil && !answer.Elem().Field(0).Field(0).Bool() {
+		err = errUndone
+	}
+	return err
 }
 
 // exchange sends an operation. The GraphQL client writes it and sends it. Its decoder

@@ -231,9 +231,5 @@ func (c conversation) React(ctx context.Context, id tracker.ID, comment string, 
 		Emoji     string `json:"emoji"`
 	}
 	emoji := map[tracker.Reaction]string{tracker.Obeyed: "👍", tracker.Unknown: "😕"}[r]
-	var done struct {
-		ReactionCreate succeeded `graphql:"reactionCreate(input: $input)"`
-	}
-	err := c.mutate(ctx, op, &done, map[string]any{"input": ReactionCreateInput{reaction, comment, emoji}})
-	return carriedOut(op, err, done.ReactionCreate)
+	return c.change(ctx, op, "reactionCreate(input: $input)", map[string]any{"input": ReactionCreateInput{reaction, comment, emoji}})
 }

@@ -131,13 +131,21 @@ func result(t *transport.Transport, a transport.Answer) (json.RawMessage, error)
 	return nil, &refusal{error: err}
 }
 
-// failed returns the error of an operation whose request failed.
+// errUndone reports a mutation that Linear did not carry out.
+var errUndone = fmt.Errorf("%w: Linear says that it did not do it: try again later", errPayload)
+
+// failed returns the error of an operation whose request failed; nil for nil.
 func failed(t *transport.Transport, op string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return fmt.Errorf("%s: %w", op, r)
 	}
 	e, ok := errors.AsType[*transport.Error](err)
 	switch {
+	case errors.Is(err, errUndone):
+		return fmt.Errorf("%s: %w", op, err)
 	case !ok:
 		// The answer does not have the shape of the query. The text may quote it.
 		return fmt.Errorf("%s: %w: %s: %s", op, errPayload, t.Quote(err.Error()), otherAddress)

@@ -129,11 +129,7 @@ func (w writer) setState(ctx context.Context, op string, id tracker.ID, state st
 	type IssueUpdateInput struct {
 		StateID string `json:"stateId"`
 	}
-	var done struct {
-		IssueUpdate succeeded `graphql:"issueUpdate(id: $id, input: $input)"`
-	}
-	err := w.mutate(ctx, op, &done, map[string]any{"id": graphql.String(id), "input": IssueUpdateInput{state}})
-	return carriedOut(op, err, done.IssueUpdate)
+	return w.change(ctx, op, "issueUpdate(id: $id, input: $input)", map[string]any{"id": graphql.String(id), "input": IssueUpdateInput{state}})
 }
 
 // Label adds a label of the issue's team or of the workspace, or removes one.
@@ -157,33 +153,20 @@ func (w writer) Label(ctx context.Context, id tracker.ID, label string, on bool)
 	carried := slices.IndexFunc(issue.Labels.Nodes, func(l struct{ ID, Name string }) bool {
 		return tracker.NormalLabel(l.Name) == tracker.NormalLabel(label)
 	})
+	relabel := func(call, label string) error {
+		return w.change(ctx, op, call+"(id: $id, labelId: $label)", map[string]any{"id": graphql.String(id), "label": graphql.String(label)})
+	}
 	switch {
 	case on == (carried >= 0):
 		return nil
 	case !on:
-		return w.removeLabel(ctx, op, id, issue.Labels.Nodes[carried].ID)
+		return relabel("issueRemoveLabel", issue.Labels.Nodes[carried].ID)
 	}
 	i := slices.IndexFunc(subject.IssueLabels.Nodes, func(l teamLabel) bool { return l.fits(issue.Team.ID) })
 	if i < 0 {
 		return w.unknownLabelError(ctx, op, label, issue.Team.ID)
 	}
-	return w.addLabel(ctx, op, id, subject.IssueLabels.Nodes[i].ID)
-}
-
-func (w writer) addLabel(ctx context.Context, op string, id tracker.ID, label string) error {
-	var done struct {
-		IssueAddLabel succeeded `graphql:"issueAddLabel(id: $id, labelId: $label)"`
-	}
-	err := w.mutate(ctx, op, &done, map[string]any{"id": graphql.String(id), "label": graphql.String(label)})
-	return carriedOut(op, err, done.IssueAddLabel)
-}
-
-func (w writer) removeLabel(ctx context.Context, op string, id tracker.ID, label string) error {
-	var done struct {
-		IssueRemoveLabel succeeded `graphql:"issueRemoveLabel(id: $id, labelId: $label)"`
-	}
-	err := w.mutate(ctx, op, &done, map[string]any{"id": graphql.String(id), "label": graphql.String(label)})
-	return carriedOut(op, err, done.IssueRemoveLabel)
+	return relabel("issueAddLabel", subject.IssueLabels.Nodes[i].ID)
 }
 
 // unknownLabelError returns the error that names the labels of a team.
@@ -245,15 +228,8 @@ func (w writer) createComment(ctx context.Context, op, comment string, issue tra
 		IssueID string `json:"issueId"`
 		Body    string `json:"body"`
 	}
-	var done struct {
-		CommentCreate succeeded `graphql:"commentCreate(input: $input)"`
-	}
-	variables := map[string]any{"input": CommentCreateInput{comment, string(issue), text}}
-	err := w.exchange(ctx, &done, variables, (*graphql.Client).Mutate)
-	switch {
-	case err == nil:
-		return carriedOut(op, nil, done.CommentCreate)
-	case inDoubt(err):
+	err := w.mutate(ctx, "commentCreate(input: $input)", map[string]any{"input": CommentCreateInput{comment, string(issue), text}})
+	if inDoubt(err) {
 		return tracker.PerhapsPosted(failed(w.wire, op, err))
 	}
 	return failed(w.wire, op, err)
@@ -261,7 +237,7 @@ func (w writer) createComment(ctx context.Context, op, comment string, issue tra
 
 // inDoubt reports whether a request that failed may have been carried out.
 func inDoubt(err error) bool {
-	if errors.Is(err, errGraphQL) {
+	if err == nil || errors.Is(err, errGraphQL) || errors.Is(err, errUndone) {
 		return false
 	}
 	e, ok := errors.AsType[*transport.Error](err)
@@ -272,20 +248,5 @@ func (w writer) editComment(ctx context.Context, op, comment, text string) error
 	type CommentUpdateInput struct {
 		Body string `json:"body"`
 	}
-	var done struct {
-		CommentUpdate succeeded `graphql:"commentUpdate(id: $id, input: $input)"`
-	}
-	err := w.mutate(ctx, op, &done, map[string]any{"id": graphql.String(comment), "input": CommentUpdateInput{text}})
-	return carriedOut(op, err, done.CommentUpdate)
-}
-
-// succeeded is the part of every mutation's answer that tells whether it was done.
-type succeeded struct{ Success bool }
-
-// carriedOut returns the error of a mutation.
-func carriedOut(op string, err error, result succeeded) error {
-	if err == nil && !result.Success {
-		return fmt.Errorf("%s: %w: Linear says that it did not do it: try again later", op, errPayload)
-	}
-	return err
+	return w.change(ctx, op, "commentUpdate(id: $id, input: $input)", map[string]any{"id": graphql.String(comment), "input": CommentUpdateInput{text}})
 }

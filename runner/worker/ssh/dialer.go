@@ -21,7 +21,7 @@ import (
 type Dialer struct {
 	// Program is the path or name of ssh; empty for "ssh".
 	Program string
-	// Binary is the path of the executable of this program, which is started on the hosts.
+	// Binary is the path of the executable that is started on the hosts; empty for the one of this process.
 	Binary string
 	// Env is the environment of this program as NAME=value, of which ssh gets a few variables.
 	Env []string
@@ -34,9 +34,8 @@ type Dialer struct {
 	// EndTime bounds the end of a connection that is closed; 0 for 5 seconds.
 	EndTime time.Duration
 
-	read    sync.Once // fills the next two
-	program program
-	readErr error
+	reading sync.Mutex // guards program
+	program program    // zero until it could be read
 
 	uploads sync.Map // channel by Host, which is full during an upload
 }
@@ -65,18 +64,18 @@ const (
 // is not there. ctx bounds Dial alone. The errors are [ErrNoSSH], [ErrRefused], [ErrUnreachable], the
 // cause of ctx, and an error of the system if [Dialer.Binary] cannot be read.
 func (d *Dialer) Dial(ctx context.Context, host Host, args ...string) (*Conn, error) {
-	d.read.Do(func() { d.program, d.readErr = openProgram(d.Binary) })
-	if d.readErr != nil {
-		return nil, fmt.Errorf("read this program for worker host %s: %w", host, d.readErr)
+	program, err := d.open()
+	if err != nil {
+		return nil, fmt.Errorf("read this program for worker host %s: %w", host, err)
 	}
-	script := d.program.startScript(args)
+	script := program.startScript(args)
 	c, answer, err := d.start(ctx, host, script)
 	if err != nil {
 		return nil, err
 	}
 	if answer == answerMissing {
 		c.Close()
-		if err := d.upload(ctx, host); err != nil {
+		if err := d.upload(ctx, host, program); err != nil {
 			return nil, err
 		}
 		if c, answer, err = d.start(ctx, host, script); err != nil {
@@ -91,8 +90,18 @@ func (d *Dialer) Dial(ctx context.Context, host Host, args ...string) (*Conn, er
 	return nil, host.refuse(answer)
 }
 
+// open returns the program, which it reads once.
+func (d *Dialer) open() (p program, err error) {
+	d.reading.Lock()
+	defer d.reading.Unlock()
+	if d.program.file == nil {
+		d.program, err = openProgram(d.Binary)
+	}
+	return d.program, err
+}
+
 // upload stores the program on a host, one upload at a time.
-func (d *Dialer) upload(ctx context.Context, host Host) error {
+func (d *Dialer) upload(ctx context.Context, host Host, p program) error {
 	slot, _ := d.uploads.LoadOrStore(host, make(chan struct{}, 1))
 	select {
 	case slot.(chan struct{}) <- struct{}{}:
@@ -101,14 +110,14 @@ func (d *Dialer) upload(ctx context.Context, host Host) error {
 		return context.Cause(ctx)
 	}
 	began := time.Now()
-	c, answer, err := d.start(ctx, host, d.program.uploadScript())
+	c, answer, err := d.start(ctx, host, p.uploadScript())
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	if answer == answerSend {
 		go func() { // ends with the connection at the latest
-			_, _ = io.Copy(c, d.program.content()) // the answer says why it failed
+			_, _ = io.Copy(c, p.content()) // the answer says why it failed
 			c.stdin.Close()
 		}()
 		if answer, err = c.await(ctx, uploadTime, "the upload of this program took more than "+text.Duration(uploadTime)+": is the network slow, or the disk there?"); err != nil {
@@ -117,7 +126,7 @@ func (d *Dialer) upload(ctx context.Context, host Host) error {
 	}
 	switch answer {
 	case answerStored:
-		d.Log.InfoContext(ctx, "program uploaded", "worker_host", host.String(), "bytes", d.program.size, "duration", time.Since(began).Round(time.Millisecond))
+		d.Log.InfoContext(ctx, "program uploaded", "worker_host", host.String(), "bytes", p.size, "duration", time.Since(began).Round(time.Millisecond))
 		fallthrough
 	case answerThere:
 		return nil

@@ -7,3 +7,7 @@ import "syscall"
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
+
+// ownProgram returns the path of the executable of this process, also after another version was installed
+// in its place.
+func ownProgram() (string, error) { return "/proc/self/exe", nil }

@@ -21,7 +21,13 @@ type program struct {
 	sum  string // SHA-256, in hexadecimal
 }
 
-func openProgram(path string) (program, error) {
+// openProgram opens an executable; the one of this process for an empty path.
+func openProgram(path string) (p program, err error) {
+	if path == "" {
+		if path, err = ownProgram(); err != nil {
+			return program{}, err
+		}
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return program{}, err
@@ -73,9 +79,10 @@ func (m mark) command(script string) string {
 	return fmt.Sprintf(`exec sh -c 'm=%s; m=${m}%s; say() { echo; echo "$m" "$@"; }; %s'`, m[:half], m[half:], script)
 }
 
-// place returns the lines that set d to the folder of the program on the host, and p to its path.
+// place returns the lines that set d to the folder of the program on the host, p to its path, and there to a
+// function that tells whether it is stored. A failure of power can leave a part of it, which a shell would run.
 func (p program) place() string {
-	return fmt.Sprintf("d=${XDG_CACHE_HOME:-$HOME/.cache}/symphony/bin; p=$d/symphony-%s; ", p.sum[:32])
+	return fmt.Sprintf(`d=${XDG_CACHE_HOME:-$HOME/.cache}/symphony/bin; p=$d/symphony-%s; there() { [ -f "$p" ] && [ $(wc -c <"$p") -eq %d ]; }; `, p.sum[:32], p.size)
 }
 
 // startScript returns the script that starts the program with the arguments. They must be plain words.
@@ -87,7 +94,7 @@ func (p program) startScript(args []string) string {
 	}
 	return fmt.Sprintf(`s=$(uname -sm); [ "$s" = "%s" ] || { say system "$s"; exit; }; `, system()) + p.place() +
 		`touch -c "$p" 2>/dev/null; ` + // uploads delete what has not been started for long
-		`[ -f "$p" ] || { say missing; exit; }; ` +
+		`there || { say missing; exit; }; ` +
 		`[ -x "$p" ] || { say noexec "$d"; exit; }; ` +
 		`say ready; exec "$p" ` + strings.Join(args, " ")
 }
@@ -95,7 +102,7 @@ func (p program) startScript(args []string) string {
 // uploadScript returns the script that stores the program, which it reads from its input.
 func (p program) uploadScript() string {
 	return `umask 077; LC_ALL=C; export LC_ALL; ` + p.place() +
-		`[ -f "$p" ] && { say there; exit; }; ` +
+		`there && { say there; exit; }; ` +
 		`failed() { say failed $1 "$d:" $e; exit; }; ` +
 		`e=$(mkdir -p "$d" 2>&1) || failed create; ` +
 		`t=$d/upload.$m; clean() { rm -f "$t"; }; trap clean EXIT; trap "exit 1" HUP INT TERM PIPE; ` +

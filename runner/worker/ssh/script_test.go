@@ -1,11 +1,13 @@
 package ssh
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -74,6 +76,45 @@ func TestAnyLoginShellRunsTheScripts(t *testing.T) {
 				t.Errorf("%s: %q, want %q", login, got, want)
 			}
 		}
+	}
+}
+
+// TestAPartOfTheProgramIsReplaced cuts a stored program, as a failure of power does. A shell would run the rest.
+func TestAPartOfTheProgramIsReplaced(t *testing.T) {
+	t.Parallel()
+	p, home := newProgram(t, "#!/bin/sh\necho \"$@\"\n"), t.TempDir()
+	start, upload := p.startScript([]string{"host"}), p.uploadScript()
+	local(t, "sh", home, upload, p.content())
+	stored := filepath.Join(home, ".cache/symphony/bin", names(t, home))
+	for _, size := range []int64{0, 10} {
+		if err := os.Truncate(stored, size); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct{ script, want string }{{start, "missing\n"}, {upload, "send\n;stored\n"}, {start, "ready\nhost\n"}} {
+			if got := local(t, "sh", home, step.script, p.content()); got != step.want {
+				t.Errorf("after %d bytes: %q, want %q", size, got, step.want)
+			}
+		}
+	}
+}
+
+// TestTheProgramOfThisProcessStaysTheSame installs another version in the place of one that runs.
+func TestTheProgramOfThisProcessStaysTheSame(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux keeps the program of a process")
+	}
+	self, err := os.ReadFile(os.Args[0])
+	path := filepath.Join(t.TempDir(), "program")
+	if err == nil {
+		err = os.WriteFile(path, self, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), path, "replaced", script(t, "another version")).CombinedOutput()
+	if want := fmt.Sprintf("%x%v", sha256.Sum256(self), nil); err != nil || string(out) != want {
+		t.Errorf("%s (%v), want %s", out, err, want)
 	}
 }
 

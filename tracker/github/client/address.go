@@ -1,15 +1,22 @@
 package client
 
 import (
+	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
-// DefaultServer is the address of github.com. Its API is at [DefaultAPI].
-const DefaultServer = "https://github.com"
+// The address of github.com, and the root of its REST API.
+const (
+	DefaultServer = "https://github.com"
+	DefaultAPI    = "https://api.github.com"
+)
 
 // IsCloud reports whether a host belongs to GitHub itself. The API of such a host is on a
 // host of its own.
@@ -67,4 +74,29 @@ func ParseRepository(text string) (server, repository string, ok bool) {
 		return "", "", false
 	}
 	return "https://" + strings.ToLower(host), name, true
+}
+
+// repoPattern matches owner/name as GitHub allows it, except that a name of dots
+// alone is refused separately.
+var repoPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+$`) })
+
+// IsRepo reports whether s can be the owner/name of a repository.
+func IsRepo(s string) bool {
+	return repoPattern().MatchString(s) && !strings.HasSuffix(s, "/.") && !strings.HasSuffix(s, "/..")
+}
+
+// APIURLForm describes the setting that [ParseAPIURL] reads.
+const APIURLForm = "the root of the REST API, as in https://ghe.example.org/api/v3 (http is for a loopback address alone)"
+
+// ParseAPIURL returns the root of a REST API without a slash at its end. It fails
+// with text that continues the name of the setting.
+func ParseAPIURL(address string) (string, error) {
+	u, err := transport.ParseAddress(address)
+	if err == nil && (u.RawQuery != "" || u.Fragment != "") {
+		err = errors.New("is not a plain URL")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: write %s", err, APIURLForm)
+	}
+	return strings.TrimRight(address, "/"), nil
 }

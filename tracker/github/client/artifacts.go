@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/google/go-github/v62/github"
 
@@ -24,39 +23,34 @@ type Artifact struct {
 	Name    string
 	Bytes   int64 // size as packed
 	Expired bool  // GitHub no longer has it
-	Made    time.Time
 }
 
-// Artifacts returns the artifacts of a workflow run.
-func (c *Client) Artifacts(ctx context.Context, run int64) ([]Artifact, error) {
-	var all []Artifact
-	err := c.Walk(c.Path("/actions/runs/%d/artifacts?per_page=100", run), func(at string) (next string, err error) {
-		a, err := c.Do(ctx, Request{Path: at, Permission: ReadActions})
-		if err != nil {
-			return "", err
-		}
-		var page github.ArtifactList
-		if err := c.Decode(a, &page); err != nil {
-			return "", err
-		}
+// Artifacts makes requests about the uploads of workflow runs.
+type Artifacts struct{ c *Client }
+
+// Of returns the artifacts of a workflow run.
+func (a Artifacts) Of(ctx context.Context, run int64) (all []Artifact, err error) {
+	err = walk(ctx, a.c, ReadActions, a.c.Path("/actions/runs/%d/artifacts?per_page=100", run), func(page github.ArtifactList) bool {
 		for _, of := range page.Artifacts {
 			if of != nil {
-				all = append(all, Artifact{of.GetID(), of.GetName(), of.GetSizeInBytes(), of.GetExpired(), of.GetCreatedAt().Time})
+				all = append(all, Artifact{of.GetID(), of.GetName(), of.GetSizeInBytes(), of.GetExpired()})
 			}
 		}
-		return Next(a), nil
+		return true
 	})
 	return all, err
 }
 
-// ReadArtifact returns the files of an artifact. GitHub redirects to another host, which
-// does not get the token. Nothing is unpacked to the disk: a reader of the files decides
-// how much of each it takes.
-func (c *Client) ReadArtifact(ctx context.Context, of Artifact) (*zip.Reader, error) {
+// Read returns the files of an artifact. Nothing is unpacked to the disk: a reader of the files
+// decides how much of each it takes.
+func (a Artifacts) Read(ctx context.Context, of Artifact) (*zip.Reader, error) {
 	if of.Bytes > maxArtifact {
 		return nil, fmt.Errorf("artifact %.100q has %d MiB, at most %d are read: download it from the page of the run", of.Name, of.Bytes>>20, maxArtifact>>20)
 	}
-	packed, err := c.download(ctx, c.Path("/actions/artifacts/%d/zip", of.ID))
+	packed, whole, err := a.c.download(ctx, a.c.Path("/actions/artifacts/%d/zip", of.ID), maxArtifact)
+	if err == nil && !whole {
+		err = &transport.Error{Kind: transport.Unreadable, Reason: "the artifact is larger than GitHub said", Remedy: "download it from the page of the run"}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -67,23 +61,18 @@ func (c *Client) ReadArtifact(ctx context.Context, of Artifact) (*zip.Reader, er
 	return files, nil
 }
 
-// download returns the content at the address that GitHub redirects to.
-func (c *Client) download(ctx context.Context, path string) ([]byte, error) {
+// download returns the last n bytes of a log or an artifact, and reports whether that is all of
+// it. GitHub redirects to another host, which does not get the token.
+func (c *Client) download(ctx context.Context, path string, n int) (content []byte, whole bool, err error) {
+	bounded := *c.Transport
+	bounded.MaxAnswer = min(n, bounded.MaxAnswer)
 	req, err := c.NewRequest(ctx, Request{Path: path})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	answer, err := c.Transport.Do(req)
-	refused, ok := asRefused(err)
-	if !ok || refused.Answer.Status != http.StatusFound {
-		if err == nil && len(answer.Body) > maxArtifact {
-			err = &transport.Error{Kind: transport.Unreadable, Reason: "the artifact is too large"}
-		}
-		return answer.Body, c.explain(err, ReadActions)
+	answer, err := bounded.Do(req)
+	if e, ok := asRefused(err); ok && e.Answer.Status == http.StatusFound {
+		return c.Transport.Tail(ctx, e.Answer.Header.Get("Location"), n)
 	}
-	packed, whole, err := c.Transport.Tail(ctx, refused.Answer.Header.Get("Location"), maxArtifact)
-	if err == nil && !whole {
-		err = &transport.Error{Kind: transport.Unreadable, Reason: "the artifact is larger than GitHub said", Remedy: "download it from the page of the run"}
-	}
-	return packed, err
+	return answer.Body, true, c.explain(err, ReadActions)
 }

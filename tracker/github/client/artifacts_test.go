@@ -18,24 +18,24 @@ func TestTheArtifactsOfARunAreReadFromAnotherHost(t *testing.T) {
 	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "symphony-77", Files: map[string]string{"logs/GH-7/a.jsonl": "{}\n", "report.json": "{}"}})
 	g.AddArtifact(githubtest.Artifact{Run: 77, Name: "other", Expired: true, Files: map[string]string{"x": "y"}})
 	g.AddArtifact(githubtest.Artifact{Run: 78, Name: "symphony-78", Files: map[string]string{"x": "y"}})
-	list, err := c.Artifacts(t.Context(), 77)
+	list, err := c.Artifacts.Of(t.Context(), 77)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%+v (%v)", list, err)
 	}
-	if list[0].Name != "symphony-77" || list[0].Expired || !list[1].Expired || list[0].Made.IsZero() || list[0].Bytes == 0 {
+	if list[0].Name != "symphony-77" || list[0].Expired || !list[1].Expired || list[0].Bytes == 0 {
 		t.Errorf("%+v", list)
 	}
-	files, err := c.ReadArtifact(t.Context(), list[0])
+	files, err := c.Artifacts.Read(t.Context(), list[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text, err := fs.ReadFile(files, "logs/GH-7/a.jsonl"); err != nil || string(text) != "{}\n" {
 		t.Errorf("%q (%v)", text, err)
 	}
-	if _, err := c.ReadArtifact(t.Context(), list[1]); !client.HasStatus(err, http.StatusGone) {
+	if _, err := c.Artifacts.Read(t.Context(), list[1]); !client.HasStatus(err, http.StatusGone) {
 		t.Error(err)
 	}
-	if none, err := c.Artifacts(t.Context(), 79); err != nil || len(none) != 0 {
+	if none, err := c.Artifacts.Of(t.Context(), 79); err != nil || len(none) != 0 {
 		t.Errorf("%v (%v)", none, err)
 	}
 }
@@ -54,11 +54,11 @@ func TestAnArtifactThatIsNoneIsAnError(t *testing.T) {
 		g, c := newPulls(t)
 		test.artifact.Run = 77
 		g.AddArtifact(test.artifact)
-		list, err := c.Artifacts(t.Context(), 77)
+		list, err := c.Artifacts.Of(t.Context(), 77)
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%v (%v)", list, err)
 		}
-		if files, err := c.ReadArtifact(t.Context(), list[0]); err == nil || files != nil || !strings.Contains(err.Error(), test.want) {
+		if files, err := c.Artifacts.Read(t.Context(), list[0]); err == nil || files != nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -68,7 +68,7 @@ func TestATokenThatMayNotReadActionsIsReported(t *testing.T) {
 	t.Parallel()
 	g, c := newPulls(t)
 	g.Deny("actions: read")
-	if _, err := c.Artifacts(t.Context(), 77); err == nil || !strings.Contains(err.Error(), "actions: read") {
+	if _, err := c.Artifacts.Of(t.Context(), 77); err == nil || !strings.Contains(err.Error(), "actions: read") {
 		t.Error(err)
 	}
 }

@@ -53,13 +53,13 @@ type outputNode struct {
 // error: NoLog has the reason, and a Lack is returned if the token may not read it. Of more
 // than 20 checks the first are read; of more than 10 jobs the first have logs. A check that was
 // read before is left as it is.
-func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack, error) {
+func (r CheckRuns) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack, error) {
 	var lacks lackList
-	if err := c.readSummaries(ctx, failed[:min(len(failed), maxOutputs)]); err != nil {
+	if err := r.readSummaries(ctx, failed[:min(len(failed), maxOutputs)]); err != nil {
 		return nil, err
 	}
 	logs := 0
-	limit := c.Transport.Timeout
+	limit := r.c.Transport.Timeout
 	tooLate, end := fmt.Errorf("the logs did not come within %v", limit), time.Now().Add(limit)
 	inTime, cancel := context.WithDeadlineCause(ctx, end, tooLate)
 	defer cancel()
@@ -88,11 +88,11 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 		var whole bool
 		err := tooLate
 		if !isLate() {
-			log, whole, err = c.jobLog(inTime, check.job)
+			log, whole, err = r.jobLog(inTime, check.job)
 		}
 		switch {
 		case ctx.Err() != nil:
-			return nil, c.explain(transport.Interrupted(ctx), "")
+			return nil, r.c.explain(transport.Interrupted(ctx), "")
 		case HasStatus(err, http.StatusForbidden):
 			lacks.add(lackLogs)
 			check.NoLog = lackLogs.Error()
@@ -110,7 +110,7 @@ func (c *Client) ReadOutputs(ctx context.Context, failed []FailedCheck) ([]Lack,
 }
 
 // readSummaries reads the outputs of check runs into checks, by GraphQL.
-func (c *Client) readSummaries(ctx context.Context, failed []FailedCheck) error {
+func (r CheckRuns) readSummaries(ctx context.Context, failed []FailedCheck) error {
 	ids := []graphql.ID{}
 	for _, check := range failed {
 		if check.App != "" && !check.Read {
@@ -125,7 +125,7 @@ func (c *Client) readSummaries(ctx context.Context, failed []FailedCheck) error 
 			Run outputNode `graphql:"... on CheckRun"`
 		} `graphql:"nodes(ids: $ids)"`
 	}
-	if err := c.Query(ctx, ReadChecks, &data, map[string]any{"ids": ids}); err != nil {
+	if err := r.c.Query(ctx, ReadChecks, &data, map[string]any{"ids": ids}); err != nil {
 		return err
 	}
 	for _, n := range data.Nodes {
@@ -181,22 +181,10 @@ func jobOf(page string) int64 {
 	return id
 }
 
-// jobLog returns the last lines of the log of a job, and reports whether all of it was
-// read. GitHub redirects to another host,
-// which does not get the token.
-func (c *Client) jobLog(ctx context.Context, job int64) (log string, whole bool, err error) {
-	bounded := *c.Transport
-	bounded.MaxAnswer = maxLog
-	req, err := c.NewRequest(ctx, Request{Path: c.Path("/actions/jobs/%d/logs", job)})
-	if err != nil {
-		return "", false, err
-	}
-	answer, err := bounded.Do(req)
-	if e, ok := asRefused(err); ok && e.Answer.Status == http.StatusFound {
-		text, whole, err := c.Transport.Tail(ctx, e.Answer.Header.Get("Location"), maxLog)
-		return logEnd(text, whole), whole, err
-	}
-	return logEnd(answer.Body, true), true, c.explain(err, ReadActions)
+// jobLog returns the last lines of the log of a job, and reports whether all of it was read.
+func (r CheckRuns) jobLog(ctx context.Context, job int64) (log string, whole bool, err error) {
+	text, whole, err := r.c.download(ctx, r.c.Path("/actions/jobs/%d/logs", job), maxLog)
+	return logEnd(text, whole), whole, err
 }
 
 // logEnd returns the last lines of a log up to the last error in it, without the time before

@@ -31,7 +31,7 @@ type FailedCheck struct {
 	At       time.Time // end of the check
 	Summary  string    // text of the App; description of a commit status
 
-	// Steps, Annotations, Log, Cut and NoLog are read by Client.ReadOutputs.
+	// Steps, Annotations, Log, Cut and NoLog are read by CheckRuns.ReadOutputs.
 	Steps       []string // names of the steps of a job that failed
 	Annotations []Annotation
 	Log         string // the end of a job's log
@@ -94,15 +94,18 @@ type statusNode struct {
 	Description string
 	TargetURL   string `graphql:"targetUrl"`
 	CreatedAt   time.Time
-	Creator     *actorNode
+	Creator     *Account
 }
 
-// FailedChecks reads the checks of a commit. If a workflow, or an App, has several check runs
+// CheckRuns makes requests about the checks of commits.
+type CheckRuns struct{ c *Client }
+
+// Failed reads the checks of a commit. If a workflow, or an App, has several check runs
 // of one name, the latest that was not cancelled counts. The runs of the workflow in the file
 // own, such as symphony.yml, are left out; an empty one leaves none out. That workflow may be
 // started by an event of the pull request, which makes its jobs checks of the head.
-func (c *Client) FailedChecks(ctx context.Context, commit, own string) (Checks, error) {
-	all, lacks, err := c.checks(ctx, commit)
+func (r CheckRuns) Failed(ctx context.Context, commit, own string) (Checks, error) {
+	all, lacks, err := r.all(ctx, commit)
 	all = slices.DeleteFunc(all, func(n *checkNode) bool {
 		return n.Run.Conclusion == "CANCELLED" || own != "" && n.Run.workflowFile() == own
 	})
@@ -121,8 +124,8 @@ func (c *Client) FailedChecks(ctx context.Context, commit, own string) (Checks, 
 	return checks, err
 }
 
-// checks reads the checks of a commit that the token may see.
-func (c *Client) checks(ctx context.Context, commit string) ([]*checkNode, []Lack, error) {
+// all reads the checks of a commit that the token may see.
+func (r CheckRuns) all(ctx context.Context, commit string) ([]*checkNode, []Lack, error) {
 	type GitObjectID string
 	var all []*checkNode
 	var lacks lackList
@@ -145,17 +148,17 @@ func (c *Client) checks(ctx context.Context, commit string) ([]*checkNode, []Lac
 				} `graphql:"object(oid: $commit)"`
 			} `graphql:"repository(owner: $owner, name: $name)"`
 		}
-		variables := c.repositoryVariables()
+		variables := r.c.repositoryVariables()
 		variables["commit"], variables["after"] = GitObjectID(commit), after
-		forbidden, err := c.queryVisible(ctx, ReadChecks, &data, variables)
+		forbidden, err := r.c.queryVisible(ctx, ReadChecks, &data, variables)
 		if err == nil {
-			err = c.lacksOfPaths(&lacks, ReadChecks, forbidden)
+			err = r.c.lacksOfPaths(&lacks, ReadChecks, forbidden)
 		}
 		switch {
 		case err != nil:
 			return nil, nil, err
 		case data.Repository == nil:
-			return nil, nil, c.unseen()
+			return nil, nil, r.c.unseen()
 		case data.Repository.Object == nil || data.Repository.Object.Commit.StatusCheckRollup == nil:
 			return all, lacks, nil
 		}
@@ -254,7 +257,7 @@ func (n *checkNode) check() FailedCheck {
 	if n.Typename != "CheckRun" {
 		s := &n.Status
 		check := FailedCheck{Node: s.ID, Name: s.Context, URL: s.TargetURL, Verdict: strings.ToLower(s.State), At: s.CreatedAt, Summary: s.Description}
-		if s.Creator != nil && s.Creator.Typename != "User" && s.Creator.Login != actionsApp {
+		if s.Creator != nil && s.Creator.Type != "User" && s.Creator.Login != actionsApp {
 			check.Bot = s.Creator.Login
 		}
 		return check

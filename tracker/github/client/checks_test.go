@@ -22,11 +22,11 @@ import (
 // outputs returns the checks of a commit, and reads what the failed ones say.
 func outputs(t *testing.T, c *client.Client, commit string) (client.Checks, []client.Lack) {
 	t.Helper()
-	checks, err := c.FailedChecks(t.Context(), commit, "")
+	checks, err := c.Checks.Failed(t.Context(), commit, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lacks, err := c.ReadOutputs(t.Context(), checks.Failed)
+	lacks, err := c.Checks.ReadOutputs(t.Context(), checks.Failed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestTheLatestRunOfACheckCounts(t *testing.T) {
 		for _, check := range tt.checks {
 			g.SetCheck(head, check)
 		}
-		checks, err := c.FailedChecks(t.Context(), head, "symphony.yml")
+		checks, err := c.Checks.Failed(t.Context(), head, "symphony.yml")
 		if err != nil || checks.Running != tt.running || !slices.Equal(names(checks), tt.want) {
 			t.Errorf("%s: %v, %d run, %v", tt.name, names(checks), checks.Running, err)
 		}
@@ -148,7 +148,7 @@ func TestAFailedCheckNamesTheBotThatReportsIt(t *testing.T) {
 	} {
 		g.SetCheck(head, check)
 	}
-	checks, err := c.FailedChecks(t.Context(), head, "")
+	checks, err := c.Checks.Failed(t.Context(), head, "")
 	got := map[string]string{}
 	for _, f := range checks.Failed {
 		got[f.Name] = f.Bot
@@ -166,11 +166,11 @@ func TestACheckThatNeverEndsLeavesTheOthersToBeRead(t *testing.T) {
 	endless := g.SetCheck(head, githubtest.Check{Name: "endless", State: "IN_PROGRESS"})
 	g.SetCheck(head, githubtest.Check{Name: "queued", State: "QUEUED"})
 	g.SetCheck(head, githubtest.Check{Name: "test", State: "FAILURE"})
-	if checks, err := c.FailedChecks(t.Context(), head, "symphony.yml"); err != nil || checks.Running != 2 || len(checks.Failed) != 1 || !checks.Failed[0].At.Equal(at(3)) {
+	if checks, err := c.Checks.Failed(t.Context(), head, "symphony.yml"); err != nil || checks.Running != 2 || len(checks.Failed) != 1 || !checks.Failed[0].At.Equal(at(3)) {
 		t.Errorf("%+v, %v", checks, err)
 	}
 	g.FinishCheck(endless, "TIMED_OUT")
-	if checks, err := c.FailedChecks(t.Context(), head, "symphony.yml"); err != nil || checks.Running != 1 || len(checks.Failed) != 2 || !checks.Failed[0].At.Equal(at(4)) {
+	if checks, err := c.Checks.Failed(t.Context(), head, "symphony.yml"); err != nil || checks.Running != 1 || len(checks.Failed) != 2 || !checks.Failed[0].At.Equal(at(4)) {
 		t.Errorf("%+v, %v", checks, err)
 	}
 }

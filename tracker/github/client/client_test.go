@@ -153,7 +153,7 @@ func TestPagesThatDoNotFitTogetherAreAnError(t *testing.T) {
 		"a prefix":     "{server}.example.org/labels",
 	} {
 		s := newServer(t, 200, map[string]string{"Link": fmt.Sprintf(`<%s>; rel="next"`, next)}, `[{"name": "bug"}]`)
-		if labels, err := s.client(t).Labels(t.Context()); !errors.Is(err, client.ErrPages) {
+		if labels, err := s.client(t).Issues.Labels(t.Context()); !errors.Is(err, client.ErrPages) {
 			t.Errorf("%s: %d labels, %v", name, len(labels), err)
 		}
 	}
@@ -169,7 +169,7 @@ func TestPullRequestsOfOtherBranchesAreNotTaken(t *testing.T) {
 		pull(5, "acme/shop", "symphony/GH-70"), pull(4, "mallory/shop", "symphony/GH-7"), pull(3, "Acme/Shop", "symphony/GH-7"),
 		pull(2, "acme/shop", "Symphony/GH-7"), pull(1, "acme/shop", "main"),
 	}, ",")
-	pulls, err := newServer(t, 200, nil, "["+answer+"]").client(t).PullRequests(t.Context(), "symphony/GH-7")
+	pulls, err := newServer(t, 200, nil, "["+answer+"]").client(t).Pulls.OfBranch(t.Context(), "symphony/GH-7")
 	if err != nil || len(pulls) != 1 || pulls[0].GetNumber() != 3 {
 		t.Errorf("%v, %v", pulls, err)
 	}

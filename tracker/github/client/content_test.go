@@ -73,7 +73,7 @@ func TestContentWaitsForItsLimitInsideTheDeadline(t *testing.T) {
 				defer end()
 			}
 			title := "A cart"
-			_, err = c.CreatePullRequest(ctx, client.NewPullRequest{Title: &title})
+			_, err = c.Pulls.Create(ctx, client.NewPullRequest{Title: &title})
 			took := time.Since(began)
 			if row.postpone {
 				e, _ := errors.AsType[*transport.Error](err)
@@ -92,7 +92,7 @@ func TestContentWaitsForItsLimitInsideTheDeadline(t *testing.T) {
 func TestARateLimitThatIsUsedUpIsNoLimitOfContent(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, 403, map[string]string{"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": fmt.Sprint(time.Now().Add(time.Hour).Unix())}, `{}`)
-	err := s.client(t).CreateComment(t.Context(), 1, "Hello.")
+	err := s.client(t).Issues.AddComment(t.Context(), 1, "Hello.")
 	if e, ok := errors.AsType[*transport.Error](err); !ok || e.Kind != transport.RateLimited || errors.Is(err, client.ErrContent) {
 		t.Errorf("%v", err)
 	}
@@ -109,17 +109,17 @@ func TestAClientKeepsTheLimitsOfContentItself(t *testing.T) {
 		long, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
 		defer cancel()
 		for range 400 {
-			if err := c.CreateComment(t.Context(), 1, "Hello."); err != nil {
+			if err := c.Issues.AddComment(t.Context(), 1, "Hello."); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 300 {
-			if err := c.CreateComment(long, 1, "Hello."); err != nil {
+			if err := c.Issues.AddComment(long, 1, "Hello."); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 400 {
-			err = c.CreateComment(t.Context(), 1, "Hello.")
+			err = c.Issues.AddComment(t.Context(), 1, "Hello.")
 		}
 		if !errors.Is(err, client.ErrContent) {
 			t.Errorf("without a deadline a request waits for the next hour: %v", err)
@@ -168,7 +168,7 @@ func TestTheClientsOfAnAccountShareItsLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 10 {
-				if err := c.CreateComment(t.Context(), 1, "Hello."); err != nil {
+				if err := c.Issues.AddComment(t.Context(), 1, "Hello."); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -189,7 +189,7 @@ func TestAFloodOfCommentsIsPostedLate(t *testing.T) {
 		g.LimitContent(1, 900*time.Millisecond, quickly)
 		ctx, end := context.WithTimeout(t.Context(), 5*time.Second)
 		defer end()
-		first, second := c.CreateComment(ctx, n, "One."), c.CreateComment(ctx, n, "Two.")
+		first, second := c.Issues.AddComment(ctx, n, "One."), c.Issues.AddComment(ctx, n, "Two.")
 		if first != nil || errors.Is(second, client.ErrContent) != quickly || (second == nil) == quickly {
 			t.Errorf("quickly %t: %v, %v", quickly, first, second)
 		}

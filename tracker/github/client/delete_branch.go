@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/shurcooL/graphql"
+
+	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // ErrBranchMoved reports a branch that is not deleted because it is not at the commit
@@ -16,8 +18,8 @@ var ErrBranchMoved = errors.New("the branch has moved")
 // DeleteBranchAt deletes a branch if it is at a commit, which GitHub compares when it
 // deletes; otherwise it fails with [ErrBranchMoved]. A branch that is gone is not an
 // error.
-func (c *Client) DeleteBranchAt(ctx context.Context, branch, head string) error {
-	repository, at, err := c.branchHead(ctx, branch)
+func (g Git) DeleteBranchAt(ctx context.Context, branch, head string) error {
+	repository, at, err := g.branchHead(ctx, branch)
 	if err != nil || at == "" {
 		return err
 	}
@@ -43,14 +45,14 @@ func (c *Client) DeleteBranchAt(ctx context.Context, branch, head string) error 
 			ClientMutationID *string
 		} `graphql:"updateRefs(input: $input)"`
 	}
-	err = c.Mutate(ctx, WriteContents, &done, map[string]any{"input": input})
+	err = g.c.mutate(transport.Repeatable(ctx), WriteContents, &done, input)
 	if err == nil && done.Update == nil {
-		err = c.Incomplete()
+		err = g.c.Incomplete()
 	}
 	if err == nil {
 		return nil
 	}
-	switch _, now, failed := c.branchHead(ctx, branch); {
+	switch _, now, failed := g.branchHead(ctx, branch); {
 	case failed != nil:
 		return err
 	case now == "":
@@ -63,7 +65,7 @@ func (c *Client) DeleteBranchAt(ctx context.Context, branch, head string) error 
 
 // branchHead returns the id of the repository in GraphQL, and the commit of a branch;
 // empty if there is no such branch.
-func (c *Client) branchHead(ctx context.Context, branch string) (repository, head string, err error) {
+func (g Git) branchHead(ctx context.Context, branch string) (repository, head string, err error) {
 	var data struct {
 		Repository *struct {
 			ID  string
@@ -72,17 +74,17 @@ func (c *Client) branchHead(ctx context.Context, branch string) (repository, hea
 			} `graphql:"ref(qualifiedName: $ref)"`
 		} `graphql:"repository(owner: $owner, name: $name)"`
 	}
-	variables := c.repositoryVariables()
+	variables := g.c.repositoryVariables()
 	variables["ref"] = graphql.String("refs/heads/" + branch)
-	switch err := c.Query(ctx, ReadContents, &data, variables); {
+	switch err := g.c.Query(ctx, ReadContents, &data, variables); {
 	case err != nil:
 		return "", "", err
 	case data.Repository == nil:
-		return "", "", c.unseen()
+		return "", "", g.c.unseen()
 	case data.Repository.Ref == nil:
 		return data.Repository.ID, "", nil
 	case data.Repository.Ref.Target == nil:
-		return "", "", c.Incomplete()
+		return "", "", g.c.Incomplete()
 	}
 	return data.Repository.ID, data.Repository.Ref.Target.Oid, nil
 }

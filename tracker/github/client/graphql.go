@@ -5,9 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
+
+	"github.com/shurcooL/graphql"
 
 	"github.com/symphony-runner/symphony/internal/transport"
 )
@@ -29,15 +34,101 @@ func (c *Client) Query(ctx context.Context, p Permission, into any, variables ma
 	return c.explainGraphQL(ctx, p, c.graph.Query(transport.Repeatable(ctx), into, variables))
 }
 
-// Mutate sends a mutation to the GraphQL API that does the same when it is sent twice. Its
-// result is null in the data if the named object does not exist for the token.
-func (c *Client) Mutate(ctx context.Context, p Permission, into any, variables map[string]any) error {
-	return c.explainGraphQL(ctx, p, c.graph.Mutate(transport.Repeatable(ctx), into, variables))
+// Mutation is a change by the GraphQL API.
+type Mutation struct {
+	Permission Permission
+	Name       string // field of the mutation
+	Input      any    // of a type with the name of GitHub's
+	Object     string // field of the result with the object that is changed
+	Unseen     string // the error if there is no such object, or if the token may not change it
+	Once       bool   // it is not to be sent twice
 }
 
-// mutateOnce sends a mutation to the GraphQL API once.
-func (c *Client) mutateOnce(ctx context.Context, p Permission, into any, variables map[string]any) error {
-	return c.explainGraphQL(ctx, p, c.graph.Mutate(ctx, into, variables))
+// Unseen is the error of a [Mutation] that did not find what to change.
+type Unseen string
+
+func (u Unseen) Error() string { return string(u) }
+
+// Mutate carries out a mutation and returns the id of the object that it changed. The query
+// is written from this type:
+//
+//	struct {
+//		Result *struct {
+//			Object *struct{ ID string } `graphql:"OBJECT"`
+//		} `graphql:"NAME(input: $input)"`
+//	}
+func (c *Client) Mutate(ctx context.Context, m Mutation) (id string, err error) {
+	if !m.Once {
+		ctx = transport.Repeatable(ctx)
+	}
+	result := reflect.StructOf([]reflect.StructField{queryField("Object", m.Object, reflect.TypeFor[*struct{ ID string }]())})
+	data := reflect.New(reflect.StructOf([]reflect.StructField{queryField("Result", m.Name+"(input: $input)", reflect.PointerTo(result))}))
+	if err := c.mutate(ctx, m.Permission, data.Interface(), m.Input); err != nil {
+		return "", err
+	}
+	if done := data.Elem().Field(0); !done.IsNil() {
+		if object, _ := done.Elem().Field(0).Interface().(*struct{ ID string }); object != nil {
+			return object.ID, nil
+		}
+	}
+	return "", Unseen(m.Unseen)
+}
+
+// mutate sends a mutation with its input.
+func (c *Client) mutate(ctx context.Context, p Permission, into, input any) error {
+	return c.explainGraphQL(ctx, p, c.graph.Mutate(ctx, into, map[string]any{"input": input}))
+}
+
+// queryField returns the field of a struct that takes the answer to a part of a query.
+func queryField(name, query string, of reflect.Type) reflect.StructField {
+	return reflect.StructField{Name: name, Type: of, Tag: reflect.StructTag(fmt.Sprintf("graphql:%q", query))}
+}
+
+// maxNumbers bounds the issues or pull requests of one query.
+const maxNumbers = 100
+
+// byNumber calls take with the issues, or the pull requests, that have these numbers. query
+// sends a query of this type:
+//
+//	struct {
+//		Repository *struct {
+//			N12 *T `graphql:"n12: issue(number: 12)"`
+//			…
+//		} `graphql:"repository(owner: $owner, name: $name)"`
+//	}
+func byNumber[T any](c *Client, field string, numbers []int, query func(into any, variables map[string]any) error, take func(*T)) error {
+	read := func(part []int) error {
+		fields := make([]reflect.StructField, len(part))
+		for i, n := range part {
+			fields[i] = queryField(fmt.Sprintf("N%d", n), fmt.Sprintf("n%d: %s(number: %d)", n, field, n), reflect.TypeFor[*T]())
+		}
+		repository := queryField("Repository", "repository(owner: $owner, name: $name)", reflect.PointerTo(reflect.StructOf(fields)))
+		data := reflect.New(reflect.StructOf([]reflect.StructField{repository}))
+		if err := query(data.Interface(), c.repositoryVariables()); err != nil {
+			return err
+		}
+		found := data.Elem().Field(0)
+		if found.IsNil() {
+			return c.unseen()
+		}
+		for i := range part {
+			if one, _ := found.Elem().Field(i).Interface().(*T); one != nil {
+				take(one)
+			}
+		}
+		return nil
+	}
+	for part := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(numbers))), maxNumbers) {
+		if err := InHalves(part, read); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Client) repositoryVariables() map[string]any {
+	owner, name, _ := strings.Cut(c.repo, "/")
+	return map[string]any{"owner": graphql.String(owner), "name": graphql.String(name)}
 }
 
 // explainGraphQL completes the error of the GraphQL library; nil stays nil.

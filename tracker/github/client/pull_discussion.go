@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -18,7 +17,7 @@ type PullDiscussion struct {
 	// discussion has no lists.
 	Extent Extent
 
-	// The values with which [Client.UpdateDiscussion] begins.
+	// The values with which [Pulls.UpdateDiscussion] begins.
 	node   string    // GraphQL id of the pull request
 	since  time.Time // time that the caller asked for
 	edited time.Time // [PullStatus].Edited
@@ -42,10 +41,19 @@ type PullComment struct {
 	Distrust string
 }
 
-// Account is an account of GitHub as GraphQL names it: the login of a bot has no [bot].
+// Account is an account of GitHub as GraphQL names it: the login of a bot has no [bot]. The zero
+// value is a deleted one.
 type Account struct {
-	Type  string // User, Bot, Organization, Mannequin or EnterpriseUserAccount
+	Type  string `graphql:"__typename"` // User, Bot, Organization, Mannequin or EnterpriseUserAccount
 	Login string
+}
+
+// AccountOf returns an account in an answer of GraphQL, in which a deleted one is null.
+func AccountOf(node *Account) Account {
+	if node == nil {
+		return Account{}
+	}
+	return *node
 }
 
 // PullReview is a review that was submitted. Its text may be empty.
@@ -79,36 +87,36 @@ func (e discussionEnd) totals() [3]int {
 }
 
 // endOfDiscussion reads the last part of each list of the pull request of an id in GraphQL.
-func (c *Client) endOfDiscussion(ctx context.Context, node string) (discussionEnd, error) {
+func (p Pulls) endOfDiscussion(ctx context.Context, node string) (discussionEnd, error) {
 	type discussion struct {
 		Node *struct {
 			Pull discussionEnd `graphql:"... on PullRequest"`
 		} `graphql:"node(id: $id)"`
 	}
 	data, err := readSized(func(size graphql.Int) (data discussion, err error) {
-		err = c.Query(ctx, ReadPullRequests, &data, map[string]any{"id": graphql.ID(node), "size": size})
+		err = p.c.Query(ctx, ReadPullRequests, &data, map[string]any{"id": graphql.ID(node), "size": size})
 		return data, err
 	})
 	switch {
 	case err != nil:
 		return discussionEnd{}, err
 	case data.Node == nil || data.Node.Pull.ID != node:
-		return discussionEnd{}, c.unseen()
+		return discussionEnd{}, p.c.unseen()
 	}
 	return data.Node.Pull, nil
 }
 
-// PullDiscussion reads the comments since a time on the pull request of an id in GraphQL, and
+// Discussion reads the comments since a time on the pull request of an id in GraphQL, and
 // all its threads. It leaves out drafts. Older comments that stand beside newer ones may be
 // there too. An edited review or comment of a thread is seen among the newest 100 of its list,
 // and where more are new.
-func (c *Client) PullDiscussion(ctx context.Context, node string, since time.Time) (PullDiscussion, error) {
-	pull, err := c.endOfDiscussion(ctx, node)
+func (p Pulls) Discussion(ctx context.Context, node string, since time.Time) (PullDiscussion, error) {
+	pull, err := p.endOfDiscussion(ctx, node)
 	if err != nil {
 		return PullDiscussion{}, err
 	}
 	var (
-		r       = &backReader{Client: c, node: node, since: since}
+		r       = &backReader{Client: p.c, node: node, since: since}
 		d       = PullDiscussion{node: node, since: since, totals: pull.totals()}
 		extents [3]Extent
 	)
@@ -191,13 +199,13 @@ func (r *backReader) thread(ctx context.Context, thread *threadNode, since time.
 
 type commentNode struct {
 	ID              string
-	Author          *actorNode
+	Author          *Account
 	ViewerDidAuthor bool
 	Body            string
 	URL             string
 	PublishedAt     *time.Time // nil for a draft
 	LastEditedAt    *time.Time
-	Editor          *actorNode
+	Editor          *Account
 }
 
 type reviewNode struct {
@@ -226,17 +234,11 @@ func (n *commentNode) isBefore(t time.Time) bool {
 }
 
 func (n *commentNode) comment() PullComment {
-	comment := PullComment{Node: n.ID, Ours: n.ViewerDidAuthor, Text: n.Body, URL: n.URL, At: *n.PublishedAt}
-	if n.Author != nil {
-		comment.Author = Account{n.Author.Typename, n.Author.Login}
-	}
+	comment := PullComment{Node: n.ID, Author: AccountOf(n.Author), Ours: n.ViewerDidAuthor, Text: n.Body, URL: n.URL, At: *n.PublishedAt}
 	// A comment of a review that is edited before the review is published is not edited
 	// for those who read it.
 	if n.LastEditedAt != nil && n.LastEditedAt.After(comment.At) {
-		comment.At, comment.Edited = *n.LastEditedAt, true
-		if n.Editor != nil {
-			comment.Editor = Account{n.Editor.Typename, n.Editor.Login}
-		}
+		comment.At, comment.Edited, comment.Editor = *n.LastEditedAt, true, AccountOf(n.Editor)
 	}
 	return comment
 }
@@ -257,60 +259,31 @@ func (n *threadNode) thread(comments []*reviewCommentNode) ReviewThread {
 	return t
 }
 
-// ReplyToThread posts a comment in a thread of a review. It is sent once: if the answer
-// is lost, the comment may be there, see [transport.Error.InDoubt].
-func (c *Client) ReplyToThread(ctx context.Context, thread, text string) error {
+// Reply posts a comment in a thread of a review. It is sent once: if the answer is lost, the
+// comment may be there, see [transport.Error.InDoubt].
+func (p Pulls) Reply(ctx context.Context, thread, text string) error {
 	type AddPullRequestReviewThreadReplyInput struct {
 		Thread graphql.ID `json:"pullRequestReviewThreadId"`
 		Body   string     `json:"body"`
 	}
-	var done struct {
-		Reply *struct {
-			Comment *struct{ ID string }
-		} `graphql:"addPullRequestReviewThreadReply(input: $input)"`
-	}
-	err := c.create(ctx, func() error {
-		return c.mutateOnce(ctx, WritePullRequests, &done, map[string]any{"input": AddPullRequestReviewThreadReplyInput{thread, text}})
+	return p.c.create(ctx, func() error {
+		_, err := p.c.Mutate(ctx, Mutation{
+			Permission: WritePullRequests, Name: "addPullRequestReviewThreadReply", Object: "comment", Once: true,
+			Input:  AddPullRequestReviewThreadReplyInput{thread, text},
+			Unseen: "GitHub does not find the thread of the review, or the token may not write there",
+		})
+		return err
 	})
-	if err == nil && (done.Reply == nil || done.Reply.Comment == nil) {
-		err = fmt.Errorf("GitHub does not find the thread of the review, or the token may not write there")
-	}
-	return err
 }
 
-// ResolveThread marks a thread of a review as resolved.
-func (c *Client) ResolveThread(ctx context.Context, thread string) error {
+// Resolve marks a thread of a review as resolved.
+func (p Pulls) Resolve(ctx context.Context, thread string) error {
 	type ResolveReviewThreadInput struct {
 		Thread graphql.ID `json:"threadId"`
 	}
-	var done struct {
-		Resolve *struct {
-			Thread *struct{ ID string }
-		} `graphql:"resolveReviewThread(input: $input)"`
-	}
-	err := c.Mutate(ctx, WritePullRequests, &done, map[string]any{"input": ResolveReviewThreadInput{thread}})
-	if err == nil && (done.Resolve == nil || done.Resolve.Thread == nil) {
-		err = fmt.Errorf("GitHub does not find the thread of the review, or the token may not resolve it")
-	}
-	return err
-}
-
-// ReactTo adds a reaction, such as THUMBS_UP, to a comment or a review. A reaction that is
-// there already stays.
-func (c *Client) ReactTo(ctx context.Context, node, content string) error {
-	type ReactionContent string
-	type AddReactionInput struct {
-		Subject graphql.ID      `json:"subjectId"`
-		Content ReactionContent `json:"content"`
-	}
-	var done struct {
-		React *struct {
-			Subject *struct{ ID string }
-		} `graphql:"addReaction(input: $input)"`
-	}
-	err := c.Mutate(ctx, WriteIssues, &done, map[string]any{"input": AddReactionInput{node, ReactionContent(content)}})
-	if err == nil && (done.React == nil || done.React.Subject == nil) {
-		err = fmt.Errorf("GitHub does not find the comment, or the token may not react to it")
-	}
+	_, err := p.c.Mutate(ctx, Mutation{
+		Permission: WritePullRequests, Name: "resolveReviewThread", Object: "thread", Input: ResolveReviewThreadInput{thread},
+		Unseen: "GitHub does not find the thread of the review, or the token may not resolve it",
+	})
 	return err
 }

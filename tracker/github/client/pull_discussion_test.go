@@ -21,7 +21,7 @@ import (
 // discussion returns what is said about a pull request.
 func discussion(t *testing.T, c *client.Client, number int) client.PullDiscussion {
 	t.Helper()
-	d, err := c.PullDiscussion(t.Context(), status(t, c, number).Node, time.Time{})
+	d, err := c.Pulls.Discussion(t.Context(), status(t, c, number).Node, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestADiscussionHasCommentsReviewsAndThreads(t *testing.T) {
 	g.AddComment(n, "kim", "Why?")
 	g.AddComment(n, "dependabot[bot]", "Bump.")
 	g.AddComment(n, "", "I am gone.")
-	if err := c.CreateComment(t.Context(), n, "I am at it."); err != nil {
+	if err := c.Issues.AddComment(t.Context(), n, "I am at it."); err != nil {
 		t.Fatal(err)
 	}
 	g.AddReview(n, githubtest.Review{By: "lee", Verdict: "CHANGES_REQUESTED", Body: "Please:", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 3, Body: "nil?"}}}) // 6 to 8
@@ -127,7 +127,7 @@ func TestAFloodOfStrangersPushesNothingOutOfADiscussion(t *testing.T) {
 	g.AddComment(n, "kim", "the last")
 	node := status(t, c, n).Node
 	g.Asked()
-	d, err := c.PullDiscussion(t.Context(), node, since)
+	d, err := c.Pulls.Discussion(t.Context(), node, since)
 	if err != nil || d.Extent != client.Whole {
 		t.Fatal(d.Extent, err)
 	}
@@ -154,7 +154,7 @@ func TestAFloodOfStrangersPushesNothingOutOfADiscussion(t *testing.T) {
 	if asked := g.Asked()[githubtest.GraphQL]; asked != 1+2+2+2+2 {
 		t.Errorf("asked %d times: want once, and twice more for each of four lists", asked)
 	}
-	if again, err := c.PullDiscussion(t.Context(), node, d.Comments[len(d.Comments)-1].At); err != nil || len(again.Comments) > 100 {
+	if again, err := c.Pulls.Discussion(t.Context(), node, d.Comments[len(d.Comments)-1].At); err != nil || len(again.Comments) > 100 {
 		t.Errorf("%d comments, %v", len(again.Comments), err)
 	}
 	if asked := g.Asked()[githubtest.GraphQL]; asked != 1+2 {
@@ -175,15 +175,15 @@ func TestADiscussionThatWouldCostTooManyRequestsIsReadLater(t *testing.T) {
 	}
 	first, second := status(t, c, n).Node, status(t, c, other).Node
 	g.Asked()
-	d, err := c.PullDiscussion(t.Context(), first, time.Time{})
+	d, err := c.Pulls.Discussion(t.Context(), first, time.Time{})
 	if err != nil || d.Extent != client.Omits || len(d.Comments) != 10_000 || d.Comments[0].Text != "spam 100" {
 		t.Errorf("%d comments, extent %d, %v: want the newest 10,000", len(d.Comments), d.Extent, err)
 	}
-	if d, err = c.PullDiscussion(t.Context(), first, d.Comments[9_999].At); err != nil || d.Extent != client.Whole {
+	if d, err = c.Pulls.Discussion(t.Context(), first, d.Comments[9_999].At); err != nil || d.Extent != client.Whole {
 		t.Errorf("extent %d, %v: the newest page is read whatever was read before", d.Extent, err)
 	}
-	c.PullDiscussion(t.Context(), second, time.Time{}) // takes the last page of these minutes
-	d, err = c.PullDiscussion(t.Context(), second, time.Time{})
+	c.Pulls.Discussion(t.Context(), second, time.Time{}) // takes the last page of these minutes
+	d, err = c.Pulls.Discussion(t.Context(), second, time.Time{})
 	if err != nil || d.Extent != client.Postponed || len(d.Comments) > 0 {
 		t.Errorf("%d comments, extent %d, %v: want none", len(d.Comments), d.Extent, err)
 	}
@@ -213,12 +213,12 @@ func TestADiscussionOfLongTextsIsReadInParts(t *testing.T) {
 	g.AddComment(n, "kim", "the last")
 	node := status(t, c, n).Node
 	c.Transport.MaxAnswer = 300_000
-	d, err := c.PullDiscussion(t.Context(), node, time.Time{})
+	d, err := c.Pulls.Discussion(t.Context(), node, time.Time{})
 	if err != nil || d.Extent != client.Whole || len(d.Comments) != 41 || len(d.Threads) != 12 || len(d.Threads[0].Comments) != 13 {
 		t.Errorf("%d comments, %d threads, %v: want all", len(d.Comments), len(d.Threads), err)
 	}
 	c.Transport.MaxAnswer = 3_000
-	if _, err := c.PullDiscussion(t.Context(), node, time.Time{}); !errors.Is(err, transport.ErrTooLong) {
+	if _, err := c.Pulls.Discussion(t.Context(), node, time.Time{}); !errors.Is(err, transport.ErrTooLong) {
 		t.Errorf("%v: want an answer that is too long even for the smallest part", err)
 	}
 }
@@ -233,7 +233,7 @@ func TestOlderThreadsOfLongTextsAreReadAgainInParts(t *testing.T) {
 	}
 	g.AddReview(n, review)
 	before := status(t, c, n)
-	last, err := c.UpdateDiscussion(t.Context(), client.PullDiscussion{}, before, time.Time{})
+	last, err := c.Pulls.UpdateDiscussion(t.Context(), client.PullDiscussion{}, before, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,13 +242,13 @@ func TestOlderThreadsOfLongTextsAreReadAgainInParts(t *testing.T) {
 	g.ResolveThread(threads[0].ID)
 	g.ReplyInThread(threads[7].ID, "kim", "the very last")
 	now := status(t, c, n)
-	want, err := c.PullDiscussion(t.Context(), now.Node, time.Time{})
+	want, err := c.Pulls.Discussion(t.Context(), now.Node, time.Time{})
 	if err != nil || len(want.Threads) != 600 || !want.Threads[0].Resolved {
 		t.Fatalf("%d threads, %v", len(want.Threads), err)
 	}
 	c.Transport.MaxAnswer = 60_000
 	g.Asked()
-	got, err := c.UpdateDiscussion(t.Context(), last, now, time.Time{})
+	got, err := c.Pulls.UpdateDiscussion(t.Context(), last, now, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,14 +265,14 @@ func TestTheProgramsCommentIsFoundAmongLongOnes(t *testing.T) {
 	g, c := newPulls(t)
 	n, _ := openPull(t, g, c, "symphony/GH-1")
 	on := client.Thread{Node: status(t, c, n).Node, Number: n}
-	if created, err := c.SetComment(t.Context(), on, "<!-- mark -->", "one"); err != nil || !created {
+	if created, err := c.Issues.SetComment(t.Context(), on, "<!-- mark -->", "one"); err != nil || !created {
 		t.Fatalf("created %t, %v", created, err)
 	}
 	for range 40 {
 		g.AddComment(n, "mallory", strings.Repeat("spam ", 1_000))
 	}
 	c.Transport.MaxAnswer = 60_000
-	if created, err := c.SetComment(t.Context(), on, "<!-- mark -->", "two"); err != nil || created {
+	if created, err := c.Issues.SetComment(t.Context(), on, "<!-- mark -->", "two"); err != nil || created {
 		t.Errorf("created %t, %v: want the comment edited that is there", created, err)
 	}
 }
@@ -289,7 +289,7 @@ func TestTheStatusesOfIssuesWithLongCommentsAreReadInParts(t *testing.T) {
 		numbers = append(numbers, n)
 	}
 	c.Transport.MaxAnswer = 60_000
-	statuses, err := c.IssueStatuses(t.Context(), numbers)
+	statuses, err := c.Issues.Statuses(t.Context(), numbers)
 	if err != nil || len(statuses) != len(numbers) || len(statuses[numbers[8]].Latest) != 5 {
 		t.Errorf("%d statuses, %v: want all", len(statuses), err)
 	}
@@ -303,7 +303,7 @@ func TestAFloodOfEveryListOfADiscussionIsReadTheFirstTime(t *testing.T) {
 		g.AddComment(n, "mallory", "spam")
 		g.AddReview(n, githubtest.Review{By: "mallory", Verdict: "COMMENTED", Body: "spam"})
 	}
-	d, err := c.PullDiscussion(t.Context(), status(t, c, n).Node, time.Time{})
+	d, err := c.Pulls.Discussion(t.Context(), status(t, c, n).Node, time.Time{})
 	if err != nil || d.Extent != client.Whole || len(d.Comments) != 6_000 || len(d.Reviews) != 6_000 {
 		t.Errorf("%d comments, %d reviews, extent %d, %v: want all", len(d.Comments), len(d.Reviews), d.Extent, err)
 	}
@@ -351,7 +351,7 @@ func TestALineThatIsGoneMakesAThreadOutdated(t *testing.T) {
 		`"line": null, "originalLine": null`: {}, // of the file as a whole
 	} {
 		g.Fail(githubtest.GraphQL, storetest.Fault{Body: fmt.Sprintf(of, lines), Header: http.Header{"Content-Type": {"application/json"}}})
-		d, err := c.PullDiscussion(t.Context(), "PR_1", time.Time{})
+		d, err := c.Pulls.Discussion(t.Context(), "PR_1", time.Time{})
 		if err != nil || len(d.Threads) != 1 || len(d.Threads[0].Comments) != 1 {
 			t.Fatalf("%s: %+v, %v", lines, d, err)
 		}
@@ -366,7 +366,7 @@ func TestADiscussionOfWhatIsNoPullRequestIsAnError(t *testing.T) {
 	g, c := newPulls(t)
 	g.AddIssue(githubtest.Issue{Title: "No pull request"})
 	for _, node := range []string{"I_1", "PR_7", ""} {
-		if d, err := c.PullDiscussion(t.Context(), node, time.Time{}); !client.HasStatus(err, http.StatusNotFound) {
+		if d, err := c.Pulls.Discussion(t.Context(), node, time.Time{}); !client.HasStatus(err, http.StatusNotFound) {
 			t.Errorf("%q: %+v, %v", node, d, err)
 		}
 	}
@@ -378,11 +378,11 @@ func TestAThreadIsAnsweredAndResolved(t *testing.T) {
 	n, _ := openPull(t, g, c, "symphony/GH-1")
 	g.AddReview(n, githubtest.Review{By: "lee", Verdict: "COMMENTED", Lines: []githubtest.LineComment{{Path: "cart.go", Line: 3, Body: "nil?"}}})
 	thread := discussion(t, c, n).Threads[0].Node
-	if err := c.ReplyToThread(t.Context(), thread, "It is checked now."); err != nil {
+	if err := c.Pulls.Reply(t.Context(), thread, "It is checked now."); err != nil {
 		t.Error(err)
 	}
 	for range 2 {
-		if err := c.ResolveThread(t.Context(), thread); err != nil {
+		if err := c.Pulls.Resolve(t.Context(), thread); err != nil {
 			t.Error(err)
 		}
 	}
@@ -397,14 +397,14 @@ func TestAThreadIsAnsweredAndResolved(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	g.FailNth(1, storetest.Fault{Lose: true})
-	err := c.ReplyToThread(t.Context(), thread, "Once.")
+	err := c.Pulls.Reply(t.Context(), thread, "Once.")
 	if e, ok := errors.AsType[*transport.Error](err); !ok || !e.InDoubt() || len(g.Threads(n)[0].Comments) != 3 {
 		t.Errorf("with a lost answer: %v, %+v", err, g.Threads(n)[0].Comments)
 	}
 	g.Deny("pull-requests: write")
 	for name, do := range map[string]func(thread string) error{
-		"reply":   func(thread string) error { return c.ReplyToThread(t.Context(), thread, "More.") },
-		"resolve": func(thread string) error { return c.ResolveThread(t.Context(), thread) },
+		"reply":   func(thread string) error { return c.Pulls.Reply(t.Context(), thread, "More.") },
+		"resolve": func(thread string) error { return c.Pulls.Resolve(t.Context(), thread) },
 	} {
 		if err := do(thread); !client.HasStatus(err, http.StatusForbidden) || !strings.Contains(err.Error(), "pull-requests: write") {
 			t.Errorf("%s without the permission: %v", name, err)
@@ -421,7 +421,7 @@ func TestAReactionIsMadeOnce(t *testing.T) {
 	line := discussion(t, c, n).Threads[0].Comments[0].Node
 	for _, node := range []string{g.AddComment(issue, "kim", "/symphony stop"), g.AddComment(n, "kim", "/symphony stop"), review, line} {
 		for range 2 {
-			if err := c.ReactTo(t.Context(), node, "THUMBS_UP"); err != nil {
+			if err := c.Issues.React(t.Context(), node, "THUMBS_UP"); err != nil {
 				t.Error(err)
 			}
 		}
@@ -435,9 +435,9 @@ func TestAnAnswerToWhatIsGoneIsAnError(t *testing.T) {
 	t.Parallel()
 	_, c := newPulls(t)
 	for name, do := range map[string]func() error{
-		"reply":   func() error { return c.ReplyToThread(t.Context(), "PRRT_7", "More.") },
-		"resolve": func() error { return c.ResolveThread(t.Context(), "PRRT_7") },
-		"react":   func() error { return c.ReactTo(t.Context(), "IC_7", "EYES") },
+		"reply":   func() error { return c.Pulls.Reply(t.Context(), "PRRT_7", "More.") },
+		"resolve": func() error { return c.Pulls.Resolve(t.Context(), "PRRT_7") },
+		"react":   func() error { return c.Issues.React(t.Context(), "IC_7", "EYES") },
 	} {
 		if err := do(); err == nil || !strings.Contains(err.Error(), "GitHub does not find the") {
 			t.Errorf("%s: %v", name, err)

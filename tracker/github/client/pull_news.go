@@ -3,41 +3,38 @@ package client
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/shurcooL/graphql"
-
-	"github.com/symphony-runner/symphony/internal/transport"
 )
 
 // UpdateDiscussion reads the comments since a time on a pull request, like
-// [Client.PullDiscussion]. last is an earlier result for the same pull request, or zero. Where
+// [Pulls.Discussion]. last is an earlier result for the same pull request, or zero. Where
 // last reaches back as far, only the new ones are read, unless the numbers of comments, reviews
 // and threads, or an edit that the status names, show that more has changed. A review that is
 // older than the newest 100 keeps the text and the verdict that it had.
-func (c *Client) UpdateDiscussion(ctx context.Context, last PullDiscussion, s PullStatus, since time.Time) (PullDiscussion, error) {
+func (p Pulls) UpdateDiscussion(ctx context.Context, last PullDiscussion, s PullStatus, since time.Time) (PullDiscussion, error) {
 	if last.node == s.Node && !last.since.After(since) {
-		d, complete, err := c.extendDiscussion(ctx, last, s)
+		d, complete, err := p.extendDiscussion(ctx, last, s)
 		if err != nil || complete {
 			return d, err
 		}
 	}
-	d, err := c.PullDiscussion(ctx, s.Node, since)
+	d, err := p.Discussion(ctx, s.Node, since)
 	d.edited = s.Edited
 	return d, err
 }
 
 // extendDiscussion returns a discussion with its new comments. The result is complete if it
 // accounts for all that is there now, or if too many pages were read in the last minutes.
-func (c *Client) extendDiscussion(ctx context.Context, last PullDiscussion, s PullStatus) (d PullDiscussion, complete bool, err error) {
-	pull, err := c.endOfDiscussion(ctx, s.Node)
+func (p Pulls) extendDiscussion(ctx context.Context, last PullDiscussion, s PullStatus) (d PullDiscussion, complete bool, err error) {
+	pull, err := p.endOfDiscussion(ctx, s.Node)
 	if err != nil {
 		return d, false, err
 	}
 	var (
-		r        = &backReader{Client: c, node: s.Node, since: last.newest()}
+		r        = &backReader{Client: p.c, node: s.Node, since: last.newest()}
 		comments []PullComment
 		reviews  []PullReview
 		extents  [3]Extent
@@ -187,16 +184,20 @@ const maxThreads = 5 * pageSize
 // threadsByID reads threads with their latest comments. It leaves out those that are gone.
 func (r *backReader) threadsByID(ctx context.Context, ids []graphql.ID) (threads []*threadNode, err error) {
 	for part := range slices.Chunk(ids, maxThreads) {
-		if threads, err = r.addThreads(ctx, threads, part); err != nil {
-			break
+		err = InHalves(part, func(ids []graphql.ID) error {
+			some, err := r.someThreads(ctx, ids)
+			threads = append(threads, some...)
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
-	return threads, err
+	return threads, nil
 }
 
-// addThreads adds threads to a list, by two requests where the answer of one would be too
-// long.
-func (r *backReader) addThreads(ctx context.Context, threads []*threadNode, ids []graphql.ID) ([]*threadNode, error) {
+// someThreads reads at most maxThreads threads.
+func (r *backReader) someThreads(ctx context.Context, ids []graphql.ID) (threads []*threadNode, err error) {
 	type list []*struct {
 		Thread threadNode `graphql:"... on PullRequestReviewThread"`
 	}
@@ -212,17 +213,13 @@ func (r *backReader) addThreads(ctx context.Context, threads []*threadNode, ids 
 		from := min(i*pageSize, len(ids))
 		variables[name] = append([]graphql.ID{}, ids[from:min(from+pageSize, len(ids))]...)
 	}
-	err := r.Query(ctx, ReadPullRequests, &data, variables)
-	if half := len(ids) / 2; half > 0 && errors.Is(err, transport.ErrTooLong) {
-		if threads, err = r.addThreads(ctx, threads, ids[:half]); err == nil {
-			threads, err = r.addThreads(ctx, threads, ids[half:])
-		}
-		return threads, err
+	if err := r.Query(ctx, ReadPullRequests, &data, variables); err != nil {
+		return nil, err
 	}
 	for _, node := range slices.Concat(data.A, data.B, data.C, data.D, data.E) {
 		if node != nil && node.Thread.ID != "" {
 			threads = append(threads, &node.Thread)
 		}
 	}
-	return threads, err
+	return threads, nil
 }

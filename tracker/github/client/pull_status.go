@@ -3,13 +3,9 @@ package client
 import (
 	"context"
 	"path"
-	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/shurcooL/graphql"
 )
 
 // PullStatus describes the state of a pull request. All fields but Lines are equal as long as
@@ -50,16 +46,13 @@ type ChangedLine struct {
 	At   time.Time
 }
 
-// maxPulls bounds the pull requests of one query.
-const maxPulls = 100
-
 // pullNode is a pull request in GraphQL.
 type pullNode struct {
 	ID             string
 	Number         int
 	URL            string
 	State          string
-	MergedBy       *actorNode
+	MergedBy       *Account
 	HeadRefOid     string
 	HeadRefName    string
 	FromFork       bool `graphql:"isCrossRepository"`
@@ -88,11 +81,11 @@ type editedReviews struct {
 type nodes[T any] struct{ Nodes []*T }
 
 type closingNode struct {
-	Event struct{ Actor *actorNode } `graphql:"... on ClosedEvent"`
+	Event struct{ Actor *Account } `graphql:"... on ClosedEvent"`
 }
 
 type conversionNode struct {
-	Event struct{ Actor *actorNode } `graphql:"... on ConvertToDraftEvent"`
+	Event struct{ Actor *Account } `graphql:"... on ConvertToDraftEvent"`
 }
 
 type commitNode struct {
@@ -125,72 +118,44 @@ func (r *rollupNode) failed() (n int) {
 	return n
 }
 
-// actorNode is an account in GraphQL; nil for a deleted one.
-type actorNode struct {
-	Typename string `graphql:"__typename"`
-	Login    string
-}
-
-func (a *actorNode) login() string {
-	if a == nil {
-		return ""
-	}
-	return a.Login
-}
-
-// PullStatuses reads how pull requests stand, with one request for each 100 of them, and
-// one more if people discuss lines of open ones. A number that does not belong to a pull
-// request has no entry. Checks that the token may not see are a Lack.
-func (c *Client) PullStatuses(ctx context.Context, numbers []int) (map[int]PullStatus, []Lack, error) {
+// Statuses reads how pull requests stand, with one request for each 100 of them, and one more
+// if people discuss lines of open ones. A number that does not belong to a pull request has no
+// entry. Checks that the token may not see are a Lack.
+func (p Pulls) Statuses(ctx context.Context, numbers []int) (map[int]PullStatus, []Lack, error) {
 	statuses := map[int]PullStatus{}
 	var lacks lackList
 	discussed := false
-	numbers = slices.Compact(slices.Sorted(slices.Values(numbers)))
-	for part := range slices.Chunk(numbers, maxPulls) {
-		data := reflect.New(numbersQuery[pullNode]("pullRequest", part))
-		forbidden, err := c.queryVisible(ctx, ReadPullRequests, data.Interface(), c.repositoryVariables())
-		if err == nil {
-			err = c.lacksOfPaths(&lacks, ReadPullRequests, forbidden)
-		}
+	query := func(into any, variables map[string]any) error {
+		forbidden, err := p.c.queryVisible(ctx, ReadPullRequests, into, variables)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		repository := data.Elem().Field(0)
-		if repository.IsNil() {
-			return nil, nil, c.unseen()
-		}
-		for i := range part {
-			if pull, _ := repository.Elem().Field(i).Interface().(*pullNode); pull != nil {
-				s := pull.status()
-				statuses[s.Number], discussed = s, discussed || s.Threads > 0 && s.State == "OPEN"
-			}
-		}
+		return p.c.lacksOfPaths(&lacks, ReadPullRequests, forbidden)
 	}
-	if discussed {
-		if err := c.addEdits(ctx, statuses); err != nil {
-			return nil, nil, err
-		}
+	err := byNumber(p.c, "pullRequest", numbers, query, func(n *pullNode) {
+		s := n.status()
+		statuses[s.Number], discussed = s, discussed || s.Threads > 0 && s.State == "OPEN"
+	})
+	if err == nil && discussed {
+		err = p.addEdits(ctx, statuses)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	return statuses, lacks, nil
 }
 
 // addEdits adds to pull requests when comments of reviews changed last, since an edit of
 // one moves no other time. It reads the 100 that changed last in the repository.
-func (c *Client) addEdits(ctx context.Context, statuses map[int]PullStatus) error {
+func (p Pulls) addEdits(ctx context.Context, statuses map[int]PullStatus) error {
+	type line struct {
+		NodeID         string    `json:"node_id"`
+		PullRequestURL string    `json:"pull_request_url"`
+		UpdatedAt      time.Time `json:"updated_at"`
+	}
 	count := 0
-	return c.Walk(c.Path("/pulls/comments?sort=updated&direction=desc&per_page=%d", pageSize), func(at string) (string, error) {
-		a, err := c.Do(ctx, Request{Path: at, Permission: ReadPullRequests})
-		if err != nil {
-			return "", err
-		}
-		var changed []struct {
-			NodeID         string    `json:"node_id"`
-			PullRequestURL string    `json:"pull_request_url"`
-			UpdatedAt      time.Time `json:"updated_at"`
-		}
-		if err := c.Decode(a, &changed); err != nil {
-			return "", err
-		}
+	newest := p.c.Path("/pulls/comments?sort=updated&direction=desc&per_page=%d", pageSize)
+	return walk(ctx, p.c, ReadPullRequests, newest, func(changed []line) (more bool) {
 		for _, comment := range changed {
 			number, _ := strconv.Atoi(path.Base(comment.PullRequestURL))
 			if s, known := statuses[number]; known {
@@ -201,16 +166,9 @@ func (c *Client) addEdits(ctx context.Context, statuses map[int]PullStatus) erro
 				statuses[number] = s
 			}
 		}
-		if count += len(changed); count >= pageSize {
-			return "", nil
-		}
-		return Next(a), nil
+		count += len(changed)
+		return count < pageSize
 	})
-}
-
-func (c *Client) repositoryVariables() map[string]any {
-	owner, name, _ := strings.Cut(c.repo, "/")
-	return map[string]any{"owner": graphql.String(owner), "name": graphql.String(name)}
 }
 
 func (p *pullNode) status() PullStatus {
@@ -224,17 +182,17 @@ func (p *pullNode) status() PullStatus {
 	}
 	switch p.State {
 	case "MERGED":
-		s.By = p.MergedBy.login()
+		s.By = AccountOf(p.MergedBy).Login
 	case "CLOSED":
 		for _, closing := range p.Closings.Nodes {
 			if closing != nil {
-				s.By = closing.Event.Actor.login()
+				s.By = AccountOf(closing.Event.Actor).Login
 			}
 		}
 	}
 	for _, conversion := range p.Conversions.Nodes {
 		if conversion != nil && p.IsDraft {
-			s.Drafted = conversion.Event.Actor.login()
+			s.Drafted = AccountOf(conversion.Event.Actor).Login
 		}
 	}
 	for _, comment := range p.LatestComments.Nodes {

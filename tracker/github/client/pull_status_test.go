@@ -47,7 +47,7 @@ func openPull(t *testing.T, g *githubtest.GitHub, c *client.Client, branch strin
 	t.Helper()
 	head := g.ForcePush(branch, map[string]string{"main.go": "package main\n", "cart.go": lines(10)})
 	title, text, base := "A cart", "It has wheels.", "main"
-	pull, err := c.CreatePullRequest(t.Context(), client.NewPullRequest{Title: &title, Body: &text, Head: &branch, Base: &base})
+	pull, err := c.Pulls.Create(t.Context(), client.NewPullRequest{Title: &title, Body: &text, Head: &branch, Base: &base})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func openPull(t *testing.T, g *githubtest.GitHub, c *client.Client, branch strin
 // status returns how a pull request stands, which the token may see.
 func status(t *testing.T, c *client.Client, number int) client.PullStatus {
 	t.Helper()
-	statuses, lacks, err := c.PullStatuses(t.Context(), []int{number})
+	statuses, lacks, err := c.Pulls.Statuses(t.Context(), []int{number})
 	if err != nil || len(lacks) > 0 || len(statuses) != 1 {
 		t.Fatalf("%+v, %v, %v", statuses, lacks, err)
 	}
@@ -80,14 +80,14 @@ func TestAHundredPullRequestsAreOneRequest(t *testing.T) {
 		numbers = append(numbers, 1000+n)
 	}
 	g.Asked()
-	statuses, lacks, err := c.PullStatuses(t.Context(), numbers)
+	statuses, lacks, err := c.Pulls.Statuses(t.Context(), numbers)
 	if err != nil || lacks != nil || !slices.Equal(slices.Sorted(maps.Keys(statuses)), []int{first, second}) {
 		t.Errorf("%v, %v, %v", statuses, lacks, err)
 	}
 	if diff := cmp.Diff(map[storetest.Op]int{githubtest.GraphQL: 2}, g.Asked()); diff != "" {
 		t.Error(diff)
 	}
-	if statuses, _, err := c.PullStatuses(t.Context(), nil); err != nil || len(statuses) != 0 || len(g.Asked()) != 0 {
+	if statuses, _, err := c.Pulls.Statuses(t.Context(), nil); err != nil || len(statuses) != 0 || len(g.Asked()) != 0 {
 		t.Errorf("of no pull request: %v, %v", statuses, err)
 	}
 }
@@ -98,7 +98,7 @@ func TestADraftFromTheStartHasNobodyWhoMadeItOne(t *testing.T) {
 	opened, _ := openPull(t, g, c, "symphony/GH-1")
 	g.Git("update-ref", "refs/heads/symphony/GH-2", "refs/heads/symphony/GH-1")
 	title, head, base, draft := "Cart", "symphony/GH-2", "main", true
-	pull, err := c.CreatePullRequest(t.Context(), client.NewPullRequest{Title: &title, Head: &head, Base: &base, Draft: &draft})
+	pull, err := c.Pulls.Create(t.Context(), client.NewPullRequest{Title: &title, Head: &head, Base: &base, Draft: &draft})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestPullRequestsAreReadWithoutTheChecksThatTheTokenMayNotSee(t *testing.T) 
 	g.SetCheck(head, githubtest.Check{Name: "test", State: "FAILURE"})
 	g.Deny("checks: read")
 	g.Deny("statuses: read")
-	statuses, lacks, err := c.PullStatuses(t.Context(), []int{n})
+	statuses, lacks, err := c.Pulls.Statuses(t.Context(), []int{n})
 	if err != nil || statuses[n].Head != head || statuses[n].Checks != "" {
 		t.Errorf("%+v, %v", statuses, err)
 	}
@@ -224,7 +224,7 @@ func TestPullRequestsAreReadWithoutTheChecksThatTheTokenMayNotSee(t *testing.T) 
 		t.Errorf("lacks %v", lacks)
 	}
 	g.Deny("pull-requests: read")
-	if _, _, err := c.PullStatuses(t.Context(), []int{n}); !client.HasStatus(err, http.StatusForbidden) || !strings.Contains(err.Error(), "permissions: {pull-requests: read}") {
+	if _, _, err := c.Pulls.Statuses(t.Context(), []int{n}); !client.HasStatus(err, http.StatusForbidden) || !strings.Contains(err.Error(), "permissions: {pull-requests: read}") {
 		t.Errorf("without the pull requests: %v", err)
 	}
 }
@@ -238,13 +238,13 @@ func TestARepositoryThatIsNotSeenIsNoRepositoryWithoutPullRequests(t *testing.T)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if statuses, _, err := c.PullStatuses(t.Context(), []int{1}); !client.HasStatus(err, http.StatusNotFound) || !strings.Contains(err.Error(), "acme/other is unknown") {
+	if statuses, _, err := c.Pulls.Statuses(t.Context(), []int{1}); !client.HasStatus(err, http.StatusNotFound) || !strings.Contains(err.Error(), "acme/other is unknown") {
 		t.Errorf("%v, %v", statuses, err)
 	}
-	if _, err := c.FailedChecks(t.Context(), g.Head("main"), ""); !client.HasStatus(err, http.StatusNotFound) {
+	if _, err := c.Checks.Failed(t.Context(), g.Head("main"), ""); !client.HasStatus(err, http.StatusNotFound) {
 		t.Errorf("the checks: %v", err)
 	}
-	if err := c.DeleteBranchAt(t.Context(), "symphony/GH-1", g.Head("main")); !client.HasStatus(err, http.StatusNotFound) {
+	if err := c.Git.DeleteBranchAt(t.Context(), "symphony/GH-1", g.Head("main")); !client.HasStatus(err, http.StatusNotFound) {
 		t.Errorf("the branch: %v", err)
 	}
 }
@@ -256,7 +256,7 @@ func TestAPullRequestOfADeletedForkIsNotOurs(t *testing.T) {
 	const answer = `[{"number": 3, "state": "open", "head": {"ref": "symphony/GH-1", "repo": null}},
 		{"number": 2, "state": "open", "head": {"ref": "symphony/GH-1", "repo": {"full_name": "mallory/shop"}}},
 		{"number": 1, "state": "open", "head": {"ref": "symphony/GH-1", "repo": {"full_name": "Acme/shop"}}}]`
-	pulls, err := newServer(t, 200, nil, answer).client(t).PullRequests(t.Context(), "symphony/GH-1")
+	pulls, err := newServer(t, 200, nil, answer).client(t).Pulls.OfBranch(t.Context(), "symphony/GH-1")
 	if err != nil || len(pulls) != 1 || pulls[0].GetNumber() != 1 {
 		t.Errorf("%v, %v", pulls, err)
 	}
@@ -268,24 +268,24 @@ func TestABranchIsDeletedOnlyWhereItIsToBe(t *testing.T) {
 	main := g.Head("main")
 	const branch = "symphony/GH-1"
 	head := g.ForcePush(branch, map[string]string{"cart.go": "package cart\n"})
-	if err := c.DeleteBranchAt(t.Context(), branch, main); !errors.Is(err, client.ErrBranchMoved) || g.Head(branch) != head {
+	if err := c.Git.DeleteBranchAt(t.Context(), branch, main); !errors.Is(err, client.ErrBranchMoved) || g.Head(branch) != head {
 		t.Errorf("at another commit: %v, at %s", err, g.Head(branch))
 	}
 	pushed := ""
 	g.FailNth(2, storetest.Fault{Before: func() { pushed = g.Commit(branch, map[string]string{"wheel.go": "package cart\n"}) }})
-	if err := c.DeleteBranchAt(t.Context(), branch, head); !errors.Is(err, client.ErrBranchMoved) || g.Head(branch) != pushed {
+	if err := c.Git.DeleteBranchAt(t.Context(), branch, head); !errors.Is(err, client.ErrBranchMoved) || g.Head(branch) != pushed {
 		t.Errorf("while somebody pushes: %v, at %s", err, g.Head(branch))
 	}
 	g.FailNth(2, storetest.Fault{Lose: true})
-	if err := c.DeleteBranchAt(t.Context(), branch, pushed); err != nil || g.Head(branch) != "" {
+	if err := c.Git.DeleteBranchAt(t.Context(), branch, pushed); err != nil || g.Head(branch) != "" {
 		t.Errorf("with a lost answer: %v, at %s", err, g.Head(branch))
 	}
-	if err := c.DeleteBranchAt(t.Context(), branch, pushed); err != nil {
+	if err := c.Git.DeleteBranchAt(t.Context(), branch, pushed); err != nil {
 		t.Errorf("one that is gone: %v", err)
 	}
 	g.ForcePush(branch, map[string]string{"cart.go": "package cart\n"})
 	g.Deny("contents: write")
-	if err := c.DeleteBranchAt(t.Context(), branch, g.Head(branch)); !client.HasStatus(err, http.StatusForbidden) || !strings.Contains(err.Error(), "contents: write") {
+	if err := c.Git.DeleteBranchAt(t.Context(), branch, g.Head(branch)); !client.HasStatus(err, http.StatusForbidden) || !strings.Contains(err.Error(), "contents: write") {
 		t.Errorf("without the permission: %v", err)
 	}
 }

@@ -17,15 +17,18 @@ type BranchRule struct {
 	} `json:"parameters"`
 }
 
-// BranchRules reads the rules for a branch, which need not exist, at most 100.
-func (c *Client) BranchRules(ctx context.Context, branch string) ([]BranchRule, error) {
-	return get[[]BranchRule](ctx, c, ReadMetadata, "/rules/branches/%s?per_page=100", escape(branch))
+// Rules makes requests about the rules of the repository.
+type Rules struct{ c *Client }
+
+// ForBranch reads the rules for a branch, which need not exist, at most 100.
+func (r Rules) ForBranch(ctx context.Context, branch string) ([]BranchRule, error) {
+	return get[[]BranchRule](ctx, r.c, ReadMetadata, "/rules/branches/%s?per_page=100", escape(branch))
 }
 
 // CanBypass reports whether the rules of a ruleset do not hold for the token.
-func (c *Client) CanBypass(ctx context.Context, ruleset int64) (bool, error) {
+func (r Rules) CanBypass(ctx context.Context, ruleset int64) (bool, error) {
 	set, err := get[struct {
 		CanBypass string `json:"current_user_can_bypass"`
-	}](ctx, c, ReadMetadata, "/rulesets/%d", ruleset)
+	}](ctx, r.c, ReadMetadata, "/rulesets/%d", ruleset)
 	return set.CanBypass == "always" || set.CanBypass == "exempt", err
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -39,14 +38,14 @@ type commentsPage struct {
 type markedComment struct {
 	ID     string
 	Body   string
-	Author *actorNode
+	Author *Account
 }
 
 // isBy reports whether the account of a token wrote the comment. The login of an App
 // has a suffix only where it asks for itself.
 func (c *markedComment) isBy(viewer string) bool {
 	login, bot := strings.CutSuffix(viewer, "[bot]")
-	return c.Author != nil && c.Author.Login == login && (c.Author.Typename == "Bot") == bot
+	return c.Author != nil && c.Author.Login == login && (c.Author.Type == "Bot") == bot
 }
 
 // Thread names an issue or a pull request.
@@ -59,37 +58,37 @@ type Thread struct {
 // own. It edits the newest such comment of the token's account, or posts one if there is
 // none. created reports that it tried to post one, so after a failure the comment may
 // exist.
-func (c *Client) SetComment(ctx context.Context, on Thread, marker, text string) (created bool, err error) {
-	comment, err := c.findComment(ctx, on.Node, marker)
+func (i Issues) SetComment(ctx context.Context, on Thread, marker, text string) (created bool, err error) {
+	comment, err := i.findComment(ctx, on.Node, marker)
 	body := text + "\n\n" + marker
 	switch {
 	case err != nil:
 		return false, err
 	case comment == nil:
-		return true, c.CreateComment(ctx, on.Number, body)
+		return true, i.AddComment(ctx, on.Number, body)
 	case plainBody(comment.Body) == body:
 		return false, nil
 	}
-	return false, c.editComment(ctx, comment.ID, body)
+	return false, i.editComment(ctx, comment.ID, body)
 }
 
-// plainBody returns the text of a comment as [Client.SetComment] writes it.
+// plainBody returns the text of a comment as [Issues.SetComment] writes it.
 func plainBody(body string) string { return strings.TrimSpace(strings.ReplaceAll(body, "\r\n", "\n")) }
 
 // findComment returns the newest comment of the token's account that ends with a marker,
 // nil when there is none. A marker in a comment of somebody else counts for nothing.
-func (c *Client) findComment(ctx context.Context, node, marker string) (*markedComment, error) {
+func (i Issues) findComment(ctx context.Context, node, marker string) (*markedComment, error) {
 	var before *graphql.String
 	for range maxCommentPages {
 		data, err := readSized(func(size graphql.Int) (data commentsQuery, err error) {
-			err = c.Query(ctx, ReadIssues, &data, map[string]any{"ids": []graphql.ID{node}, "before": before, "size": size})
+			err = i.c.Query(ctx, ReadIssues, &data, map[string]any{"ids": []graphql.ID{node}, "before": before, "size": size})
 			return data, err
 		})
 		if err != nil {
 			return nil, err
 		}
 		if data.Viewer.Login == "" || len(data.Nodes) != 1 || data.Nodes[0] == nil {
-			return nil, c.Incomplete()
+			return nil, i.c.Incomplete()
 		}
 		page := data.Nodes[0].Issue.Comments
 		if page.Nodes == nil {
@@ -109,19 +108,14 @@ func (c *Client) findComment(ctx context.Context, node, marker string) (*markedC
 }
 
 // editComment replaces the text of a comment of an issue or a pull request.
-func (c *Client) editComment(ctx context.Context, node, body string) error {
+func (i Issues) editComment(ctx context.Context, node, body string) error {
 	type UpdateIssueCommentInput struct {
 		ID   graphql.ID `json:"id"`
 		Body string     `json:"body"`
 	}
-	var done struct {
-		Update *struct {
-			IssueComment *struct{ ID string }
-		} `graphql:"updateIssueComment(input: $input)"`
-	}
-	err := c.Mutate(ctx, WriteIssues, &done, map[string]any{"input": UpdateIssueCommentInput{node, body}})
-	if err == nil && (done.Update == nil || done.Update.IssueComment == nil) {
-		err = errors.New("GitHub does not find what to change: it is gone, or the token may not change it")
-	}
+	_, err := i.c.Mutate(ctx, Mutation{
+		Permission: WriteIssues, Name: "updateIssueComment", Object: "issueComment", Input: UpdateIssueCommentInput{node, body},
+		Unseen: "GitHub does not find what to change: it is gone, or the token may not change it",
+	})
 	return err
 }

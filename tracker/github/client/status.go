@@ -158,6 +158,12 @@ func (c *Client) remedy(a transport.Answer, p Permission) string {
 	return "see GitHub's documentation of this status"
 }
 
+// Incomplete returns the error of an answer that lacks something that GitHub always
+// sends.
+func (c *Client) Incomplete() error {
+	return c.explain(&transport.Error{Kind: transport.Unreadable, Reason: "a part of the answer is missing"}, "")
+}
+
 // HasStatus reports whether GitHub refused a request with any of these statuses.
 func HasStatus(err error, statuses ...int) bool { return slices.Contains(statuses, Status(err)) }
 
@@ -173,4 +179,36 @@ func Status(err error) int {
 func asRefused(err error) (*transport.Error, bool) {
 	e, ok := errors.AsType[*transport.Error](err)
 	return e, ok && e.Kind == transport.Refused
+}
+
+// Says reports whether GitHub refused a request with words that contain any of these.
+func Says(err error, words ...string) bool {
+	text := ""
+	if e, ok := asRefused(err); ok {
+		text = strings.ToLower(said(e.Answer).whole())
+	}
+	return slices.ContainsFunc(words, func(s string) bool { return text != "" && strings.Contains(text, strings.ToLower(s)) })
+}
+
+// refusals maps words in GitHub's refusal of a pull request to the remedy.
+var refusals = []struct{ words, remedy string }{
+	{
+		"is not permitted to create or approve pull requests",
+		"allow it in Settings > Actions > General > Workflow permissions, of the organization too, or let a GitHub App do it (inputs app-id and private-key)",
+	},
+	{"draft pull requests are not supported", "set delivery.draft to false: this plan of GitHub has no drafts in private repositories"},
+	{"no commits between", "the branch has nothing that the base does not have"},
+	{"a pull request already exists", "the pull request is there already"},
+	{"rule violations found", "a ruleset of the repository refuses it: let it allow this branch, or this App"},
+}
+
+// remedyByWords returns the advice about an answer, or "".
+func remedyByWords(a transport.Answer) string {
+	text := strings.ToLower(said(a).whole())
+	for _, row := range refusals {
+		if strings.Contains(text, row.words) {
+			return row.remedy
+		}
+	}
+	return ""
 }
