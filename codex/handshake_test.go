@@ -3,6 +3,7 @@ package codex
 import (
 	"bytes"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -134,6 +135,22 @@ func TestDeniedPathsAreNotInsideEachOther(t *testing.T) {
 	files := permissions(Options{}, "/home", 0)[profileKey(profile)+"filesystem"].(map[string]any)
 	if files["/home"] != "deny" {
 		t.Errorf("without a list the Codex home is not denied: %v", files)
+	}
+}
+
+func TestAPathThatIsAPatternForCodexIsRefused(t *testing.T) {
+	t.Parallel()
+	for path, refused := range map[string]bool{
+		"/tmp/a?b": true, "/tmp/a*": true, "/tmp/[a/key": true, "/tmp/a]": true, "/tmp/{a}, b!c (1)": false,
+	} {
+		rwc := dial(t, func(p *fakeServer) { p.hello(); p.drain() })
+		s, err := Connect(t.Context(), rwc, Options{Cwd: "/work", Deny: func(string, int) []string { return []string{path} }})
+		if err == nil {
+			s.Close()
+		}
+		if said := errors.Is(err, ErrNoSandbox) && strings.Contains(err.Error(), strconv.Quote(path)); said != refused || !refused && err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
 

@@ -91,6 +91,24 @@ func reviewFiles(o Options, denied []string) map[string]any {
 	return files
 }
 
+// checkPaths returns an error if Codex takes a path of the rules for a pattern. It would close other
+// paths than this one, and for a folder none at all, and before each command it would search the
+// folder around it, which fails when a file goes away meanwhile.
+func (s *sandbox) checkPaths() error {
+	for _, key := range slices.Sorted(maps.Keys(s.rules)) {
+		files, _ := s.rules[key].(map[string]any)
+		if !strings.HasSuffix(key, ".filesystem") {
+			continue
+		}
+		for _, path := range slices.Sorted(maps.Keys(files)) {
+			if strings.ContainsAny(path, "*?[]") {
+				return fmt.Errorf("%w: Codex takes the path %q for a pattern, and no rule for it would hold: give it a name without the characters *, ?, [ and ], or remove it", ErrNoSandbox, path)
+			}
+		}
+	}
+	return nil
+}
+
 // outermost returns the denied paths that are in no other one, except by way of a folder that
 // remains readable.
 func outermost(paths []string, readable ...string) []string {

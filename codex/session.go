@@ -111,6 +111,9 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	if s.posture.sandbox == nil || s.o.SaveProfile != nil || s.o.ProfileGiven || s.o.Shared != "" {
 		s.sandbox.rules = permissions(s.o, s.server.home, s.server.shared.pid)
 	}
+	if err := s.sandbox.checkPaths(); err != nil {
+		return err
+	}
 	if err := s.sandbox.checkNetworks(); err != nil {
 		return err
 	}

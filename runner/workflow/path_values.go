@@ -94,7 +94,7 @@ func (d *decoder) deniedPath(text string) (string, error) {
 		return "", errors.New("is empty; name a file or a folder, or remove it")
 	case path == "/":
 		return "", errors.New("is the whole disk, without which no program runs; name the folders")
-	case strings.ContainsAny(path, "*?["):
+	case strings.ContainsAny(path, "*?[]"):
 		return "", errors.New("looks like a pattern; name the files and folders themselves")
 	}
 	return path, nil

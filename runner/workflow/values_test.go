@@ -44,6 +44,7 @@ func TestAWrongListIsAProblem(t *testing.T) {
 		"tracker: {kind: file}\ncodex: {deny: [\"\"]}":                          `line 3: codex.deny[0] is "": is empty; name a file or a folder, or remove it`,
 		"tracker: {kind: file}\ncodex: {deny: [/a, /]}":                         `line 3: codex.deny[1] is "/": is the whole disk, without which no program runs; name the folders`,
 		"tracker: {kind: file}\ncodex: {deny: [\"*.pem\"]}":                     `line 3: codex.deny[0] is "*.pem": looks like a pattern; name the files and folders themselves`,
+		"tracker: {kind: file}\ncodex: {deny: [\"/a]\"]}":                       `line 3: codex.deny[0] is "/a]": looks like a pattern; name the files and folders themselves`,
 		"tracker: {kind: file}\ncodex: {deny: [~bob/keys]}":                     `line 3: codex.deny[0] is "~bob/keys": begins with ~ and a name; only ~ and ~/ are expanded, write the folder itself`,
 		"tracker: {kind: file}\ncodex: {deny: [$NOT_SET/x]}":                    `line 3: codex.deny[0] is "$NOT_SET/x": needs the environment variable NOT_SET, which is not set or empty; set it`,
 		"tracker: {kind: file}\nworker: {ssh_hosts: build1}":                    `line 3: worker.ssh_hosts is "build1": must be a list, such as [one, two]`,
