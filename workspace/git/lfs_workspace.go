@@ -1,7 +1,15 @@
 package git
 
 import (
+	"context"
 	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -27,7 +35,6 @@ func lfsSettings() []string {
 	}
 }
 
-// lfsConfig returns the sections of a repository's configuration for files in Git LFS.
 func lfsConfig() string {
 	var text strings.Builder
 	for pair := range slices.Chunk(lfsSettings(), 2) {
@@ -47,4 +54,45 @@ var lfsHarvestEnv = []string{
 	"GIT_CONFIG_COUNT=2",
 	"GIT_CONFIG_KEY_0=filter.lfs.clean", "GIT_CONFIG_VALUE_0=mode=point\nfile=%f\n" + lfsFilter,
 	"GIT_CONFIG_KEY_1=filter.lfs.required", "GIT_CONFIG_VALUE_1=true",
+}
+
+// populateObjects copies objects of a folder into a new .git. They share no inode.
+func populateObjects(ctx context.Context, into *os.Root, folder string, pointers []Pointer) error {
+	for _, p := range pointers {
+		name := path.Join("lfs", "objects", p.file())
+		if err := into.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		err := copyChecked(ctx, into, name, filepath.Join(folder, p.file()), p)
+		if err != nil && !errors.Is(err, fs.ErrExist) { // the store and the work may both have it
+			return err
+		}
+	}
+	return nil
+}
+
+// copyChecked copies one object. It removes an object of the store that a fault of the disk has
+// damaged: the next session fetches it again.
+func copyChecked(ctx context.Context, into *os.Root, name, from string, p Pointer) error {
+	err := newCopy(into, name, from, func(dst io.Writer, src io.Reader) error { return copyObject(dst, readUntil{ctx, src}, p) })
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, ErrLFS) {
+		return errors.Join(fmt.Errorf("%w: an object of Git LFS is damaged; it is fetched again", ErrStore), os.Remove(from))
+	}
+	return err
+}
+
+// readUntil reads until a context ends.
+type readUntil struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r readUntil) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(p)
 }
