@@ -50,12 +50,6 @@ func newTariffs(long map[string]int64) tariffs {
 	return tariffs{model: map[string]string{}, tier: map[string]string{}, rerouted: map[string]string{}, long: long}
 }
 
-// opened records the session's own thread. settings is the answer that opened it.
-func (t *tariffs) opened(thread string, settings object) {
-	t.main = thread
-	t.set(thread, settings)
-}
-
 // set records the settings of a thread. It ignores the ones that the server leaves out.
 func (t *tariffs) set(thread string, settings object) {
 	if model := settings.text("model"); model != "" {
@@ -87,7 +81,6 @@ func (t *tariffs) of(thread string, last tokenCount) Tariff {
 	return Tariff{model, tier, last.Input > cmp.Or(t.long[model], LongInput)}
 }
 
-// sortedUsages returns the usages in the order of their tariffs.
 func sortedUsages(of map[Tariff]Usage) []TariffUsage {
 	list := make([]TariffUsage, 0, len(of))
 	for _, tariff := range slices.SortedFunc(maps.Keys(of), compareTariffs) {
