@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -70,7 +69,7 @@ func newAttempt(job Job, report func(Update)) *attempt {
 		rooms: rooms, all: job.SessionDir, key: workspace.Key(job.Issue.Identifier), required: job.Repository != nil || job.isShared(),
 		account: job.Account, loopback: job.Loopback, guarded: job.Codex.IsGuarded(), shared: job.isShared(),
 	}
-	a.sandbox = &sandbox{journal: j, rooms: rooms, networks: networks(job.Repository, job.HookNetwork, false), issue: issueVariables(job)}
+	a.sandbox = &sandbox{journal: j, rooms: rooms, networks: networks(job.Repository, job.HookNetwork, false), issue: job.workspaceIssue().Variables()}
 	c := &core{sandbox: a.sandbox, repository: job.Repository, workspaces: job.Workspaces}
 	a.preparation = &preparation{core: c, Setup: job.Repository.setup()}
 	a.leftovers = &leftovers{harvester: &harvester{core: c, began: time.Now()}}
@@ -83,15 +82,6 @@ func newAttempt(job Job, report func(Update)) *attempt {
 		a.sandbox.hooks = job.Repository.Hooks
 	}
 	return a
-}
-
-// issueVariables returns the variables by which a script knows the issue of a job.
-func issueVariables(job Job) []string {
-	return []string{
-		"SYMPHONY_ISSUE_ID=" + string(job.Issue.ID),
-		"SYMPHONY_ISSUE_IDENTIFIER=" + job.Issue.Identifier,
-		"SYMPHONY_ATTEMPT=" + strconv.Itoa(job.Attempt),
-	}
 }
 
 // attempt is an attempt in progress: the order of its steps, and its parts.
@@ -117,7 +107,6 @@ type attempt struct {
 	hooked    bool           // after_run has been started in the sandbox since the latest turn
 }
 
-// run makes the attempt, from the workspace to after_run.
 func (a *attempt) run(ctx context.Context) error {
 	if a.Unsettled && a.Repository != nil {
 		if done, err := a.settleAlone(ctx); done {
@@ -132,13 +121,12 @@ func (a *attempt) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	issue := workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier, Attempt: a.Attempt}
 	prepare := a.Workspaces.Prepare
 	if a.Repository != nil {
 		prepare = a.Workspaces.Begin
 	}
 	began := time.Now()
-	ws, err := prepare(ctx, issue)
+	ws, err := prepare(ctx, a.workspaceIssue())
 	if err != nil {
 		return a.logHook(began, err)
 	}
@@ -241,7 +229,6 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, open ope
 	return err
 }
 
-// runSession opens a session with the agent process and calls use.
 func (a *attempt) runSession(ctx context.Context, server *appServer, options codex.Options, open openSession, use func() error) error {
 	options.Events = func(e codex.Event) {
 		a.EventLog.event(e)
@@ -354,7 +341,6 @@ func (a *attempt) deniedPaths(home string) []string {
 	return paths
 }
 
-// cleanDirs removes the files that the session leaves, except the rollout of its thread.
 func (a *attempt) cleanDirs() {
 	if tokens := a.dirs.tokens; tokens != nil && tokens.Stranger() != nil {
 		a.warn("look at what the session did", tokens.Stranger())
@@ -364,7 +350,6 @@ func (a *attempt) cleanDirs() {
 	}
 }
 
-// tools returns the tools of the session: the tracker's, and the tools of its parts.
 func (a *attempt) tools() []codex.Tool {
 	tools := a.issue.tools()
 	if a.Repository.delivers() {
@@ -435,7 +420,6 @@ func (a *attempt) fingerprint(ctx context.Context, ws workspace.Workspace) strin
 	return print
 }
 
-// receipt returns a receipt with the facts about the issue and all sessions on it so far.
 func (a *attempt) receipt(r receipt.Receipt) receipt.Receipt {
 	r.Identifier, r.Title, r.URL = a.Issue.Identifier, a.Issue.Title, a.Issue.URL
 	r.Sessions, r.Blocked = a.Sessions, a.progress.blocked.text()
@@ -448,7 +432,6 @@ func (a *attempt) receipt(r receipt.Receipt) receipt.Receipt {
 	return r
 }
 
-// usage converts the tokens of a session to the schedule's type.
 func usage(total codex.Usage, tariffs []codex.TariffUsage) schedule.Usage {
 	u := schedule.Usage{Input: total.Input, Output: total.Output}
 	for _, t := range tariffs {
