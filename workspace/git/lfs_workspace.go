@@ -43,8 +43,7 @@ func lfsConfig() string {
 		if name != "" {
 			section += ` "` + name + `"`
 		}
-		value := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(pair[1])
-		text.WriteString("[" + section + "]\n\t" + pair[0][dot+1:] + ` = "` + value + "\"\n")
+		text.WriteString("[" + section + "]\n\t" + pair[0][dot+1:] + " = " + quoteValue(pair[1]) + "\n")
 	}
 	return text.String()
 }

@@ -99,19 +99,14 @@ type ObjectID [20]byte
 // error for the 64 digits of a SHA-256 repository is [ErrUnsupported].
 func ParseObjectID(s string) (ObjectID, error) {
 	var id ObjectID
-	switch len(s) {
-	case 2 * len(id):
-		for _, c := range []byte(s) {
-			if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-				return ObjectID{}, fmt.Errorf("parse object id %.50q: it is not 40 hexadecimal digits", s)
-			}
-		}
-		hex.Decode(id[:], []byte(s)) // cannot fail after the check above
-		return id, nil
-	case 64:
+	switch {
+	case len(s) == 64:
 		return ObjectID{}, fmt.Errorf("parse object id %.12q…: %w: the repository uses SHA-256; only SHA-1 repositories can be delivered to", s, ErrUnsupported)
+	case len(s) != 2*len(id) || strings.Trim(s, "0123456789abcdef") != "":
+		return ObjectID{}, fmt.Errorf("parse object id %.50q: it is not 40 hexadecimal digits", s)
 	}
-	return ObjectID{}, fmt.Errorf("parse object id %.50q: it is not 40 hexadecimal digits", s)
+	hex.Decode(id[:], []byte(s)) // cannot fail after the check above
+	return id, nil
 }
 
 // String returns the id as 40 hexadecimal digits.
@@ -129,12 +124,10 @@ func (id ObjectID) MarshalText() ([]byte, error) {
 }
 
 // UnmarshalText reads the output of MarshalText.
-func (id *ObjectID) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		*id = ObjectID{}
-		return nil
+func (id *ObjectID) UnmarshalText(text []byte) (err error) {
+	*id = ObjectID{}
+	if len(text) > 0 {
+		*id, err = ParseObjectID(string(text))
 	}
-	parsed, err := ParseObjectID(string(text))
-	*id = parsed
 	return err
 }

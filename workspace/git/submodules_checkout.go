@@ -49,7 +49,7 @@ func configureSubmodules(all []Submodule, parent string) string {
 // quoteValue returns a value, or the name of a section, in the syntax of git's
 // configuration.
 func quoteValue(text string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(text) + `"`
 }
 
 // SubmodulesCommand returns the command that fills the folders of the submodules of a
