@@ -40,7 +40,7 @@ type Event struct {
 	Doing      string        // present work of the agent, as short as the Summary; "" when the event does not say
 	Said       string        // a whole message of the agent, in several lines; "" for every other event
 	Usage      *Usage        // tokens of the session so far, when they changed
-	Tariffs    []TariffUsage // the same tokens by tariff, sorted
+	Tariffs    []TariffUsage // the same tokens by tariff, in no order
 	RateLimits json.RawMessage
 	Blocked    []Blocked // refused hosts of an ended command, if the turns have a network of named hosts
 

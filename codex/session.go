@@ -227,11 +227,11 @@ func (s *Session) Usage() Usage {
 	return s.spending.meter.total()
 }
 
-// Tariffs returns the same tokens by tariff, sorted.
+// Tariffs returns the same tokens by tariff, in no order.
 func (s *Session) Tariffs() []TariffUsage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return sortedUsages(s.spending.meter.spent)
+	return listed(s.spending.meter.spent)
 }
 
 // Close closes the connection, ends the context of tool calls, and waits for them and

@@ -3,9 +3,6 @@ package codex
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
-	"slices"
-	"strings"
 )
 
 // LongInput is the number of input tokens above which OpenAI prices a response by its tariff
@@ -23,17 +20,6 @@ type Tariff struct {
 type TariffUsage struct {
 	Tariff
 	Usage
-}
-
-func compareTariffs(a, b Tariff) int {
-	return cmp.Or(strings.Compare(a.Model, b.Model), strings.Compare(a.Tier, b.Tier), cmp.Compare(rank(a.Long), rank(b.Long)))
-}
-
-func rank(long bool) int {
-	if long {
-		return 1
-	}
-	return 0
 }
 
 // tariffs knows the model and the service tier of each thread. A thread of which nothing is known,
@@ -81,10 +67,11 @@ func (t *tariffs) of(thread string, last tokenCount) Tariff {
 	return Tariff{model, tier, last.Input > cmp.Or(t.long[model], LongInput)}
 }
 
-func sortedUsages(of map[Tariff]Usage) []TariffUsage {
+// listed returns the usages in no order.
+func listed(of map[Tariff]Usage) []TariffUsage {
 	list := make([]TariffUsage, 0, len(of))
-	for _, tariff := range slices.SortedFunc(maps.Keys(of), compareTariffs) {
-		list = append(list, TariffUsage{tariff, of[tariff]})
+	for tariff, usage := range of {
+		list = append(list, TariffUsage{tariff, usage})
 	}
 	return list
 }

@@ -133,7 +133,7 @@ func (s *spending) onUsage(e *Event, params json.RawMessage) {
 	thread = cmp.Or(thread, s.thread, s.o.Resume)
 	s.meter.report(thread, total, last, s.tariffs.of(thread, last), ours)
 	spent := s.meter.total()
-	e.Usage, e.Tariffs = &spent, sortedUsages(s.meter.spent) // the summary stays the method: to count tokens is not something that the agent does
+	e.Usage, e.Tariffs = &spent, listed(s.meter.spent) // the summary stays the method: to count tokens is not something that the agent does
 }
 
 // onRateLimits records a snapshot of the account's limits and adds it to the event.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -108,7 +109,7 @@ func (l *loop) view(now time.Time) progress.Progress {
 	}
 	for _, w := range slices.SortedFunc(maps.Values(l.running.owned), l.compareWorkers) {
 		p.Sessions = append(p.Sessions, progress.Session{
-			Claim: l.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started,
+			Claim: l.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started, Model: report.Choice(w.choice).Words(),
 			Event: w.last.Event, Summary: w.last.Summary, Doing: w.last.Doing, Log: w.eventLog, Live: w.live, Events: w.events,
 		})
 	}

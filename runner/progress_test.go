@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -34,6 +35,7 @@ func (f *fixture) watch() []progress.Progress {
 func TestTheDisplayGetsWhatRunsAndWhatHappened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, issue("A-10", "Todo"), issue("A-9", "Todo"))
+		f.flow.now.Settings.Codex.Choice = codex.Choice{Model: "big", Effort: "high"}
 		f.sessions = func(ctx context.Context, job attempt.Job, report func(attempt.Update)) schedule.Outcome {
 			report(attempt.Update{At: time.Now(), Event: "notification", Summary: "running `make`", Doing: "running `make`"})
 			passes(ctx, time.Second)
@@ -46,11 +48,11 @@ func TestTheDisplayGetsWhatRunsAndWhatHappened(t *testing.T) {
 		for _, p := range seen {
 			if len(p.Sessions) == 2 && p.Sessions[0].Event == "turn_completed" && p.Sessions[1].Event == "turn_completed" && names == nil {
 				for _, s := range p.Sessions {
-					names = append(names, s.Claim.Identifier+" "+s.Doing+", "+s.Events[len(s.Events)-1].Kind)
+					names = append(names, s.Claim.Identifier+" "+s.Doing+" with the "+s.Model+", "+s.Events[len(s.Events)-1].Kind)
 				}
 			}
 		}
-		if diff := cmp.Diff([]string{"A-9 running `make`, turn_completed", "A-10 running `make`, turn_completed"}, names); diff != "" {
+		if diff := cmp.Diff([]string{"A-9 running `make` with the model big, effort high, as for all issues (codex), turn_completed", "A-10 running `make` with the model big, effort high, as for all issues (codex), turn_completed"}, names); diff != "" {
 			t.Errorf("the sessions: %s", diff)
 		}
 		for _, e := range last.Events {

@@ -119,10 +119,11 @@ var levels = map[string]int{
 	"internal/lfstest":       1,
 	"internal/browsertest":   1,
 	"internal/sshtest":       1,
+	"internal/gittest":       1,
 }
 
 // equipment is the packages that only tests and other test equipment may import.
-var equipment = []string{"internal/texttest", "internal/codextest", "internal/scriptedagent", "internal/lfstest", "internal/trackertest", "internal/githubtest", "internal/storetest", "internal/browsertest", "internal/sshtest"}
+var equipment = []string{"internal/texttest", "internal/codextest", "internal/scriptedagent", "internal/lfstest", "internal/trackertest", "internal/githubtest", "internal/storetest", "internal/browsertest", "internal/sshtest", "internal/gittest"}
 
 // owners says which packages may import a third-party library.
 var owners = map[string][]string{
@@ -167,8 +168,8 @@ var capabilities = []struct {
 }{
 	// workspace runs what belongs to an agent; workspace/git runs git, and only in the host's own repositories;
 	// runner/worker/ssh runs ssh.
-	{"os/exec", "", []string{"workspace", "workspace/git", "runner/worker/ssh", "codex/scriptedagent", "internal/scriptedagent", "internal/codextest", "internal/trackertest", "internal/storetest", "internal/browsertest", "internal/sshtest"}},
-	{"os", "Getenv", append([]string{"internal/codextest", "internal/trackertest", "internal/browsertest", "internal/sshtest"}, mainFile...)},
+	{"os/exec", "", []string{"workspace", "workspace/git", "runner/worker/ssh", "codex/scriptedagent", "internal/scriptedagent", "internal/codextest", "internal/trackertest", "internal/storetest", "internal/browsertest", "internal/sshtest", "internal/gittest"}},
+	{"os", "Getenv", append([]string{"internal/codextest", "internal/trackertest", "internal/browsertest", "internal/sshtest", "internal/gittest"}, mainFile...)},
 	{"os", "Environ", mainFile},
 	{"os", "LookupEnv", nil},
 	{"os", "ExpandEnv", nil},

@@ -12,10 +12,6 @@ import (
 // TestTheDemoOfGoRunCanBeContinued removes the program after the demo, as `go run` does.
 func TestTheDemoOfGoRunCanBeContinued(t *testing.T) {
 	t.Parallel()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := emptyProject(t)
 	p.exe = filepath.Join(p.dir, "go-build1/b001/exe/symphony")
 	if err := os.MkdirAll(filepath.Dir(p.exe), 0o755); err != nil {
@@ -23,7 +19,7 @@ func TestTheDemoOfGoRunCanBeContinued(t *testing.T) {
 	}
 	// Another process writes it: a file that is open for writing here would be so in the
 	// processes that other tests start at this moment, and could not be run.
-	if out, err := exec.Command("cp", self, p.exe).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cp", program(t), p.exe).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	p.env = append(p.env, "TMPDIR="+p.dir)
@@ -52,6 +48,7 @@ func TestTheDemoOfGoRunCanBeContinued(t *testing.T) {
 func TestTheDemoTakesNoNoticeOfAKey(t *testing.T) {
 	t.Parallel()
 	p := emptyProject(t)
+	p.exe = program(t) // it is also the agent, which has five seconds to start
 	mine := filepath.Join(p.dir, "mine")
 	p.env = append(p.env, "TMPDIR="+p.dir, "OPENAI_API_KEY=sk-0123456789abcdefghij", "CODEX_API_KEY=sk-0123456789abcdefghij", "CODEX_HOME="+mine)
 	if r := p.ok("demo"); !strings.Contains(r.stdout, "3 issues worked on") || !strings.Contains(r.stdout, "2 completed, 1 failed") {

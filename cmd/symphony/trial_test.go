@@ -39,6 +39,7 @@ func TestTheTrialRunsAsAWorkflow(t *testing.T) {
 func runTrial(t *testing.T, g *githubtest.GitHub, cached bool, env ...string) (verdicts []string, out string, ok bool) {
 	t.Helper()
 	p := emptyProject(t)
+	p.exe = program(t) // it is also the agent
 	p.env = append(append(p.env, g.Env()...), "GITHUB_ACTIONS=true", "GITHUB_RUN_ID=7", "GITHUB_RUN_ATTEMPT=1", "GITHUB_JOB=trial",
 		"GITHUB_EVENT_NAME=workflow_dispatch", "GITHUB_ACTOR="+githubtest.Member, "GITHUB_REF=refs/heads/main",
 		"GITHUB_OUTPUT="+p.dir+"/output", "GITHUB_STEP_SUMMARY="+p.dir+"/summary", "RUNNER_TEMP="+p.dir, "RUNNER_OS=Linux")

@@ -20,6 +20,7 @@ import (
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/runner/prompt"
+	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/validation"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -345,7 +346,21 @@ func (v *validateCommand) checkCodex(ctx context.Context, found *validation.Repo
 	}
 	version, err := preflight(ctx, v.process, wf, func(text string) { found.Warn("codex", text) })
 	server := cmp.Or(string(wf.Settings.Codex.Endpoint.Address), wf.Settings.Codex.Command)
-	return strings.TrimSpace(server + " " + version), err
+	return strings.TrimSpace(server+" "+version) + models(wf.Settings.Codex), err
+}
+
+// models returns the models of all issues and of labels, each after a comma; empty for Codex's own.
+func models(c codex.Config) (words string) {
+	choices := c.ByLabel // the last one is for all other issues
+	if len(choices) == 0 {
+		choices = []codex.Choice{c.Choice}
+	}
+	for _, choice := range choices {
+		if of := report.Choice(choice).Words(); of != "" {
+			words += ", " + of
+		}
+	}
+	return words
 }
 
 // checkDefaultCodex starts Codex as a workflow without settings does, for a front matter

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -425,6 +426,7 @@ func (a *attempt) receipt(r receipt.Receipt) receipt.Receipt {
 	r.Sessions, r.Blocked = a.Sessions, a.progress.blocked.text()
 	spent := a.Spent
 	if session := a.sandbox.session; session != nil {
+		r.Model = named(a.Codex.Choice)
 		spent = spent.Plus(usage(session.Usage(), session.Tariffs()))
 	}
 	r.Tokens = spent.Total()
@@ -432,13 +434,26 @@ func (a *attempt) receipt(r receipt.Receipt) receipt.Receipt {
 	return r
 }
 
+// named returns a choice in Markdown; empty for Codex's own settings.
+func named(c codex.Choice) string {
+	var parts []string
+	for _, part := range []struct{ before, value string }{
+		{"", c.Model}, {"effort ", c.Effort}, {"service tier ", c.ServiceTier}, {"by the label ", c.Label},
+	} {
+		if part.value != "" {
+			parts = append(parts, part.before+receipt.Code(part.value))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 func usage(total codex.Usage, tariffs []codex.TariffUsage) schedule.Usage {
-	u := schedule.Usage{Input: total.Input, Output: total.Output}
+	var list []schedule.TariffUsage
 	for _, t := range tariffs {
-		u.Tariffs = append(u.Tariffs, schedule.TariffUsage{
+		list = append(list, schedule.TariffUsage{
 			Tariff: schedule.Tariff{Model: t.Model, Tier: t.Tier, Long: t.Long},
 			Input:  t.Input, Cached: t.Cached, CacheWrite: t.CacheWrite, Output: t.Output, Reasoning: t.Reasoning,
 		})
 	}
-	return u
+	return schedule.Usage{Input: total.Input, Output: total.Output, Tariffs: schedule.TariffsOf(list)}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -81,6 +82,19 @@ func TestWhatASettledPublicationTells(t *testing.T) {
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestTheChoiceOfAModelIsNamedInAPullRequest(t *testing.T) {
+	t.Parallel()
+	for want, choice := range map[string]codex.Choice{
+		"":          {},
+		"`gpt-5.5`": {Model: "gpt-5.5"},
+		"`gpt-5.5`, effort `high`, service tier `flex`, by the label `it's hard`": {Model: "gpt-5.5", Effort: "high", ServiceTier: "flex", Label: "it`s hard"},
+	} {
+		if got := named(choice); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

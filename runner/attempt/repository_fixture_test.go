@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/internal/codextest"
+	"github.com/symphony-runner/symphony/internal/gittest"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -132,21 +133,13 @@ func (f *repositoryFixture) check(err error) {
 	}
 }
 
-// git runs git as a person does, in a folder of the fixture, and returns what it prints.
+// git runs git in a folder, which may be one of the fixture.
 func (f *repositoryFixture) git(folder string, args ...string) string {
 	f.t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(f.t.Context()), "git", args...)
-	cmd.Dir = folder
 	if !filepath.IsAbs(folder) {
-		cmd.Dir = f.path(folder)
+		folder = f.path(folder)
 	}
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.path("home"), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com"}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		f.t.Fatalf("git %v in %s: %v\n%s", args, folder, err, out)
-	}
-	return strings.TrimRight(string(out), "\n")
+	return gittest.Run(f.t, folder, args...)
 }
 
 // publish is the job's Deliver.

@@ -9,7 +9,6 @@ import (
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/internal/defuse"
 	"github.com/symphony-runner/symphony/internal/text"
-	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/runner/secondlook"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -122,7 +121,7 @@ func (l *secondLook) report() (sentence, findings string) {
 	}
 	reader := "a model"
 	if l.choice.Model != "" {
-		reader = receipt.Code(l.choice.Model)
+		reader = named(codex.Choice{Model: l.choice.Model, Effort: l.choice.Effort})
 	}
 	return l.answer.ForPeople(reader)
 }

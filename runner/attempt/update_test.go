@@ -180,3 +180,15 @@ func latest(new, old string) string {
 	}
 	return new
 }
+
+// TestTheTokensOfASessionAreSorted as schedule needs them, which Codex does not know.
+func TestTheTokensOfASessionAreSorted(t *testing.T) {
+	t.Parallel()
+	of := func(model string) codex.TariffUsage {
+		return codex.TariffUsage{Tariff: codex.Tariff{Model: model}, Usage: codex.Usage{Input: 10}}
+	}
+	got := usage(codex.Usage{Input: 20}, []codex.TariffUsage{of("b"), of("a")})
+	if len(got.Tariffs) != 2 || got.Tariffs[0].Model != "a" || got.Tariffs[1].Model != "b" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -28,6 +28,8 @@ type Receipt struct {
 
 	Blocked string // hosts that commands of the agent were refused, in Markdown; empty for none
 
+	Model string // the model of the session and how it works, in harmless Markdown; empty for Codex's own settings
+
 	Sessions int    // sessions on the issue so far
 	Tokens   int64  // tokens of all of them
 	Cost     string // price of all of them, such as "$1.23"; empty if it is not known
@@ -54,7 +56,7 @@ func (r Receipt) Markdown() string {
 	var list strings.Builder
 	word, check := r.Checked()
 	for _, item := range []struct{ name, text string }{
-		{"Asked", r.asked()}, {word, check}, {"Second look", r.Look}, {"Refused hosts", r.blocked()}, {"Spent", r.spent()},
+		{"Asked", r.asked()}, {word, check}, {"Second look", r.Look}, {"Refused hosts", r.blocked()}, {"Model", r.Model}, {"Spent", r.spent()},
 	} {
 		if item.text != "" {
 			fmt.Fprintf(&list, "- **%s:** %s\n", item.name, item.text)
@@ -78,7 +80,7 @@ func (r Receipt) Harmless() Receipt {
 		begin, r.Findings, end = parts[1], parts[2], parts[3]
 	}
 	r.Findings = begin + defuse.Body(r.Findings) + end
-	for _, item := range []*string{&r.Look, &r.Blocked, &r.Cost} {
+	for _, item := range []*string{&r.Look, &r.Blocked, &r.Model, &r.Cost} {
 		*item = defuse.Body(text.OneLine(*item, maxItem))
 	}
 	return r

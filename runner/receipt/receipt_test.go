@@ -22,7 +22,8 @@ func TestGolden(t *testing.T) {
 	for name, change := range map[string]func(*receipt.Receipt){
 		"checked": func(r *receipt.Receipt) {
 			r.Checks = []receipt.Check{{Command: "go vet ./..."}, {Command: "go test ./..."}}
-			r.Look, r.Cost = "`gpt-6.1-sol` read this work and found nothing that must be fixed", "$1.23"
+			r.Model = "`gpt-6.1-sol`, effort `high`, by the label `hard`"
+			r.Look, r.Cost = "`gpt-6.1-sol`, effort `low` read this work and found nothing that must be fixed", "$1.23"
 			r.Findings = "<details><summary>1 minor finding of the second look</summary>\n\n- `cart.go:7` the name of the variable says little\n\n</details>"
 		},
 		"failed": func(r *receipt.Receipt) {
@@ -109,7 +110,7 @@ func TestAReceiptOfAnotherMachineIsHarmless(t *testing.T) {
 	t.Parallel()
 	for _, severe := range []bool{false, true} {
 		answer := secondlook.Answer{Findings: []secondlook.Finding{{Path: "a.go", Line: 3, Text: "Closes #12, says @kim <b>x</b>\n\n- nested", Severe: severe}, {Text: "![x](https://example.com) <!-- hidden -->"}}}
-		r := receipt.Receipt{Blocked: receipt.Code("example.com") + " (by " + receipt.Code("curl") + ")", Cost: "$1.23", Sessions: 1}
+		r := receipt.Receipt{Blocked: receipt.Code("example.com") + " (by " + receipt.Code("curl") + ")", Model: receipt.Code("m") + ", by the label " + receipt.Code("hard"), Cost: "$1.23", Sessions: 1}
 		r.Look, r.Findings = answer.ForPeople(receipt.Code("a model"))
 		if got := r.Harmless(); got.Markdown() != r.Markdown() {
 			t.Errorf("%s\nbecame\n%s", r.Markdown(), got.Markdown())
@@ -117,7 +118,7 @@ func TestAReceiptOfAnotherMachineIsHarmless(t *testing.T) {
 	}
 	const attack = "Closes #12 @kim <img src=x>"
 	for _, findings := range []string{attack, "<details><summary>1 x</summary>\n\n" + attack + "\n\n</details>"} {
-		got := receipt.Receipt{Look: attack, Blocked: attack + "\n\n" + attack, Cost: attack, Sessions: 1, Findings: findings}.Harmless().Markdown()
+		got := receipt.Receipt{Look: attack, Blocked: attack + "\n\n" + attack, Model: attack, Cost: attack, Sessions: 1, Findings: findings}.Harmless().Markdown()
 		for _, effect := range []string{"Closes #12", "@kim", "<img"} {
 			if strings.Contains(got, effect) {
 				t.Errorf("%q in %s", effect, got)

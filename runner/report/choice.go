@@ -15,7 +15,11 @@ type Choice struct {
 	ServiceTier string `json:"service_tier" bound:"shown=128"` // the same
 }
 
-func (c Choice) words() string {
+// Words returns the choice with its reason; empty for the zero value.
+func (c Choice) Words() string {
+	if c == (Choice{}) {
+		return ""
+	}
 	words := "model " + cmp.Or(c.Model, "of Codex's own settings")
 	if c.Effort != "" {
 		words += ", effort " + c.Effort

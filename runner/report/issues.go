@@ -59,7 +59,7 @@ func (v view) issues(d *document) {
 			row.remarks = append(row.remarks, remark{text: place.URL, lines: maxReason, linked: place.Number > 0})
 		}
 		if r.Choice.Label != "" {
-			row.remarks = append(row.remarks, remark{text: "Worked on with the " + r.Choice.words() + ".", lines: maxItem})
+			row.remarks = append(row.remarks, remark{text: "Worked on with the " + r.Choice.Words() + ".", lines: maxItem})
 		}
 		if why := v.failureReason(r); why != "" {
 			row.remarks = append(row.remarks, remark{text: why, lines: maxReason})

@@ -87,7 +87,7 @@ func (v VerdictView) Text(width int) string {
 	w.prose("", v.rank(), maxItem)
 	w.prose("", v.nextStep(), maxItem)
 	if v.Choice != (Choice{}) {
-		w.prose("", "A session that starts now has the "+v.Choice.words()+".", maxItem)
+		w.prose("", "A session that starts now has the "+v.Choice.Words()+".", maxItem)
 	}
 	if v.Run != "" {
 		w.prose("", "Its run: "+v.Run, maxItem)

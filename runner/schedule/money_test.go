@@ -3,8 +3,10 @@ package schedule_test
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -91,4 +93,25 @@ func TestTariffsAddUp(t *testing.T) {
 			t.Fatalf("at most %d of %+v is %+v", n, u, bound)
 		}
 	})
+}
+
+// TestTariffsMayComeInAnyOrder adds a list that an agent reports in two orders.
+func TestTariffsMayComeInAnyOrder(t *testing.T) {
+	t.Parallel()
+	of := func(model, tier string, long bool) schedule.TariffUsage {
+		return schedule.TariffUsage{Tariff: schedule.Tariff{Model: model, Tier: tier, Long: long}, Input: 10}
+	}
+	sorted := []schedule.TariffUsage{of("", "", false), of("a", "", false), of("a", "", true), of("a", "flex", false), of("b", "", false)}
+	reported := slices.Clone(sorted)
+	slices.Reverse(reported)
+	used := schedule.Usage{Input: 50, Tariffs: schedule.TariffsOf(reported)}
+	if diff := cmp.Diff(schedule.Tariffs(sorted), used.Tariffs); diff != "" {
+		t.Errorf("the order (-want +got):\n%s", diff)
+	}
+	if again := used.AtLeast(schedule.Usage{Input: 50, Tariffs: sorted}); !cmp.Equal(again, used) {
+		t.Errorf("the same again counts as %+v", again)
+	}
+	if schedule.TariffsOf(nil) != nil {
+		t.Error("no tariff is not nothing")
+	}
 }

@@ -41,6 +41,11 @@ func (u TariffUsage) each(v TariffUsage, f func(a, b int64) int64) TariffUsage {
 // may hold it too.
 type Tariffs []TariffUsage
 
+// TariffsOf returns entries of different tariffs, which may have any order.
+func TariffsOf(entries []TariffUsage) Tariffs {
+	return slices.SortedFunc(slices.Values(entries), func(a, b TariffUsage) int { return compareToTariff(a, b.Tariff) })
+}
+
 // total returns the sum of input and output.
 func (t Tariffs) total() (n int64) {
 	for _, u := range t {

@@ -181,6 +181,7 @@ feedback: {label: ""}
 agent: {max_turns: 1}
 codex:
   command: %[2]q
+  read_timeout_ms: 60000
 ---
 {{ issue.description }}
 `

@@ -14,9 +14,13 @@
 //	hosts.go    serve.go    a session as this side and as the host sees it
 //	            place.go    the host's answers about its workspaces, and the test of the host
 //	link.go     failure.go  calls in both directions, and errors that keep their meaning
+//	untrusted.go pings.go   the bounds of the messages of a host
 //
 // A host that was taken over can do through these calls what its agent could: change its issue by the tracker's
-// tools, speak in its conversation, read the repository, and have work published, which is checked here.
+// tools, speak in its conversation, read the repository, and have work published, which is checked here. So this
+// side believes nothing that it knows itself: the issue, its pictures, what was delivered, and the base of the work.
+// It counts the calls, answers a few at once, and has answered all of them when [Hosts.Run] returns. What only the
+// host knows is its word: the tokens, the result of delivery.verify and of the second look, and why a session failed.
 //
 // The key of the model's API is the only secret that goes to the host. It is in the memory of this program
 // and of Codex there, and the superuser of that host can read it. Nothing is in arguments or variables.
@@ -25,7 +29,7 @@
 //
 // The workspaces are where workspace.root says, with the home and the variables of the host. Beside them,
 // in ~/.local/state/symphony (XDG_STATE_HOME), are the files of sessions, the packs of the repository, so that
-// each pack comes once, and the packs of setup. No agent can read them.
+// each pack comes once, and the packs of setup. No agent can read them, nor the ones of other projects.
 //
 // # The end
 //

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/internal/gittest"
 	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -246,20 +246,13 @@ func (f *fixture) check(err error) {
 	}
 }
 
+// git runs git in a folder, which may be one of the fixture.
 func (f *fixture) git(folder string, args ...string) string {
 	f.t.Helper()
-	cmd := exec.CommandContext(context.WithoutCancel(f.t.Context()), "git", args...)
-	cmd.Dir = folder
 	if !filepath.IsAbs(folder) {
-		cmd.Dir = f.path(folder)
+		folder = f.path(folder)
 	}
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.path("home"), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.com"}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		f.t.Fatalf("git %v in %s: %v\n%s", args, folder, err, out)
-	}
-	return strings.TrimRight(string(out), "\n")
+	return gittest.Run(f.t, folder, args...)
 }
 
 // lines returns the lines of the event log.

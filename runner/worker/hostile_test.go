@@ -234,6 +234,28 @@ func TestCallsAreWithinBounds(t *testing.T) {
 	}
 }
 
+// TestAFloodOfPingsEndsTheConnection sends pings in pieces of any size, and reads none of the answers.
+func TestAFloodOfPingsEndsTheConnection(t *testing.T) {
+	t.Parallel()
+	a, b := net.Pipe()
+	l, err := newLink(a, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	ping := []byte{0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}
+	flood := bytes.Repeat(append([]byte{0, 0, 0, 0, 0, 0, 0, 99, 0, 0, 0, 5, 0, 2, 0, 1, 0}, ping...), 1000) // behind data of no stream
+	b.SetDeadline(time.Now().Add(time.Minute))
+	for len(flood) > 0 && err == nil {
+		_, err = b.Write(flood[:min(7, len(flood))])
+		flood = flood[min(7, len(flood)):]
+	}
+	<-l.lost()
+	if err == nil || len(flood) < 20_000 {
+		t.Errorf("%d bytes were not read (%v)", len(flood), err)
+	}
+}
+
 // fakeWork is work that begins where the host says.
 type fakeWork struct {
 	attempt.Work

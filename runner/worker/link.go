@@ -53,7 +53,7 @@ func newLink(conn io.ReadWriteCloser, dials bool) (*link, error) {
 	if dials {
 		open = yamux.Client
 	}
-	session, err := open(conn, config)
+	session, err := open(&pingGuard{ReadWriteCloser: conn, began: time.Now()}, config)
 	if err != nil {
 		return nil, fmt.Errorf("begin the connection: %w", err)
 	}
