@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -62,7 +63,6 @@ func (c Config) ForReview() Choice {
 	return choice
 }
 
-// namesTier reports whether any choice of the workflow names a service tier.
 func (c Config) namesTier() bool {
 	return slices.ContainsFunc(c.Choices(), func(choice NamedChoice) bool { return choice.ServiceTier != "" })
 }
@@ -168,4 +168,22 @@ func refuted(key, value, model string, has []string) error {
 		return nil
 	}
 	return fmt.Errorf("%s %q: %w: the model %s has %s", key, value, ErrSettings, model, strings.Join(has, ", "))
+}
+
+// TakesImages returns the model of the thread, and whether it takes images, as the server lists
+// it. A model of which the server does not say so takes them.
+func (s *Session) TakesImages(ctx context.Context) (model string, takes bool) {
+	s.mu.Lock()
+	model = s.spending.tariffs.model[s.spending.tariffs.main]
+	s.mu.Unlock()
+	models, err := s.listModels(ctx)
+	if err != nil {
+		return model, true // the turn shows what is wrong
+	}
+	for _, m := range models {
+		if (m.Model == model || m.ID == model) && len(m.Modalities) > 0 {
+			return model, slices.Contains(m.Modalities, "image")
+		}
+	}
+	return model, true
 }

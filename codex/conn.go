@@ -119,7 +119,6 @@ func (c *conn) failure() error {
 	return c.err
 }
 
-// close ends the connection and waits for the goroutines that run on it.
 func (c *conn) close() error {
 	c.fail(fmt.Errorf("the session: %w: it was closed", ErrPortExit))
 	err := c.rwc.Close()
@@ -127,7 +126,6 @@ func (c *conn) close() error {
 	return err
 }
 
-// send queues a message for the writer.
 func (c *conn) send(ctx context.Context, v any) error {
 	line, err := encodeLine(v)
 	if err != nil {
@@ -251,7 +249,6 @@ func (c *conn) call(ctx context.Context, wait time.Duration, method string, para
 	}
 }
 
-// request sends a request once and waits for the answer.
 func (c *conn) request(ctx context.Context, method string, params any, accept func(json.RawMessage) error) error {
 	outcome := make(chan error, 1)
 	id, err := c.sendCall(ctx, method, params, func(result json.RawMessage, err error) {

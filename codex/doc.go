@@ -27,8 +27,8 @@
 //	posture          what the agent may do: what the thread and each turn are told
 //	params           the parameters of our calls
 //	verify_posture   whether the server grants what was asked for, and no more
-//	loopback         the network of the agent's commands, and whether it is closed
-//	unix_sockets     their Unix sockets, and whether this machine's own are closed
+//	loopback         the network and the Unix sockets of the agent's commands, and whether those of
+//	                 this machine are closed
 //	posture_warnings what a workflow allows beyond the guarded posture
 //	server_requests  the answers to the server's requests
 //	tool             the host's tools, which run outside the read loop
@@ -46,11 +46,9 @@
 //	exec_output      their output, from the read loop to a writer
 //	exec_profile     the sandbox's rules in the server's own configuration
 //	shell_start      what bash does before each of their commands
-//	network          the hosts that commands reach besides
-//	trust_store      the certificates of their proxy, for Java
-//	blocked          the hosts that commands were refused
-//	preflight        whether sessions can work at all
-//	try_settings     whether Codex takes what a session sets
+//	network          the hosts that commands reach besides, the hosts that they were refused, and
+//	                 the certificates of their proxy
+//	preflight        whether sessions can work at all, and whether Codex takes what they set
 //	skills           the skills that a prompt names
 //
 // These rules always hold:

@@ -114,7 +114,6 @@ func (e *TurnError) Error() string {
 	return s + ": " + e.advice()
 }
 
-// advice returns the next step for a person.
 func (e *TurnError) advice() string {
 	switch {
 	case !e.ResetsAt.IsZero():
@@ -146,7 +145,6 @@ func (e *InputRequired) Error() string {
 	return fmt.Sprintf("turn: %v: %s: answer in the issue", ErrInputRequired, e.summary())
 }
 
-// summary returns the questions in a sentence for people.
 func (e *InputRequired) summary() string {
 	return "the agent asks: " + text.OneLine(strings.Join(e.Questions, " / "), messageRunes)
 }

@@ -96,19 +96,6 @@ func (e *ExecError) Unwrap() []error {
 	return []error{e.Category}
 }
 
-// Exec runs a program inside the agent's sandbox (command/exec) and waits for its end. The
-// sandbox is the sandbox of the turns: the program may write the workspace and Options.Temp,
-// which is its TMPDIR, read what the agent may read, and reach its own loopback and the hosts
-// of its network. That is tried before the first program in it. Processes that it leaves
-// running are killed at its end. It needs no thread, and may run while a turn does. When ctx is
-// done the program is killed first.
-//
-// A program that fails is not an error: see ExecResult.ExitCode. The errors are [ExecError],
-// [ErrExecStart], [ErrNoExec], [ErrPosture], the cause of ctx, and errors of a call.
-func (s *Session) Exec(ctx context.Context, x Exec) (ExecResult, error) {
-	return s.sandbox.exec(ctx, x)
-}
-
 const execMethod = "command/exec"
 
 // programs runs programs of the host that [sandbox] has admitted.
@@ -291,7 +278,6 @@ func (p *programs) terminate(ctx context.Context, id string, answered <-chan str
 	}
 }
 
-// add registers the output of a program under a new id.
 func (p *programs) add(run *execOutput) (id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -33,12 +33,12 @@ type execOutput struct {
 	both    bool          // standard error is passed on too
 	refused chan struct{} // closed by refuse
 	wake    chan struct{} // has room for one: there is something to write
+	stderr  text.Tail
 
 	mu      sync.Mutex // guards the fields below; see core for the order of locks
 	chunks  []chunk    // output that is not written yet
 	waiting int        // bytes in chunks
 	total   int        // bytes of standard output so far
-	stderr  []byte     // end of standard error
 	refusal *ExecError
 }
 
@@ -49,7 +49,7 @@ type chunk struct {
 }
 
 func newExecOutput(limit int, both bool) *execOutput {
-	return &execOutput{limit: limit, both: both, refused: make(chan struct{}), wake: make(chan struct{}, 1)}
+	return &execOutput{limit: limit, both: both, refused: make(chan struct{}), wake: make(chan struct{}, 1), stderr: text.Tail{Limit: maxStderr}}
 }
 
 // add takes a piece of output. It fails if the piece cannot be understood.
@@ -59,7 +59,7 @@ func (o *execOutput) add(d execDelta) error {
 	case err != nil:
 		return err
 	case d.Stream == "stderr":
-		o.addStderr(data)
+		_, _ = o.stderr.Write(data)
 		if !o.both {
 			return nil
 		}
@@ -89,16 +89,6 @@ func (o *execOutput) add(d execDelta) error {
 	default:
 	}
 	return nil
-}
-
-// addStderr keeps the end of standard error.
-func (o *execOutput) addStderr(data []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.stderr = append(o.stderr, data[max(0, len(data)-maxStderr):]...)
-	if extra := len(o.stderr) - maxStderr; extra > 0 {
-		o.stderr = append(o.stderr[:0], o.stderr[extra:]...)
-	}
 }
 
 // refuse drops the output, including later output, for a reason. Later reasons are dropped.
@@ -169,10 +159,8 @@ func (o *execOutput) next(size int) (chunk, bool) {
 // stderrTail returns the end of standard error for people: whole runes, and no control
 // characters except line ends and tabs.
 func (o *execOutput) stderrTail() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	tail := o.stderr
-	for len(o.stderr) == maxStderr && len(tail) > 0 && !utf8.RuneStart(tail[0]) {
+	tail, cut := o.stderr.End()
+	for cut && len(tail) > 0 && !utf8.RuneStart(tail[0]) {
 		tail = tail[1:]
 	}
 	return strings.TrimSpace(text.Lines(string(tail)))
@@ -181,9 +169,10 @@ func (o *execOutput) stderrTail() string {
 // notStarted reports whether it is the sandbox's helper that failed, and not the
 // program, as far as the output shows it: a program can print the same.
 func (o *execOutput) notStarted() bool {
+	end, _ := o.stderr.End()
+	said := string(end)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	said := string(o.stderr)
 	return o.total == 0 && (strings.Contains(said, "bwrap: ") || strings.Contains(said, "error building bubblewrap command") ||
 		strings.Contains(said, "Failed to execvp") || strings.Contains(said, "linux-sandbox/"))
 }

@@ -48,19 +48,12 @@ func ofProfile(key string) bool {
 
 // toml returns a string, a boolean or a table of them as TOML on one line.
 func toml(v any) string {
-	switch v := v.(type) {
-	case map[string]any:
-		fields := make([]string, 0, len(v))
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			fields = append(fields, toml(key)+"="+toml(v[key]))
+	if table, ok := v.(map[string]any); ok {
+		fields := make([]string, 0, len(table))
+		for _, key := range slices.Sorted(maps.Keys(table)) {
+			fields = append(fields, toml(key)+"="+toml(table[key]))
 		}
 		return "{" + strings.Join(fields, ",") + "}"
-	case map[string]string:
-		table := make(map[string]any, len(v))
-		for key, value := range v {
-			table[key] = value
-		}
-		return toml(table)
 	}
 	text, _ := json.Marshal(v) // strings and booleans always marshal
 	return strings.ReplaceAll(string(text), "\x7f", `\u007f`)
@@ -116,34 +109,28 @@ func simpleCommand(line string) bool {
 // CanExec checks whether [Session.Exec] will work: whether the server knows the permission
 // profile and nothing changes its rules. The errors are [ErrNoExec], [ErrPosture] and errors of
 // a call.
-func (s *Session) CanExec(ctx context.Context) error { return s.sandbox.canExec(ctx) }
-
-// canExec does the work of [Session.CanExec].
-func (s *sandbox) canExec(ctx context.Context) error {
+func (s *sandbox) CanExec(ctx context.Context) error {
 	if s.o.SaveProfile == nil && !s.o.ProfileGiven && s.o.Shared == "" {
 		return fmt.Errorf("%w: the app-server was started without the permission profile: make codex.command one simple command like `codex app-server` that does not set permissions, or set an API key", ErrNoExec)
 	}
-	missing := s.o.profiles()
-	err := s.call(ctx, "permissionProfile/list", map[string]string{"cwd": s.o.Cwd}, func(result json.RawMessage) error {
-		var r struct {
-			Data []struct {
-				ID      string
-				Allowed *bool
-			}
+	var has struct {
+		Data []struct {
+			ID      string
+			Allowed *bool
 		}
-		decodeLenient(result, &r)
-		for _, p := range r.Data {
-			if p.Allowed == nil || *p.Allowed {
-				delete(missing, p.ID)
-			}
-		}
-		return nil
-	})
+	}
+	err := s.call(ctx, "permissionProfile/list", map[string]string{"cwd": s.o.Cwd}, into(&has))
 	if refused, ok := errors.AsType[*ResponseError](err); ok {
 		return fmt.Errorf("%w: %s: %w", ErrNoExec, execAdvice, refused)
 	}
 	if err != nil {
 		return err
+	}
+	missing := s.o.profiles()
+	for _, p := range has.Data {
+		if p.Allowed == nil || *p.Allowed {
+			delete(missing, p.ID)
+		}
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("%w: %s: it does not list the permission profile %s", ErrNoExec, execAdvice, slices.Sorted(maps.Keys(missing))[0])

@@ -20,7 +20,7 @@ func TestATurnNamesTheFilesOfItsImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	if want := `[{"type":"text","text":"Look."},{"type":"localImage","path":"/p/1.png"},{"type":"localImage","path":"/p/2.gif"}]`; string(input) != want {
+	if want := `[{"text":"Look.","type":"text"},{"path":"/p/1.png","type":"localImage"},{"path":"/p/2.gif","type":"localImage"}]`; string(input) != want {
 		t.Errorf("the input is %s", input)
 	}
 }

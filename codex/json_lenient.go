@@ -12,6 +12,14 @@ import (
 // that must be understood are decoded with json.Unmarshal instead.
 func decodeLenient(raw json.RawMessage, v any) { _ = json.Unmarshal(raw, v) }
 
+// into returns a function that decodes the readable part of an answer into v.
+func into(v any) func(result json.RawMessage) error {
+	return func(result json.RawMessage) error {
+		decodeLenient(result, v)
+		return nil
+	}
+}
+
 // object holds the fields of a JSON object under names that both spellings of the
 // protocol share: input_tokens and inputTokens become inputtokens.
 type object map[string]json.RawMessage

@@ -2,6 +2,9 @@ package codex
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"encoding/binary"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -14,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf16"
 
 	"github.com/symphony-runner/symphony/internal/text"
 )
@@ -49,7 +53,6 @@ var networkName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 })
 
-// hasHosts reports whether commands reach any host.
 func (n Network) hasHosts() bool { return len(n.Hosts) > 0 }
 
 // isRead reports whether Codex's proxy reads the requests of commands.
@@ -189,7 +192,6 @@ func (s *sandbox) saveCertificates(path string) error {
 	return nil
 }
 
-// readStart returns the content of a file up to a number of bytes.
 func readStart(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -197,4 +199,80 @@ func readStart(path string, limit int64) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+// Blocked is a request of a command that the proxy of Codex has refused, because the network
+// of the turns does not name its host. Both texts come from the command.
+type Blocked struct{ Host, Command string }
+
+// maxBlocked bounds the hosts that one command reports.
+const maxBlocked = 10
+
+// blockedHost matches the message of Codex, or of its proxy, at the end of a refused command,
+// inside JSON text.
+var blockedHost = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:Network access to \\"|\{\\"status\\":\\"blocked\\",\\"host\\":\\")([\w.:\[\]-]{1,253})\\"`)
+})
+
+// blockedBy returns the requests that a command was refused, each host once, by the
+// notification that it has ended.
+func blockedBy(params json.RawMessage) []Blocked {
+	var blocked []Blocked
+	seen := map[string]bool{}
+	for _, found := range blockedHost().FindAllSubmatch(params, -1) {
+		host := string(found[1])
+		if seen[host] || len(blocked) == maxBlocked {
+			continue
+		}
+		seen[host] = true
+		blocked = append(blocked, Blocked{Host: host})
+	}
+	if blocked == nil {
+		return nil
+	}
+	var p struct{ Item item }
+	decodeLenient(params, &p)
+	for i := range blocked {
+		blocked[i].Command = p.Item.command()
+	}
+	return blocked
+}
+
+// Java takes certificates from a file of its own format alone, JKS. This is the part of it that
+// holds certificates: numbers are big-endian, and a digest with a password ends it.
+
+// trustStorePassword is Java's own password for certificates, which are no secret.
+const trustStorePassword = "changeit"
+
+// trustStorePath returns the path of the certificates for Java, beside the others.
+func trustStorePath(certificates string) string {
+	return strings.TrimSuffix(certificates, ".pem") + ".jks"
+}
+
+// trustStore returns certificates, each in DER, as a file for Java.
+func trustStore(certificates [][]byte, now time.Time) []byte {
+	var b bytes.Buffer
+	number := func(v any) { _ = binary.Write(&b, binary.BigEndian, v) } // a buffer takes all
+	text := func(s string) {
+		number(uint16(len(s)))
+		b.WriteString(s)
+	}
+	number(uint32(0xfeedfeed))
+	number(uint32(2)) // the version
+	number(uint32(len(certificates)))
+	for i, certificate := range certificates {
+		number(uint32(2)) // a certificate, and no key
+		text(fmt.Sprintf("certificate %d", i))
+		number(now.UnixMilli())
+		text("X.509")
+		number(uint32(len(certificate)))
+		b.Write(certificate)
+	}
+	digest := sha1.New()
+	for _, unit := range utf16.Encode([]rune(trustStorePassword)) {
+		digest.Write([]byte{byte(unit >> 8), byte(unit)})
+	}
+	digest.Write([]byte("Mighty Aphrodite")) // the magic words of the format
+	digest.Write(b.Bytes())
+	return digest.Sum(b.Bytes())
 }

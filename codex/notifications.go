@@ -330,7 +330,6 @@ func approvalCommand(params json.RawMessage) string {
 	return i.command()
 }
 
-// formatQuestion returns a question with its possible answers, for people.
 func formatQuestion(text string, options []string) string {
 	if len(options) == 0 {
 		return text

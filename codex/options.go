@@ -82,7 +82,7 @@ type Options struct {
 	// the certificates there by which clients in a network know the proxy of Codex. The agent
 	// may not write them. They are needed by a network that is not full.
 	Certificates string
-	// UnixSockets opens the Unix sockets of the commands themselves; see unix_sockets.go. It needs
+	// UnixSockets opens the Unix sockets of the commands themselves; see loopback.go. It needs
 	// Loopback. Codex then also opens each socket of the machine whose path is not denied.
 	UnixSockets bool
 	// HostSocket is the path of a Unix socket of this program that Deny keeps from the agent, to

@@ -113,7 +113,6 @@ func (f serverError) variant() (variant string, status int) {
 	return "", 0
 }
 
-// err returns the outcome as the error of a turn, or nil for success.
 func (o outcome) err(limits json.RawMessage) error {
 	if o.category == nil {
 		return nil

@@ -2,28 +2,14 @@ package codex
 
 import "encoding/json"
 
-// initializeParams are the parameters of initialize.
-type initializeParams struct {
-	ClientInfo struct {
-		Name    string `json:"name"`
-		Title   string `json:"title"`
-		Version string `json:"version"`
-	} `json:"clientInfo"`
-	Capabilities *capabilities `json:"capabilities,omitempty"`
-}
-
-// capabilities are the messages and features that the client understands.
-type capabilities struct {
-	ExperimentalAPI bool `json:"experimentalApi"`
-}
-
 // initialize returns the parameters of initialize. They may ask for the experimental
 // part of the protocol, to which the tools, the granular approval policy and the
 // permission profile belong.
-func initialize(version string) (p initializeParams) {
-	p.ClientInfo.Name, p.ClientInfo.Title, p.ClientInfo.Version = "symphony", "Symphony", version
-	p.Capabilities = &capabilities{ExperimentalAPI: true}
-	return p
+func initialize(version string) map[string]any {
+	return map[string]any{
+		"clientInfo":   map[string]string{"name": "symphony", "title": "Symphony", "version": version},
+		"capabilities": map[string]bool{"experimentalApi": true},
+	}
 }
 
 // threadParams are the parameters of thread/start, thread/resume and thread/fork.
@@ -87,7 +73,7 @@ func quoted(text string) json.RawMessage {
 // turnParams are the parameters of turn/start.
 type turnParams struct {
 	ThreadID       string          `json:"threadId"`
-	Input          []any           `json:"input"` // of textInput and imageInput
+	Input          []any           `json:"input"` // texts and pictures
 	Cwd            string          `json:"cwd"`
 	Title          string          `json:"title,omitempty"` // SPEC §10.2; newer servers have thread/name/set instead
 	ApprovalPolicy json.RawMessage `json:"approvalPolicy"`
@@ -98,23 +84,15 @@ type turnParams struct {
 	OutputSchema   json.RawMessage `json:"outputSchema,omitempty"`
 }
 
-type textInput struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-type imageInput struct {
-	Type string `json:"type"`
-	Path string `json:"path"`
-}
+func textInput(text string) map[string]string { return map[string]string{"type": "text", "text": text} }
 
 func (p posture) turn(o Options, thread string, input Input) turnParams {
 	params := turnParams{
-		ThreadID: thread, Input: []any{textInput{"text", input.Text}}, Cwd: o.Cwd, Title: o.Name,
+		ThreadID: thread, Input: []any{textInput(input.Text)}, Cwd: o.Cwd, Title: o.Name,
 		ApprovalPolicy: p.approval, SandboxPolicy: p.sandbox, Model: o.Config.Model, Effort: o.Config.Effort, OutputSchema: input.Schema,
 	}
 	for _, path := range input.Images {
-		params.Input = append(params.Input, imageInput{"localImage", path})
+		params.Input = append(params.Input, map[string]string{"type": "localImage", "path": path})
 	}
 	if p.sandbox == nil {
 		params.Permissions = p.turns

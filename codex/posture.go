@@ -25,7 +25,7 @@ const profile = "symphony"
 // loopback and the hosts of Options.Network. A program of the host in a network of
 // Options.Networks may do the same, with the hosts of that network.
 func permissions(o Options, home string, pid int) map[string]any {
-	workspace := map[string]string{}
+	workspace := map[string]any{}
 	if o.Repository {
 		workspace[".git"] = "write"       // commits
 		workspace[".git/hooks"] = "read"  // programs that the host's git runs
@@ -84,7 +84,7 @@ func permissions(o Options, home string, pid int) map[string]any {
 // reviewFiles returns the files of a review. Besides the paths that the turns are denied, it cannot
 // read Options.Temp: the agent whose work is read writes there.
 func reviewFiles(o Options, denied []string) map[string]any {
-	files := map[string]any{":workspace_roots": map[string]string{o.ReviewWork: "read", ".git": "read"}, ":slash_tmp": "read", ":tmpdir": "read"}
+	files := map[string]any{":workspace_roots": map[string]any{o.ReviewWork: "read", ".git": "read"}, ":slash_tmp": "read", ":tmpdir": "read"}
 	for _, path := range outermost(append(denied, o.Temp)) {
 		files[path] = "deny"
 	}
@@ -162,7 +162,6 @@ func hardenedSettings() map[string]any {
 // time to retry.
 const maxIdleTimeout = 90 * time.Second
 
-// idleTimeout returns the time for which the model may be silent before Codex retries.
 func idleTimeout(stall time.Duration) time.Duration {
 	if stall <= 0 {
 		return maxIdleTimeout

@@ -69,7 +69,6 @@ func (s *Session) Review(ctx context.Context, r Review) (answer string, err erro
 	return said, nil
 }
 
-// newReview returns the turn of a review.
 func (s *Session) newReview(r Review) *turn {
 	o := s.o
 	o.Cwd, o.Name, o.Tools, o.Resume, o.Temp = r.Dir, "", nil, "", ""

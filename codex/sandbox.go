@@ -32,8 +32,16 @@ type sandbox struct {
 	tried    map[string]bool // the networks whose probe has succeeded, by the name in Exec.Network; core.mu guards it
 }
 
-// exec does the work of [Session.Exec].
-func (s *sandbox) exec(ctx context.Context, x Exec) (ExecResult, error) {
+// Exec runs a program inside the agent's sandbox (command/exec) and waits for its end. The
+// sandbox is the sandbox of the turns: the program may write the workspace and Options.Temp,
+// which is its TMPDIR, read what the agent may read, and reach its own loopback and the hosts
+// of its network. That is tried before the first program in it. Processes that it leaves
+// running are killed at its end. It needs no thread, and may run while a turn does. When ctx is
+// done the program is killed first.
+//
+// A program that fails is not an error: see ExecResult.ExitCode. The errors are [ExecError],
+// [ErrExecStart], [ErrNoExec], [ErrPosture], the cause of ctx, and errors of a call.
+func (s *sandbox) Exec(ctx context.Context, x Exec) (ExecResult, error) {
 	if len(x.Argv) == 0 {
 		return ExecResult{}, errors.New("run a program in the sandbox: none is named")
 	}
@@ -77,7 +85,7 @@ func (s *sandbox) admit(ctx context.Context, x Exec) error {
 	known := s.isListed
 	s.mu.Unlock()
 	if !known {
-		if err := s.canExec(ctx); err != nil {
+		if err := s.CanExec(ctx); err != nil {
 			return err
 		}
 	}
@@ -100,7 +108,7 @@ func (s *sandbox) check(ctx context.Context) error {
 	if policy != nil {
 		return s.trySandbox(ctx, policy)
 	}
-	switch err := s.canExec(ctx); {
+	switch err := s.CanExec(ctx); {
 	case err == nil:
 		return s.tryProfile(ctx)
 	case errors.Is(err, ErrNoExec), errors.Is(err, ErrPosture) && !s.o.NeedsExec: // the thread brings its own rules
@@ -128,7 +136,7 @@ func (s *sandbox) tryProfile(ctx context.Context) error {
 // fails.
 func (s *sandbox) tryProgram(ctx context.Context, x Exec, refused func(said string) error) error {
 	x.Timeout, x.Doing = sandboxTime, "trying the sandbox"
-	result, err := s.exec(ctx, x)
+	result, err := s.Exec(ctx, x)
 	if err == nil && result.ExitCode != 0 {
 		err = refused(fmt.Sprintf("exit status %d: %s", result.ExitCode, result.Stderr))
 	}
@@ -154,10 +162,7 @@ func (s *sandbox) trySandbox(ctx context.Context, policy json.RawMessage) error 
 		ExitCode int
 		Stderr   string
 	}
-	err := s.conn.call(ctx, sandboxTime+s.o.Config.ReadTimeout, execMethod, params, func(result json.RawMessage) error {
-		decodeLenient(result, &r) // an answer of an unknown shape still means that it ran
-		return nil
-	})
+	err := s.conn.call(ctx, sandboxTime+s.o.Config.ReadTimeout, execMethod, params, into(&r)) // an answer of an unknown shape still means that it ran
 	refused, isRefusal := errors.AsType[*ResponseError](err)
 	switch {
 	case isRefusal && refused.unknown():

@@ -72,24 +72,21 @@ func (r *requests) answer(ctx context.Context, m message) {
 	respond()
 }
 
-// refuseWith returns a handler that refuses every request for one reason.
 func refuseWith(why string) func(context.Context, message) (any, *refusal) {
 	return func(context.Context, message) (any, *refusal) {
 		return nil, &refusal{Code: codeUnsupported, Message: why}
 	}
 }
 
-// decision is the answer to a request for approval.
-type decision struct {
-	Decision string `json:"decision"`
-}
+// decision returns the answer to a request for approval.
+func decision(word string) map[string]string { return map[string]string{"decision": word} }
 
 // approve returns a handler that accepts, with the word that the request expects.
 func (r *requests) approve(word string) func(context.Context, message) (any, *refusal) {
 	return func(_ context.Context, m message) (any, *refusal) {
 		what := cmp.Or(approvalCommand(m.Params), textMember(m.Params, "reason"), "a change")
 		r.emit(Event{Kind: ApprovalAutoApproved, Method: *m.Method, Summary: "approved: " + what, Progress: true})
-		return decision{word}, nil
+		return decision(word), nil
 	}
 }
 
@@ -98,12 +95,11 @@ func (r *requests) approve(word string) func(context.Context, message) (any, *re
 func (r *requests) approveCommand(ctx context.Context, m message) (any, *refusal) {
 	if textMember(m.Params, "kind") == "humanCommand" {
 		r.blockTurn(m, "may this run? "+approvalCommand(m.Params))
-		return decision{"decline"}, nil
+		return decision("decline"), nil
 	}
 	return r.approve("accept")(ctx, m)
 }
 
-// grantNothing refuses a request for more permissions.
 func (r *requests) grantNothing(_ context.Context, m message) (any, *refusal) {
 	r.emit(Event{Kind: Notification, Method: *m.Method, Summary: "refused: more permissions", Progress: true})
 	return map[string]any{"permissions": struct{}{}, "scope": "turn"}, nil
@@ -154,7 +150,6 @@ func (r *requests) blockTurn(m message, questions ...string) {
 	}
 }
 
-// currentTime answers with the time of the host.
 func currentTime(context.Context, message) (any, *refusal) {
 	return map[string]int64{"currentTimeAt": time.Now().Unix()}, nil
 }

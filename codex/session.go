@@ -18,8 +18,8 @@ type Session struct {
 	notifications *notifications
 	spending      *spending
 	programs      *programs
-	sandbox       *sandbox
-	resumed       bool // set before Open returns
+	*sandbox
+	resumed bool // set before Open returns
 }
 
 func newSession(c *core) *Session {
@@ -132,7 +132,6 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	return s.o.SaveProfile(strings.Join(serverSettings(s.sandbox.rules), "\n") + "\n")
 }
 
-// openThread resumes or starts the thread, and names it.
 func (s *Session) openThread(ctx context.Context) error {
 	err := s.resumeOrStart(ctx, s.o.Config.ReadTimeout)
 	if err == nil {
@@ -178,7 +177,6 @@ func (s *Session) checkAge(err error) error {
 	return err
 }
 
-// tooOld returns the error for a server that does not know something which sessions need.
 func tooOld(what string, err error) error {
 	return fmt.Errorf("%w: install Codex 0.169 or later: this one does not know %s: %w", ErrTooOld, what, err)
 }
@@ -193,12 +191,12 @@ func (s *Session) threadOpened(result json.RawMessage) error {
 	}
 	s.mu.Lock()
 	s.thread = id
-	s.spending.tariffs.opened(id, answer)
+	s.spending.tariffs.main = id
+	s.spending.tariffs.set(id, answer)
 	s.mu.Unlock()
 	return s.posture.verifyThread(s.o, answer)
 }
 
-// resultID returns the id of a thread or a turn from the answer that starts it.
 func resultID(what string, result object) (string, error) {
 	id := cmp.Or(textMember(result[what], "id"), result.text("id"))
 	if id == "" {

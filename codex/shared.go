@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
@@ -133,13 +132,9 @@ func (s *Session) unlessLost(err error) error {
 
 // readFile returns a file as the server sees it.
 func (s *Session) readFile(ctx context.Context, path string) (content []byte, err error) {
-	err = s.call(ctx, "fs/readFile", map[string]string{"path": path}, func(result json.RawMessage) error {
-		var r struct{ DataBase64 []byte }
-		decodeLenient(result, &r)
-		content = r.DataBase64
-		return nil
-	})
-	return content, err
+	var r struct{ DataBase64 []byte }
+	err = s.call(ctx, "fs/readFile", map[string]string{"path": path}, into(&r))
+	return r.DataBase64, err
 }
 
 // readVariables learns the names of the variables that the server's commands have.
@@ -148,12 +143,9 @@ func (s *Session) readVariables(ctx context.Context) error {
 		"command": []string{"bash", "-c", "compgen -e"}, "cwd": s.o.Cwd, "sandboxPolicy": map[string]string{"type": "readOnly"},
 		"env": map[string]string{"BASH_ENV": ""},
 	}
-	err := s.call(ctx, execMethod, params, func(result json.RawMessage) error {
-		var r execReply
-		decodeLenient(result, &r)
-		s.server.shared.variables = strings.Fields(r.Stdout)
-		return nil
-	})
+	var r execReply
+	err := s.call(ctx, execMethod, params, into(&r))
+	s.server.shared.variables = strings.Fields(r.Stdout)
 	if err == nil && len(s.server.shared.variables) == 0 {
 		err = fmt.Errorf("%w: the app-server of codex.endpoint cannot run bash in its sandbox", ErrNoSandbox)
 	}
@@ -164,10 +156,7 @@ func (s *Session) readVariables(ctx context.Context) error {
 // commands that they have left running. It returns when there are none.
 func (s *Session) endTurns(ctx context.Context) error {
 	var threads struct{ Data []string }
-	err := s.call(ctx, "thread/loaded/list", struct{}{}, func(result json.RawMessage) error {
-		decodeLenient(result, &threads)
-		return nil
-	})
+	err := s.call(ctx, "thread/loaded/list", struct{}{}, into(&threads))
 	for _, id := range threads.Data {
 		if err == nil {
 			err = s.endThread(ctx, id)
@@ -176,7 +165,6 @@ func (s *Session) endTurns(ctx context.Context) error {
 	return err
 }
 
-// endThread does the work of endTurns for one thread.
 func (s *Session) endThread(ctx context.Context, id string) error {
 	of := map[string]string{"threadId": id}
 	for {
@@ -186,10 +174,7 @@ func (s *Session) endThread(ctx context.Context, id string) error {
 				Status struct{ Type string }
 			}
 		}
-		err := s.callOptional(ctx, "thread/read", of, func(result json.RawMessage) error {
-			decodeLenient(result, &r)
-			return nil
-		})
+		err := s.callOptional(ctx, "thread/read", of, into(&r))
 		if err != nil || filepath.Clean(r.Thread.Cwd) != filepath.Clean(s.o.Cwd) {
 			return err
 		}

@@ -61,7 +61,6 @@ func parseSkills(result json.RawMessage) (names []string, known bool) {
 	return slices.Compact(names), true
 }
 
-// missingSkillsWarning returns the warning about skills that the server lacks.
 func missingSkillsWarning(missing, has []string) string {
 	there := "it has none"
 	if len(has) > 0 {

@@ -36,7 +36,7 @@ func (s *Session) Steer(ctx context.Context, text string) error {
 	s.mu.Unlock()
 	params := map[string]any{
 		"threadId": thread, "expectedTurnId": t.id, "clientUserMessageId": name,
-		"input": []map[string]string{{"type": "text", "text": text}},
+		"input": []any{textInput(text)},
 	}
 	if err := s.call(ctx, "turn/steer", params, nil); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("steer: %w: %w", ErrNotSteered, err)

@@ -36,12 +36,6 @@ func newTariffs(long map[string]int64) tariffs {
 	return tariffs{model: map[string]string{}, tier: map[string]string{}, rerouted: map[string]string{}, long: long}
 }
 
-// opened records the session's own thread. settings is the answer that opened it.
-func (t *tariffs) opened(thread string, settings object) {
-	t.main = thread
-	t.set(thread, settings)
-}
-
 // set records the settings of a thread. It ignores the ones that the server leaves out.
 func (t *tariffs) set(thread string, settings object) {
 	if model := settings.text("model"); model != "" {

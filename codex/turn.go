@@ -76,7 +76,6 @@ func (s *Session) Turn(ctx context.Context, input Input) (Turn, error) {
 	return Turn{ID: t.id, Questions: t.nonBlockingQuestions, Acted: t.acted}, err
 }
 
-// newTurn returns a turn that has not begun.
 func newTurn(o Options, p posture) *turn {
 	return &turn{o: o, posture: p, ended: make(chan struct{}), blocked: make(chan struct{})}
 }
@@ -235,7 +234,6 @@ func (s *Session) interrupt(ctx context.Context, t *turn) {
 	}
 }
 
-// turnEvent returns the event of a turn that ended with err.
 func turnEvent(err error) Event {
 	if asked, ok := errors.AsType[*InputRequired](err); ok {
 		return Event{Kind: TurnInputRequired, Summary: asked.summary()}

@@ -99,7 +99,6 @@ func (t *threadUsage) without(last tokenCount) Usage {
 	return before
 }
 
-// total returns the sum of the tokens of all threads in this session.
 func (m *usageMeter) total() (sum Usage) {
 	for _, u := range m.spent {
 		sum = sum.plus(u)

@@ -85,7 +85,6 @@ func satisfies(got, want json.RawMessage) bool {
 	return includes(g, w)
 }
 
-// includes does the work of satisfies for decoded values.
 func includes(got, want any) bool {
 	switch w := want.(type) {
 	case map[string]any:
@@ -106,7 +105,6 @@ func includes(got, want any) bool {
 	return got == want
 }
 
-// mismatch returns the error for a setting that differs from the requested value.
 func mismatch(what, asked, got string) error {
 	return fmt.Errorf("%w: %s: asked for %s, Codex says %s: check the configuration that Codex was installed with, and its version",
 		ErrPosture, what, text.OneLine(asked, summaryRunes), text.OneLine(got, summaryRunes))

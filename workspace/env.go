@@ -79,7 +79,6 @@ func (e Env) missing(key, name string) string {
 	return ""
 }
 
-// isAlwaysPassed reports whether every child sees a variable.
 func isAlwaysPassed(name string) bool {
 	return slices.Contains(alwaysPassed, name) || strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "JAVA_HOME_")
 }
@@ -133,7 +132,6 @@ var shellName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 })
 
-// get returns a variable of our own environment, or "".
 func (e Env) get(name string) string {
 	prefix := name + "="
 	for _, entry := range slices.Backward(e.Parent) {

@@ -57,7 +57,6 @@ func (e *ExitError) status() string {
 	return fmt.Sprintf("exit status %d", e.Code)
 }
 
-// outputClause returns the part of an error text that shows the last output.
 func outputClause(output string) string {
 	if output == "" {
 		return "it printed nothing"

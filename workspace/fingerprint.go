@@ -93,7 +93,6 @@ func relevant(folder, name string) bool {
 	return true
 }
 
-// readNames returns up to limit names of the entries of a folder, sorted.
 func readNames(dir *os.Root, limit int) ([]string, error) {
 	f, err := dir.Open(".")
 	if err != nil {

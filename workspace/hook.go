@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -112,7 +111,6 @@ func (r *Root) runHook(ctx context.Context, name, script string, ws Workspace) e
 	return err
 }
 
-// execHook runs the script of a hook and waits for its end.
 func (r *Root) execHook(ctx context.Context, name, script string, ws Workspace, log *slog.Logger) error {
 	tooLong := fmt.Errorf("%w: it ran longer than hooks.timeout_ms (%d)", ErrHookTimeout, r.cfg.Hooks.Timeout.Milliseconds())
 	ctx, cancel := context.WithTimeoutCause(ctx, r.cfg.Hooks.Timeout, tooLong)
@@ -125,11 +123,7 @@ func (r *Root) execHook(ctx context.Context, name, script string, ws Workspace, 
 		return &HookError{Hook: name, Err: fmt.Errorf("%w: %w", ErrHook, err)}
 	}
 	defer null.Close()
-	set := []string{
-		"SYMPHONY_ISSUE_ID=" + ws.Issue.ID,
-		"SYMPHONY_ISSUE_IDENTIFIER=" + ws.Issue.Identifier,
-		"SYMPHONY_ATTEMPT=" + strconv.Itoa(ws.Issue.Attempt),
-	}
+	set := ws.Issue.Variables()
 	if r.cfg.Hooks.GuardGit {
 		set = append(set, trustedGitEnv...)
 	}
@@ -150,7 +144,6 @@ func (r *Root) execHook(ctx context.Context, name, script string, ws Workspace, 
 	return s.killErr
 }
 
-// issueLogger returns the logger with the fields of an issue (SPEC §13.1).
 func (r *Root) issueLogger(ws Workspace) *slog.Logger {
 	return r.log.With("issue_id", ws.Issue.ID, "issue_identifier", ws.Issue.Identifier)
 }

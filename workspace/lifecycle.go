@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path"
@@ -37,27 +36,11 @@ func (r *Root) Prepare(ctx context.Context, issue Issue) (Workspace, error) {
 // No other process works there until [Root.Release] is called. The errors are [ErrUnsafe],
 // [ErrInUse], [ErrForeign], [ErrBusy], and errors of the file system.
 func (r *Root) Begin(ctx context.Context, issue Issue) (Workspace, error) {
-	if err := context.Cause(ctx); err != nil {
-		return Workspace{}, err
-	}
-	if err := r.Check(); err != nil {
-		return Workspace{}, err
-	}
-	ws := r.workspace(issue)
-	if err := r.hold(ws); err != nil {
-		return Workspace{}, err
-	}
-	ws, err := r.begin(ctx, ws)
-	if err != nil {
-		r.Release(ws)
-		return Workspace{}, err
-	}
-	return ws, nil
+	return r.holding(ctx, issue, r.begin)
 }
 
-// Visit returns the workspace of an issue that has one, and makes none. The rest is as for
-// Begin; the errors are also [ErrNone].
-func (r *Root) Visit(ctx context.Context, issue Issue) (Workspace, error) {
+// holding returns the workspace of an issue, which this process holds, as begin returns it.
+func (r *Root) holding(ctx context.Context, issue Issue, begin func(context.Context, Workspace) (Workspace, error)) (Workspace, error) {
 	if err := errors.Join(context.Cause(ctx), r.Check()); err != nil {
 		return Workspace{}, err
 	}
@@ -65,23 +48,31 @@ func (r *Root) Visit(ctx context.Context, issue Issue) (Workspace, error) {
 	if err := r.hold(ws); err != nil {
 		return Workspace{}, err
 	}
-	found, err := r.find(ws)
-	partial, err1 := r.exists(ws, partialFile(ws.Key))
-	if err = errors.Join(err, err1); err == nil && (found == nil || partial) {
-		err = fmt.Errorf("workspace %s: %w", ws.Path, ErrNone)
-	}
-	if err == nil {
-		ws, err = r.begin(ctx, ws)
-	}
+	begun, err := begin(ctx, ws)
 	if err != nil {
 		r.Release(ws)
 		return Workspace{}, err
 	}
-	return ws, nil
+	return begun, nil
 }
 
-// begin does the work of Begin, for a workspace that this process holds. It returns the
-// workspace in every case.
+// Visit returns the workspace of an issue that has one, and makes none. The rest is as for
+// Begin; the errors are also [ErrNone].
+func (r *Root) Visit(ctx context.Context, issue Issue) (Workspace, error) {
+	return r.holding(ctx, issue, func(ctx context.Context, ws Workspace) (Workspace, error) {
+		found, err1 := r.find(ws)
+		partial, err2 := r.exists(ws, partialFile(ws.Key))
+		switch err := errors.Join(err1, err2); {
+		case err != nil:
+			return ws, err
+		case found == nil || partial:
+			return ws, fmt.Errorf("workspace %s: %w", ws.Path, ErrNone)
+		}
+		return r.begin(ctx, ws)
+	})
+}
+
+// begin does the work of Begin, for a workspace that this process holds.
 func (r *Root) begin(ctx context.Context, ws Workspace) (Workspace, error) {
 	found, err := r.find(ws)
 	if err == nil {
@@ -226,23 +217,20 @@ func (f *folders) removeTree(name string) error {
 	if info, err := f.dir.Lstat(name); err == nil && info.IsDir() {
 		f.flatten(name)
 	}
-	err := f.dir.RemoveAll(name)
-	if errors.Is(err, fs.ErrPermission) {
-		f.makeWritable(name) // RemoveAll reports the folders that stay read-only
-		err = f.dir.RemoveAll(name)
-	}
-	return err
+	return f.dir.RemoveAll(name) // it reports what is not removed
 }
 
-// flatten moves folders that are nested too deeply to the top of a workspace that is
-// about to be deleted, because RemoveAll keeps a file open for each level.
+// flatten makes every folder writable in a workspace that is about to be deleted: module caches, for
+// example, are read-only. It moves folders that are nested too deeply to the top, because RemoveAll
+// keeps a file open for each level.
 func (f *folders) flatten(key string) {
 	for todo := []string{key}; len(todo) > 0; todo = todo[1:] {
+		_ = f.dir.Chmod(todo[0], 0o700)
 		dir, err := f.dir.OpenRoot(todo[0])
 		if err != nil {
-			continue // RemoveAll fails too, and reports why
+			continue
 		}
-		w := walk{budget: math.MaxInt}
+		w := walk{budget: math.MaxInt, makeWritable: true}
 		w.tooDeep = func(folder string) {
 			top := path.Join(key, rand.Text())
 			if f.dir.Rename(path.Join(todo[0], folder), top) == nil {
@@ -254,31 +242,41 @@ func (f *folders) flatten(key string) {
 	}
 }
 
-// makeWritable makes every folder below a workspace writable and searchable. Module
-// caches, for example, are read-only, and only the superuser can delete them as
-// they are.
-func (f *folders) makeWritable(key string) {
-	for todo := []string{key}; len(todo) > 0; {
-		folder := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if info, err := f.dir.Lstat(folder); err != nil || !info.IsDir() || f.dir.Chmod(folder, 0o700) != nil {
-			continue
-		}
-		opened, err := f.dir.Open(folder)
-		if err != nil {
-			continue
-		}
-		for {
-			entries, err := opened.ReadDir(1000)
-			for _, e := range entries {
-				if e.IsDir() {
-					todo = append(todo, path.Join(folder, e.Name()))
-				}
-			}
-			if err != nil {
-				break // usually io.EOF
-			}
-		}
-		opened.Close()
+// A scratch folder is a second folder of an issue, beside its workspace, in which the host has
+// the work tried that was taken out of the workspace. No agent ever works there: its files are
+// made from commits and by hooks, so nothing that an agent left in its own folder has a part in
+// the result. Its name begins with a dot, so it is no workspace.
+
+// Scratch makes an empty scratch folder for a workspace that this process holds. A folder of an
+// earlier run in its place is deleted. Fill, ReplaceGit, Seal and the hooks take the result in
+// place of the workspace; a [Workspace] is found by no other method.
+func (f *folders) Scratch(ws Workspace) (Workspace, error) {
+	scratch := f.scratchFolder(ws)
+	err := f.removeTree(scratch.Key)
+	if err == nil {
+		err = f.dir.Mkdir(scratch.Key, 0o700)
 	}
+	if err != nil {
+		return Workspace{}, fmt.Errorf("make the scratch folder %s: %w", scratch.Path, err)
+	}
+	return scratch, nil
+}
+
+// RemoveScratch deletes the folder of Scratch. No process may run there.
+func (f *folders) RemoveScratch(scratch Workspace) error {
+	if !scratch.scratch {
+		return fmt.Errorf("delete the scratch folder %s: it is a workspace", scratch.Path)
+	}
+	if err := f.removeTree(scratch.Key); err != nil {
+		return fmt.Errorf("delete the scratch folder %s: %w; delete it by hand", scratch.Path, err)
+	}
+	return nil
+}
+
+func (f *folders) scratchFolder(ws Workspace) Workspace {
+	scratch := f.workspace(ws.Issue)
+	scratch.Key = ".scratch-" + scratch.Key
+	scratch.Path = f.pathOf(scratch.Key)
+	scratch.CreatedNow, scratch.scratch = true, true
+	return scratch
 }

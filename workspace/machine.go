@@ -49,7 +49,6 @@ func CheckMachine(ctx context.Context, env Env, folders ...string) error {
 	return nil
 }
 
-// checkRoom returns an error if a folder cannot take the files of a session.
 func checkRoom(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return roomError(err)
@@ -71,7 +70,6 @@ func checkRoom(folder string) error {
 	return roomError(errors.Join(err, f.Close(), os.Remove(f.Name())))
 }
 
-// roomError adds a remedy to the error of a write.
 func roomError(err error) error {
 	switch {
 	case err == nil:

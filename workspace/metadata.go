@@ -169,7 +169,6 @@ func (m *metadata) writeRecord(name string, ws Workspace) error {
 	return m.inFolder(func(folder *os.Root) error { return folder.WriteFile(name, text, 0o600) })
 }
 
-// readRecord reads the metadata file of a workspace in any state.
 func (m *metadata) readRecord(key string) (o issueRecord, err error) {
 	var text []byte
 	for _, name := range []string{idleFile(key), busyFile(key), partialFile(key)} {
@@ -193,7 +192,6 @@ func (m *metadata) read(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxRecordSize))
 }
 
-// exists reports whether the workspace has the named metadata file.
 func (m *metadata) exists(ws Workspace, name string) (bool, error) {
 	switch _, err := m.folder.Load().Lstat(name); {
 	case err == nil:
@@ -205,7 +203,6 @@ func (m *metadata) exists(ws Workspace, name string) (bool, error) {
 	}
 }
 
-// markPartial records that the workspace is being created or deleted.
 func (m *metadata) markPartial(ws Workspace) error {
 	err := m.folder.Load().Rename(idleFile(ws.Key), partialFile(ws.Key))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -275,7 +272,6 @@ func (m *metadata) saveText(ws Workspace, name, text string) error {
 	return nil
 }
 
-// readText returns the text in a metadata file; empty when it cannot be read.
 func (m *metadata) readText(name string) string {
 	text, err := m.read(name)
 	if err != nil {

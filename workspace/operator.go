@@ -32,8 +32,8 @@ func Output(ctx context.Context, script, dir string, environment []string) (stri
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	var out limitedOutput
-	var said tail
-	cmd.Stdout, cmd.Stderr = &out, writerFunc(said.write)
+	said := newTail()
+	cmd.Stdout, cmd.Stderr = &out, said
 	err = cmd.Run()
 	if err == nil && out.over {
 		err = fmt.Errorf("it printed more than %d bytes", maxOperatorOutput)
@@ -60,13 +60,5 @@ func (o *limitedOutput) Write(b []byte) (int, error) {
 	rest := b[:min(len(b), maxOperatorOutput-o.text.Len())]
 	o.over = o.over || len(rest) < len(b)
 	o.text.Write(rest)
-	return len(b), nil
-}
-
-// writerFunc is a function as a writer.
-type writerFunc func([]byte)
-
-func (f writerFunc) Write(b []byte) (int, error) {
-	f(b)
 	return len(b), nil
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"sync"
 	"syscall"
 	"time"
 
@@ -50,33 +49,19 @@ func (p pipe) readBuffered(b []byte) (n int, err error) {
 // expire makes every Read, including one that is waiting, return immediately.
 func (p pipe) expire() { p.f.SetReadDeadline(time.Unix(0, 0)) }
 
-// resume makes Read wait again after expire.
 func (p pipe) resume() { p.f.SetReadDeadline(time.Time{}) }
 
-// tail keeps the last tailSize bytes that are written to it.
-type tail struct {
-	mu        sync.Mutex
-	buf       []byte
-	truncated bool
-}
+// tail keeps the end of a child's output.
+type tail struct{ text.Tail }
 
-func (t *tail) write(b []byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, b...)
-	if over := len(t.buf) - tailSize; over > 0 {
-		t.buf = append(t.buf[:0], t.buf[over:]...)
-		t.truncated = true
-	}
-}
+func newTail() *tail { return &tail{text.Tail{Limit: tailSize}} }
 
 // String returns the tail as one sanitized line, which begins with "[...]" if the
 // output was longer.
 func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	line := text.Output(string(t.buf), 3*tailSize) // separators are longer than line feeds
-	if t.truncated {
+	end, cut := t.End()
+	line := text.Output(string(end), 3*tailSize) // separators are longer than line feeds
+	if cut {
 		return "[...] " + line
 	}
 	return line
@@ -86,17 +71,16 @@ func (t *tail) String() string {
 // whole. If that line is all there is, it begins at a word: a part of a word can be a part
 // of a secret, which nobody would recognise.
 func (t *tail) lines() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.truncated {
-		return string(t.buf)
+	end, cut := t.End()
+	if !cut {
+		return string(end)
 	}
-	_, rest, _ := bytes.Cut(t.buf, []byte("\n"))
+	_, rest, _ := bytes.Cut(end, []byte("\n"))
 	if len(bytes.TrimSpace(rest)) > 0 {
 		return "[...]\n" + string(rest)
 	}
-	if at := bytes.IndexAny(t.buf, " \t"); at >= 0 {
-		return "[...]" + string(t.buf[at:])
+	if at := bytes.IndexAny(end, " \t"); at >= 0 {
+		return "[...]" + string(end[at:])
 	}
 	return "[...]\n"
 }
@@ -110,9 +94,9 @@ func (t *tail) collect(ctx context.Context, r io.Reader, log *slog.Logger) {
 		if err != nil {
 			return
 		}
-		t.write(line)
+		_, _ = t.Write(line)
 		if !unfinished {
-			t.write([]byte{'\n'})
+			_, _ = t.Write([]byte{'\n'})
 		}
 		if log.Enabled(ctx, slog.LevelDebug) {
 			log.DebugContext(ctx, "output", "line", text.Output(string(line), tailSize))

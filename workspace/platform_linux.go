@@ -38,7 +38,6 @@ func machineMemory() uint64 {
 // superuser (statfs(2)).
 var kernelFS = []int64{0x9fa0, 0x62656572, 0x27e0eb, 0x63677270, 0x1cd1} // proc, sysfs, cgroup, cgroup2, devpts
 
-// isKernelFS reports whether a path is on such a file system.
 func isKernelFS(path string) bool {
 	var fs syscall.Statfs_t
 	return syscall.Statfs(path, &fs) == nil && slices.Contains(kernelFS, int64(fs.Type))
@@ -79,7 +78,6 @@ func childDir(dir *os.File, _ string) string {
 	return "/proc/self/fd/" + strconv.Itoa(int(dir.Fd()))
 }
 
-// killRemaining kills and reaps the processes that the dead leader left.
 func (s *session) killRemaining() error {
 	self := os.Getpid()
 	// The kernel makes orphans the children of our first thread. Usually it has no
@@ -102,7 +100,6 @@ func (s *session) killRemaining() error {
 	})
 }
 
-// isInside reports whether the working directory of the process is in a workspace.
 func (p proc) isInside(ws Workspace) bool {
 	cwd, err := os.Readlink(procFile(p.pid, "cwd"))
 	return err == nil && (cwd == ws.Path || strings.HasPrefix(cwd, ws.Path+"/"))

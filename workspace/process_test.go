@@ -275,9 +275,9 @@ func BenchmarkThroughput(b *testing.B) {
 }
 
 func TestTheTailIsTheMarkedEndOfTheOutput(t *testing.T) {
-	var out tail
-	out.write([]byte("first\n"))
-	out.write([]byte(strings.Repeat("é", tailSize)))
+	out := newTail()
+	_, _ = out.Write([]byte("first\n"))
+	_, _ = out.Write([]byte(strings.Repeat("é", tailSize)))
 	got := out.String()
 	if !strings.HasPrefix(got, "[...] é") || len(got) != len("[...] ")+tailSize {
 		t.Errorf("%d bytes, begins %.20q", len(got), got)
@@ -296,8 +296,8 @@ func TestTheTailBeginsAtALineOrAtAWord(t *testing.T) {
 		"one long word":            {"a-secret" + strings.Repeat("x", tailSize) + "\n", "[...]\n"},
 		"one long word, not ended": {"a-secret" + strings.Repeat("x", tailSize), "[...]\n"},
 	} {
-		var out tail
-		out.write([]byte(test.output))
+		out := newTail()
+		_, _ = out.Write([]byte(test.output))
 		if got := out.lines(); got != test.want {
 			t.Errorf("%s: %d bytes %.40q, want %d %.40q", name, len(got), got, len(test.want), test.want)
 		}

@@ -16,7 +16,6 @@ type proc struct {
 	start                       int  // clock ticks since boot; distinguishes two processes that had the same id
 }
 
-// listProcesses returns every process that we can see, by id.
 func listProcesses() (map[int]proc, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -40,7 +39,6 @@ func listProcesses() (map[int]proc, error) {
 	return all, nil
 }
 
-// readStat reads /proc/PID/stat, and reports whether the process exists.
 func readStat(pid int) (proc, bool) {
 	var buf [512]byte
 	line, _ := readProc(buf[:0], pid, "stat")

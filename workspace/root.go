@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -46,6 +47,11 @@ type Hooks struct {
 type Issue struct {
 	ID, Identifier string
 	Attempt        int // 0 for the first attempt
+}
+
+// Variables returns the variables by which scripts know the issue.
+func (i Issue) Variables() []string {
+	return []string{"SYMPHONY_ISSUE_ID=" + i.ID, "SYMPHONY_ISSUE_IDENTIFIER=" + i.Identifier, "SYMPHONY_ATTEMPT=" + strconv.Itoa(i.Attempt)}
 }
 
 // Workspace is the folder of an issue, as [Root.Prepare] left it.
@@ -145,9 +151,12 @@ func Check(cfg Config, env Env) error {
 	return err
 }
 
-// CheckWritable returns an error for a folder in which this process cannot make files. If the
-// folder does not exist, it checks the nearest parent that does. It makes nothing.
+// CheckWritable returns an error for a folder in which this process cannot make files; nil for an
+// empty path. If the folder does not exist, it checks the nearest parent that does. It makes nothing.
 func CheckWritable(folder string) error {
+	if folder == "" {
+		return nil
+	}
 	for path := filepath.Clean(folder); ; path = filepath.Dir(path) {
 		info, err := os.Stat(path)
 		switch {
@@ -279,12 +288,10 @@ func (f *folders) openVerified(ws Workspace) (*os.File, error) {
 	return dir, nil
 }
 
-// rootError returns an [ErrRoot] for the setting workspace.root.
 func rootError(path string, err error) error {
 	return fmt.Errorf("workspace.root %q: %w: %w; give it an absolute path to a folder of its own", path, ErrRoot, err)
 }
 
-// sameFolder reports whether both paths exist and lead to the same folder.
 func sameFolder(a, b string) bool {
 	ai, aerr := os.Stat(a)
 	bi, berr := os.Stat(b)
@@ -304,7 +311,6 @@ func findBash(path string) (string, error) {
 	return "", fmt.Errorf("find bash: %w; install bash: hooks and the agent are run by `bash -lc`; the PATH is %q", exec.ErrNotFound, path)
 }
 
-// swapCase returns s with upper and lower case exchanged.
 func swapCase(s string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsUpper(c) {
@@ -314,7 +320,6 @@ func swapCase(s string) string {
 	}, s)
 }
 
-// describeMode returns the kind of a file, with an article.
 func describeMode(mode fs.FileMode) string {
 	switch mode.Type() {
 	case fs.ModeSymlink:

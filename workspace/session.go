@@ -31,7 +31,7 @@ type session struct {
 	grace  Grace
 	log    atomic.Pointer[slog.Logger]
 	leader int // process id, which is also the id of its process group and session
-	output tail
+	output *tail
 
 	wasIdle bool // the workspace was idle before the session
 
@@ -73,7 +73,7 @@ func (r *Root) launch(ctx context.Context, l launchOptions) (*session, error) {
 	}
 	defer childErr.Close()
 	s := &session{
-		id: rand.Text(), root: r, ws: l.ws, grace: r.Grace,
+		id: rand.Text(), root: r, ws: l.ws, grace: r.Grace, output: newTail(),
 		exited: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.log.Store(l.log)
@@ -135,7 +135,6 @@ func (s *session) run(ctx context.Context, cmd *exec.Cmd, started chan<- error, 
 	close(s.done)
 }
 
-// newExitError returns the error for a process that ended in the given state.
 func newExitError(state *os.ProcessState, output string) *ExitError {
 	e := &ExitError{Code: state.ExitCode(), Output: output}
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -165,7 +164,6 @@ func (s *session) terminate(ctx context.Context, patience time.Duration) error {
 	return fmt.Errorf("end process %d in %s: %w: SIGKILL has no effect; see `ps -o stat,wchan -p %[1]d`", s.leader, s.ws.Path, ErrUnresponsive)
 }
 
-// obeyKill kills the session when the root's processes are killed.
 func (s *session) obeyKill() {
 	select {
 	case <-s.root.Killed:
@@ -188,7 +186,6 @@ func (s *session) markIdle() {
 	}
 }
 
-// doneWithin waits for the end of the session, and reports whether it came within d.
 func (s *session) doneWithin(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

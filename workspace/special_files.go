@@ -60,11 +60,12 @@ func (r *Root) removeSpecialFiles(ctx context.Context, ws Workspace) {
 
 // walk visits everything below a folder, and keeps at most maxDepth folders open.
 type walk struct {
-	visitFile func(dir *os.Root, folder string, e fs.DirEntry) // called for every entry that is not a folder; may be nil
-	tooDeep   func(folder string)                              // called for a folder below maxDepth; if nil, such a folder is an error
-	readOnly  bool                                             // a folder that cannot be read stays as it is, and is an error
-	budget    int                                              // entries that may still be read
-	err       error                                            // the first reason why something was not visited
+	visitFile    func(dir *os.Root, folder string, e fs.DirEntry) // called for every entry that is not a folder; may be nil
+	tooDeep      func(folder string)                              // called for a folder below maxDepth; if nil, such a folder is an error
+	readOnly     bool                                             // a folder that cannot be read stays as it is, and is an error
+	makeWritable bool                                             // every folder is made writable
+	budget       int                                              // entries that may still be read
+	err          error                                            // the first reason why something was not visited
 }
 
 // walkFolder visits the entries of dir, whose path below the start of the walk is
@@ -105,6 +106,9 @@ func (w *walk) enterFolder(dir *os.Root, folder string, depth int) {
 		return
 	}
 	name := path.Base(folder)
+	if w.makeWritable {
+		_ = dir.Chmod(name, 0o700) // a folder of somebody else stays as it is
+	}
 	inner, err := dir.OpenRoot(name)
 	if errors.Is(err, fs.ErrPermission) && !w.readOnly && dir.Chmod(name, 0o700) == nil { // the agent made it unreadable
 		inner, err = dir.OpenRoot(name)

@@ -31,14 +31,5 @@ func CheckReplaced(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a folder", path)
 	}
-	return CheckFolder(filepath.Dir(path))
-}
-
-// CheckFolder returns an error if no file can be written into the folder of this path, which may
-// be missing; nil for an empty path.
-func CheckFolder(path string) error {
-	if path == "" {
-		return nil
-	}
-	return CheckWritable(path)
+	return CheckWritable(filepath.Dir(path))
 }

@@ -134,7 +134,7 @@ var owners = map[string][]string{
 	"github.com/spf13/cobra":                     {"cmd/symphony"},
 	"github.com/spf13/pflag":                     {"cmd/symphony"},
 	"github.com/klauspost/compress":              {"runner/setup"},
-	"golang.org/x/sync":                          {"tracker/github"},
+	"golang.org/x/sync":                          {"tracker/github", "workspace/git"},
 	"golang.org/x/sys":                           {"runner/terminal"},
 	"charm.land/bubbletea/v2":                    {"runner/terminal"},
 	"charm.land/lipgloss/v2":                     {"runner/terminal"},

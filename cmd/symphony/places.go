@@ -17,7 +17,7 @@ func (x *tickRun) checkPlaces() error {
 			return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, x.option(name), err)
 		}
 	}
-	if err := workspace.CheckFolder(x.logs); err != nil {
+	if err := workspace.CheckWritable(x.logs); err != nil {
 		return fmt.Errorf("%w: %s: %w; name a folder that can be written", errUsage, x.option("logs"), err)
 	}
 	if x.dryRun {
@@ -32,10 +32,10 @@ func (x *tickRun) checkPlaces() error {
 		return nil
 	}
 	s := x.wf.Settings
-	if err := workspace.CheckFolder(s.Workspace.Root); err != nil {
+	if err := workspace.CheckWritable(s.Workspace.Root); err != nil {
 		return fmt.Errorf("workspace.root of %s: %w: %w; name a folder that can be written", filepath.Base(x.wf.Path), workspace.ErrRoot, err)
 	}
-	if err := workspace.CheckFolder(s.Delivery.Folder); err != nil {
+	if err := workspace.CheckWritable(s.Delivery.Folder); err != nil {
 		return fmt.Errorf("delivery.folder of %s: %w: %w; name a folder that can be written", filepath.Base(x.wf.Path), workflow.ErrInvalid, err)
 	}
 	return nil

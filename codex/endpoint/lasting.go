@@ -368,7 +368,6 @@ func (r *resumption) resumeThread(thread string) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// ask makes a request and returns its result.
 func (r *resumption) ask(method string, params any) (json.RawMessage, error) {
 	request := ownRequest(method, params)
 	if _, err := r.below.Write(request); err != nil {

@@ -26,7 +26,6 @@ type appServer struct {
 	log     *slog.Logger       // gets what the end of the process shows; nil for the attempt's
 }
 
-// isShared reports whether the sessions of a job use an app-server that runs already.
 func (j *Job) isShared() bool { return j.Codex.Endpoint.Address != "" }
 
 // sharedName returns the word by which a server knows the session in a workspace, of which there is
@@ -169,7 +168,6 @@ func addExitStatus(err error, process *workspace.Process) error {
 	return err
 }
 
-// endOf describes the end of a process, with the last lines that it printed.
 func endOf(exit error, process *workspace.Process) string {
 	if exit != nil {
 		return exit.Error()

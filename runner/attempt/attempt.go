@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -71,7 +70,7 @@ func newAttempt(job Job, report func(Update)) *attempt {
 		rooms: rooms, all: job.SessionDir, key: workspace.Key(job.Issue.Identifier), required: job.Repository != nil || job.isShared(),
 		account: job.Account, loopback: job.Loopback, guarded: job.Codex.IsGuarded(), shared: job.isShared(),
 	}
-	a.sandbox = &sandbox{journal: j, rooms: rooms, networks: networks(job.Repository, job.HookNetwork, false), issue: issueVariables(job)}
+	a.sandbox = &sandbox{journal: j, rooms: rooms, networks: networks(job.Repository, job.HookNetwork, false), issue: job.workspaceIssue().Variables()}
 	c := &core{sandbox: a.sandbox, repository: job.Repository, workspaces: job.Workspaces}
 	a.preparation = &preparation{core: c, Setup: job.Repository.setup()}
 	a.leftovers = &leftovers{harvester: &harvester{core: c, began: time.Now()}}
@@ -84,15 +83,6 @@ func newAttempt(job Job, report func(Update)) *attempt {
 		a.sandbox.hooks = job.Repository.Hooks
 	}
 	return a
-}
-
-// issueVariables returns the variables by which a script knows the issue of a job.
-func issueVariables(job Job) []string {
-	return []string{
-		"SYMPHONY_ISSUE_ID=" + string(job.Issue.ID),
-		"SYMPHONY_ISSUE_IDENTIFIER=" + job.Issue.Identifier,
-		"SYMPHONY_ATTEMPT=" + strconv.Itoa(job.Attempt),
-	}
 }
 
 // attempt is an attempt in progress: the order of its steps, and its parts.
@@ -118,7 +108,6 @@ type attempt struct {
 	hooked    bool           // after_run has been started in the sandbox since the latest turn
 }
 
-// run makes the attempt, from the workspace to after_run.
 func (a *attempt) run(ctx context.Context) error {
 	if a.Unsettled && a.Repository != nil {
 		if done, err := a.settleAlone(ctx); done {
@@ -133,13 +122,12 @@ func (a *attempt) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	issue := workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier, Attempt: a.Attempt}
 	prepare := a.Workspaces.Prepare
 	if a.Repository != nil {
 		prepare = a.Workspaces.Begin
 	}
 	began := time.Now()
-	ws, err := prepare(ctx, issue)
+	ws, err := prepare(ctx, a.workspaceIssue())
 	if err != nil {
 		return a.logHook(began, err)
 	}
@@ -242,7 +230,6 @@ func (a *attempt) runAgent(ctx context.Context, ws workspace.Workspace, open ope
 	return err
 }
 
-// runSession opens a session with the agent process and calls use.
 func (a *attempt) runSession(ctx context.Context, server *appServer, options codex.Options, open openSession, use func() error) error {
 	options.Events = func(e codex.Event) {
 		a.EventLog.event(e)
@@ -355,7 +342,6 @@ func (a *attempt) deniedPaths(home string) []string {
 	return paths
 }
 
-// cleanDirs removes the files that the session leaves, except the rollout of its thread.
 func (a *attempt) cleanDirs() {
 	if tokens := a.dirs.tokens; tokens != nil && tokens.Stranger() != nil {
 		a.warn("look at what the session did", tokens.Stranger())
@@ -365,7 +351,6 @@ func (a *attempt) cleanDirs() {
 	}
 }
 
-// tools returns the tools of the session: the tracker's, and the tools of its parts.
 func (a *attempt) tools() []codex.Tool {
 	tools := a.issue.tools()
 	if a.Repository.delivers() {
@@ -436,7 +421,6 @@ func (a *attempt) fingerprint(ctx context.Context, ws workspace.Workspace) strin
 	return print
 }
 
-// receipt returns a receipt with the facts about the issue and all sessions on it so far.
 func (a *attempt) receipt(r receipt.Receipt) receipt.Receipt {
 	r.Identifier, r.Title, r.URL = a.Issue.Identifier, a.Issue.Title, a.Issue.URL
 	r.Sessions, r.Blocked = a.Sessions, a.progress.blocked.text()
@@ -463,7 +447,6 @@ func named(c codex.Choice) string {
 	return strings.Join(parts, ", ")
 }
 
-// usage converts the tokens of a session to the schedule's type.
 func usage(total codex.Usage, tariffs []codex.TariffUsage) schedule.Usage {
 	var list []schedule.TariffUsage
 	for _, t := range tariffs {

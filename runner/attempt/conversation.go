@@ -39,7 +39,6 @@ type conversation struct {
 	posting sync.Mutex // held while an answer is posted, because two answers to one item become one comment
 }
 
-// replyTool returns the tool with which the agent answers the feedback that it was given.
 func (c *conversation) replyTool() codex.Tool {
 	return codex.Tool{
 		Name: "reply",
@@ -57,7 +56,6 @@ func (c *conversation) replyTool() codex.Tool {
 	}
 }
 
-// callReply answers a call of the tool reply.
 func (c *conversation) callReply(ctx context.Context, arguments json.RawMessage) (answer string, ok bool) {
 	var input struct {
 		To, Text string
@@ -81,13 +79,12 @@ func (c *conversation) callReply(ctx context.Context, arguments json.RawMessage)
 		if err := c.reserve(); err != nil {
 			return err.Error(), false
 		}
-		if err := c.inTurn(func() error {
-			err := c.job.Reply(ctx, id, input.Text, input.Resolve)
-			c.replied = c.replied || err == nil
-			return err
-		}); err != nil {
+		c.posting.Lock()
+		defer c.posting.Unlock()
+		if err := c.job.Reply(ctx, id, input.Text, input.Resolve); err != nil {
 			return "The answer was not posted: " + err.Error(), false
 		}
+		c.replied = true
 		return "The answer is posted.", true
 	}
 	if len(ids) == 0 {
@@ -96,7 +93,6 @@ func (c *conversation) callReply(ctx context.Context, arguments json.RawMessage)
 	return fmt.Sprintf("there is no item %.20q: give one of %s", input.To, strings.Join(ids, ", ")), false
 }
 
-// askTool returns the tool with which the agent asks a person.
 func (c *conversation) askTool() codex.Tool {
 	return codex.Tool{
 		Name: "ask",
@@ -109,7 +105,6 @@ func (c *conversation) askTool() codex.Tool {
 	}
 }
 
-// callAsk answers a call of the tool ask.
 func (c *conversation) callAsk(arguments json.RawMessage) (answer string, ok bool) {
 	var input struct {
 		Question string
@@ -138,21 +133,18 @@ func (c *conversation) callAsk(arguments json.RawMessage) (answer string, ok boo
 	return "The question goes to the people of this issue. End your turn now: the answer comes in a later session.", true
 }
 
-// ids returns the ids of the items that the agent can answer.
 func (c *conversation) ids() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Concat(itemIDs(c.job.Feedback), c.later)
 }
 
-// addItems lets the agent answer items that it is given now.
 func (c *conversation) addItems(items []prompt.Feedback) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.later = append(c.later, itemIDs(items)...)
 }
 
-// itemIDs returns the ids of the items that have one.
 func itemIDs(items []prompt.Feedback) (ids []string) {
 	for _, f := range items {
 		if f.ID != "" {
@@ -160,13 +152,6 @@ func itemIDs(items []prompt.Feedback) (ids []string) {
 		}
 	}
 	return ids
-}
-
-// inTurn runs post when no other one runs.
-func (c *conversation) inTurn(post func() error) error {
-	c.posting.Lock()
-	defer c.posting.Unlock()
-	return post()
 }
 
 // add adds a question, and reports whether there was room for it.
@@ -180,7 +165,6 @@ func (c *conversation) add(question string) bool {
 	return true
 }
 
-// take returns the questions of the turn that has ended.
 func (c *conversation) take() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,6 @@ import (
 // publishTime bounds a call of the tool besides the check of the work and the second look at it.
 const publishTime = 10 * time.Minute
 
-// tool returns the tool with which the agent publishes its work during a turn.
 func (p *publication) tool() codex.Tool {
 	return codex.Tool{
 		Name: "deliver",
@@ -31,7 +30,6 @@ func (p *publication) tool() codex.Tool {
 	}
 }
 
-// call answers a call of the tool.
 func (p *publication) call(ctx context.Context, arguments json.RawMessage) (answer string, ok bool) {
 	var input struct{ Title, Body *string }
 	const advice = `call it with {"title": "...", "body": "..."}`
@@ -78,7 +76,6 @@ func (p *publication) call(ctx context.Context, arguments json.RawMessage) (answ
 	return "Nothing was published: " + err.Error() + ". It is tried again at the end of the session.", false
 }
 
-// published returns the answer that tells the agent where its work is.
 func published(d Delivered) string {
 	text := "The work is published"
 	if d.URL != "" {

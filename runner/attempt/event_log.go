@@ -72,10 +72,7 @@ func OpenEventLog(o LogOptions) *EventLog {
 	if o.Redact == nil {
 		o.Redact = func(text string) string { return text }
 	}
-	l := &EventLog{LogOptions: o, limit: maxEventLog}
-	if o.Whole {
-		l.limit = maxWholeLog
-	}
+	l := newEventLog(o)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var err error
@@ -98,7 +95,13 @@ func OpenEventLog(o LogOptions) *EventLog {
 // RelayEventLog returns the part of an event log that is on another machine. Its lines go to relay,
 // one call at a time, which has [EventLog.Relayed] write them. It needs no End.
 func RelayEventLog(o LogOptions, relay func(line string)) *EventLog {
-	l := &EventLog{LogOptions: o, relay: relay, limit: maxEventLog, out: bufio.NewWriter(io.Discard)}
+	l := newEventLog(o)
+	l.relay, l.out = relay, bufio.NewWriter(io.Discard)
+	return l
+}
+
+func newEventLog(o LogOptions) *EventLog {
+	l := &EventLog{LogOptions: o, limit: maxEventLog}
 	if o.Whole {
 		l.limit = maxWholeLog
 	}
@@ -271,15 +274,12 @@ func (l *EventLog) write(e transcript.Line) {
 	}
 	l.append(e)
 	if l.timer == nil {
-		l.timer = time.AfterFunc(flushDelay, l.onTimer)
+		l.timer = time.AfterFunc(flushDelay, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.flush()
+		})
 	}
-}
-
-// onTimer flushes the lines that have waited for flushDelay.
-func (l *EventLog) onTimer() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.flush()
 }
 
 // writeLine writes a line at once, even above the limit. l.mu must be held.

@@ -404,20 +404,3 @@ func TestTheTextOfAnEventLogIsWhatWasSaid(t *testing.T) {
 		t.Error(diff)
 	}
 }
-
-func TestTheEndOfOutputBeginsAtAWord(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct{ output, want string }{
-		"short":        {"swordfish", "swordfish"},
-		"cut":          {"swordfish" + strings.Repeat(" x", maxOutputTail/2-4), "[...]" + strings.Repeat(" x", maxOutputTail/2-4)},
-		"one long one": {"swordfish" + strings.Repeat("x", maxOutputTail), "[...]"},
-	} {
-		var tail outputTail
-		for _, piece := range []string{test.output[:5], test.output[5:]} {
-			_, _ = tail.Write([]byte(piece)) // it never fails
-		}
-		if got := tail.text(); got != test.want {
-			t.Errorf("%s: %d bytes %.30q, want %d %.30q", name, len(got), got, len(test.want), test.want)
-		}
-	}
-}

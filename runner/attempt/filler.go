@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/workspace"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -201,13 +202,14 @@ func (f *filler) changedSubmodules(ctx context.Context) []string {
 		return nil
 	}
 	command := f.repository.Host.ChangedSubmodules(f.submodules)
-	var out outputTail
+	out := text.Tail{Limit: maxOutputTail}
 	_, err := f.run(ctx, f.here, command, "looking for changes in submodules", submodulesTime, &out)
 	if err != nil {
 		f.logger().WarnContext(ctx, "submodules not searched for changes", "error", err)
 		return nil
 	}
-	return git.ReadChangedSubmodules(f.submodules, string(out.bytes))
+	printed, _ := out.End()
+	return git.ReadChangedSubmodules(f.submodules, string(printed))
 }
 
 // objects returns the objects of Git LFS that the workspace needs: of the base, which the

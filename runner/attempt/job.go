@@ -79,7 +79,11 @@ type Job struct {
 	stoppedTime time.Duration // replaces the constant in tests; 0 does not
 }
 
-// opensSockets reports whether the agent may open Unix sockets.
+// workspaceIssue returns the issue as package workspace knows it.
+func (j *Job) workspaceIssue() workspace.Issue {
+	return workspace.Issue{ID: string(j.Issue.ID), Identifier: j.Issue.Identifier, Attempt: j.Attempt}
+}
+
 func (j *Job) opensSockets() bool { return j.UnixSockets && j.Loopback && j.Codex.UsesProfile() }
 
 // Update is a sign of life of the session.

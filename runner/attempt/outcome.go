@@ -16,7 +16,6 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// outcome returns the outcome of an attempt that ended with err.
 func (a *attempt) outcome(ctx context.Context, err error) schedule.Outcome {
 	o := schedule.Outcome{
 		Class: schedule.Done, Thread: a.thread, Turns: a.turns,
@@ -138,7 +137,7 @@ func classify(err error) (schedule.Class, time.Time) {
 		return schedule.NeedsInput, time.Time{}
 	case isAny(err, identity.ErrUnavailable, endpoint.ErrLost):
 		return schedule.Transient, time.Time{}
-	case isAny(err, endpoint.ErrUnreachable, endpoint.ErrRefused, endpoint.ErrTransport, identity.ErrRefused, workspace.ErrNotFound, codex.ErrPosture, codex.ErrNotLoggedIn, codex.ErrTooOld, codex.ErrNoModel, codex.ErrSettings, codex.ErrNoSandbox, codex.ErrNoExec, ErrSetup):
+	case isAny(err, startErrors...), errors.Is(err, ErrSetup):
 		return schedule.Systemic, time.Time{}
 	case errors.Is(err, git.ErrRefused):
 		return schedule.IssueFailed, time.Time{}

@@ -92,7 +92,6 @@ func (s *SessionIssue) Call(ctx context.Context, name string, arguments json.Raw
 	return tracker.ToolResult{Text: "there is no tool " + strconv.Quote(name)}
 }
 
-// reread reads the issue after a turn.
 func (s *SessionIssue) reread(ctx context.Context) error {
 	var err error
 	s.own.During(func() (*tracker.Issue, bool) { // the session ends by itself if the issue has moved on
@@ -103,7 +102,6 @@ func (s *SessionIssue) reread(ctx context.Context) error {
 	return err
 }
 
-// hasMoved reports whether the issue is another than was given.
 func (s *SessionIssue) hasMoved() bool {
 	return s.now != nil && (s.now.State != s.given.State || !s.now.UpdatedAt.Equal(s.given.UpdatedAt))
 }
@@ -140,7 +138,6 @@ func (s *SessionIssue) read(ctx context.Context) (*tracker.Issue, error) {
 	return &issues[0], nil
 }
 
-// tools returns the tracker's tools, bound to the issue of the session.
 func (s *SessionIssue) tools() []codex.Tool {
 	tools := make([]codex.Tool, 0, len(s.tracker.Tools))
 	for _, tool := range s.tracker.Tools {

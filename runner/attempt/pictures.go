@@ -58,7 +58,6 @@ func (a *attempt) gatherPictures(ctx context.Context, text string, takes func(co
 	return set, nil
 }
 
-// savePictures writes pictures to files, and returns their paths.
 func (d *sessionDirs) savePictures(set pictures.Set) (paths []string, err error) {
 	if len(set.Pictures) == 0 {
 		return nil, nil
@@ -66,7 +65,7 @@ func (d *sessionDirs) savePictures(set pictures.Set) (paths []string, err error)
 	if d.all == "" {
 		return nil, errors.New("there is no folder for the sessions' own files")
 	}
-	folder := filepath.Join(picturesDir(d.all), d.key)
+	folder := filepath.Join(d.all, picturesDir, d.key)
 	if err = os.RemoveAll(folder); err == nil {
 		err = os.MkdirAll(folder, 0o700)
 	}

@@ -94,7 +94,7 @@ func TestTheFirstTurnBringsThePicturesThatTheThreadLacks(t *testing.T) {
 		if diff := cmp.Diff([][]string{asked, ofPulls}, [][]string{issues.asked, pulls.asked}); diff != "" {
 			t.Errorf("asked (-want +got):\n%s", diff)
 		}
-		if left, err := os.ReadDir(picturesDir(f.job.SessionDir)); len(left) > 0 {
+		if left, err := os.ReadDir(filepath.Join(f.job.SessionDir, picturesDir)); len(left) > 0 {
 			t.Errorf("%v is left (%v)", left, err)
 		}
 		for _, k := range f.readEventLog() {

@@ -56,7 +56,7 @@ func DeliverNothing(context.Context, Delivery) (Delivered, error) { return Deliv
 // preflight checks the agent of a job in its workspaces.
 func preflight(ctx context.Context, job Job) (version string, err error) {
 	a := newAttempt(job, func(Update) {})
-	ws, err := a.Workspaces.Prepare(ctx, workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier})
+	ws, err := a.Workspaces.Prepare(ctx, a.workspaceIssue())
 	if err != nil {
 		return "", err
 	}

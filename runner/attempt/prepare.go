@@ -20,7 +20,7 @@ import (
 // placeholder.
 func Prepare(ctx context.Context, job Job, again bool) (pack *setup.Pack, made bool, err error) {
 	a := newAttempt(job, func(Update) {})
-	ws, err := a.Workspaces.Begin(ctx, workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier})
+	ws, err := a.Workspaces.Begin(ctx, a.workspaceIssue())
 	if err != nil {
 		return nil, false, err
 	}
@@ -118,12 +118,12 @@ func (a *attempt) prepareIn(ctx context.Context, at place) error {
 		return err
 	}
 	command := a.Repository.Host.KeepCommand(at.room, at.home(), setup.MaxBytes, a.preparation.Keep)
-	var changed outputTail
+	changed := text.Tail{Limit: maxOutputTail}
 	result, err := a.sandbox.run(ctx, at, command, "keeping what the preparation has made", checkoutTime, &changed)
 	if err == nil && result.ExitCode != 0 {
 		err = setupFailed(fmt.Errorf("what it made cannot be kept: %s", a.brief(result.Stderr)))
 	}
-	if files := text.OneLine(a.Redact(changed.text()), maxHookOutput); err == nil && files != "" {
+	if files := text.OneLine(a.Redact(changed.FromWord()), maxHookOutput); err == nil && files != "" {
 		a.warn("setup.run has changed files that git tracks, and these changes are not kept", errors.New(files))
 	}
 	return err

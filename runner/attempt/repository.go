@@ -195,7 +195,6 @@ func (a *attempt) runWithTrustedHooks(ctx context.Context, ws workspace.Workspac
 	})
 }
 
-// finishWorkspace records that a new workspace is filled.
 func (a *attempt) finishWorkspace(ws workspace.Workspace) error {
 	err := a.Workspaces.Finish(ws)
 	a.filler.unfilled = err != nil

@@ -47,7 +47,7 @@ func OpenRollout(sessionDir, identifier, thread string) (io.ReadCloser, error) {
 	if !IsThread(thread) {
 		return nil, none
 	}
-	home, err := os.OpenRoot(filepath.Join(homesDir(sessionDir), workspace.Key(identifier)))
+	home, err := os.OpenRoot(filepath.Join(sessionDir, homesDir, workspace.Key(identifier)))
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func PlaceRollout(sessionDir, identifier, thread string, rollout io.Reader) erro
 	if !IsThread(thread) {
 		return fmt.Errorf("place the rollout of %.40q: %w", thread, fs.ErrInvalid)
 	}
-	folder := filepath.Join(homesDir(sessionDir), workspace.Key(identifier))
+	folder := filepath.Join(sessionDir, homesDir, workspace.Key(identifier))
 	err := os.MkdirAll(folder, 0o700)
 	if err == nil {
 		err = cleanHome(folder, "")

@@ -18,7 +18,6 @@ type rooms struct {
 	kept    []string                                  // names of variables that no room sets, because codex.env passes them
 }
 
-// room returns the room in a folder, for commands in a network.
 func (r rooms) room(folder string, network codex.Network) room.Room {
 	return room.Room{Dir: folder, Lookup: r.lookup, Network: len(network.Hosts) > 0}
 }
@@ -87,7 +86,6 @@ func (p place) exec(x codex.Exec) codex.Exec {
 	return x
 }
 
-// makeScratchRoom makes the room of a scratch folder in the new .git there.
 func (r rooms) makeScratchRoom(p place, git *os.Root) error {
 	if err := git.Mkdir(scratchTemp, 0o700); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package attempt
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +58,7 @@ type script struct {
 
 // shell runs a script in a place, and returns its exit status and the end of its output.
 func (s *sandbox) shell(ctx context.Context, at place, c script) (code int, output string, err error) {
-	var tail outputTail
+	tail := text.Tail{Limit: maxOutputTail}
 	reached, known := s.networks[c.network]
 	if !known {
 		c.network, reached = "", s.network
@@ -73,7 +72,7 @@ func (s *sandbox) shell(ctx context.Context, at place, c script) (code int, outp
 		Argv: []string{"bash", "-c", "exec 2>&1\n" + c.text}, Doing: c.doing, Env: append(slices.Clone(s.issue), s.assignments(at.room, reached)...),
 		Inherit: c.variables, Timeout: c.timeout, MaxOutput: maxProgramOutput, Stdout: stdout, Network: c.network,
 	}))
-	return result.ExitCode, s.redact(tail.text()), err
+	return result.ExitCode, s.redact(tail.FromWord()), err
 }
 
 // failureOf returns the failure of a script, by its exit status and the error of its run; empty if
@@ -157,36 +156,28 @@ func (s *sandbox) stream(ctx context.Context, command git.Command, maxOutput int
 	return err
 }
 
-// outputTail keeps the end of the bytes written to it.
-type outputTail struct {
-	bytes []byte
-	cut   bool
-}
-
-func (t *outputTail) Write(p []byte) (int, error) {
-	t.bytes = append(t.bytes, p...)
-	if over := len(t.bytes) - maxOutputTail; over > 0 {
-		t.bytes, t.cut = t.bytes[over:], true
-	}
-	return len(p), nil
-}
-
-// text returns the end, from its first word that is whole: a part of one can be a part of a
-// secret, which nobody would recognise.
-func (t *outputTail) text() string {
-	if !t.cut {
-		return string(t.bytes)
-	}
-	at := bytes.IndexAny(t.bytes, " \t\r\n")
-	if at < 0 {
-		at = len(t.bytes)
-	}
-	return "[...]" + string(t.bytes[at:])
-}
-
 // core is shared by the parts that work on the repository of an attempt.
 type core struct {
 	*sandbox
 	repository *Repository // nil for an attempt without one
 	workspaces *workspace.Root
+}
+
+// The names of networks: of hooks in the sandbox, and of setup.run.
+const (
+	hooksNetwork = "hooks"
+	setupNetwork = "setup"
+)
+
+// networks returns the networks of programs of the host that have hosts, by their names. The
+// others have the network of the agent. preparing says that setup.run runs on the base.
+func networks(r *Repository, hooks codex.Network, preparing bool) map[string]codex.Network {
+	all := map[string]codex.Network{}
+	if r != nil && !r.TrustedHooks && len(hooks.Hosts) > 0 {
+		all[hooksNetwork] = hooks
+	}
+	if s := r.setup(); s != nil && len(s.Network.Hosts) > 0 && (preparing || s.Online) {
+		all[setupNetwork] = s.Network
+	}
+	return all
 }

@@ -55,7 +55,6 @@ type secondLook struct {
 	failed          string // why the last look has no answer; empty if it has one
 }
 
-// newLook returns the second look of an attempt.
 func (a *attempt) newLook() *secondLook {
 	l := &secondLook{filler: a.filler, issue: &a.Issue, choice: a.Codex.ForReview(), stopAt: a.StopAt}
 	if a.Repository.delivers() {
@@ -140,7 +139,6 @@ done
 mv "$to" ` + reviewFolder + `
 echo 'gitdir: ../.git' >` + reviewFolder + `/.git`
 
-// read has a model read the work, for at most a time.
 func (l *secondLook) read(ctx context.Context, work Work, said words, limit time.Duration) (secondlook.Answer, error) {
 	rules, err := secondlook.ReadRules(l.review.Rules)
 	if err != nil {

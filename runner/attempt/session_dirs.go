@@ -34,26 +34,17 @@ type Account struct {
 	AskCommand []string
 }
 
-// needsHome reports whether sessions need a Codex home of their own.
 func (acc Account) needsHome() bool { return acc.Key != "" || acc.Tokens != nil }
 
-// homesDir returns the folder that holds one Codex home per issue.
-func homesDir(sessionDir string) string { return filepath.Join(sessionDir, "home") }
+// The folders below Job.SessionDir. Each holds one folder per issue.
+const (
+	homesDir     = "home"     // Codex homes
+	tempsDir     = "tmp"      // temporary folders
+	sandboxesDir = "bin"      // the folders of [codex.Bubblewrap]
+	picturesDir  = "pictures" // no agent may read it
+)
 
-// tempsDir returns the folder that holds one temporary folder per issue.
-func tempsDir(sessionDir string) string { return filepath.Join(sessionDir, "tmp") }
-
-// sandboxesDir returns the folder that holds one [codex.Bubblewrap] per issue.
-func sandboxesDir(sessionDir string) string { return filepath.Join(sessionDir, "bin") }
-
-// picturesDir returns the folder that holds one folder of pictures per issue. No agent may read
-// it.
-func picturesDir(sessionDir string) string { return filepath.Join(sessionDir, "pictures") }
-
-// issueDirs returns the folders that hold one folder per issue.
-func issueDirs(sessionDir string) []string {
-	return []string{homesDir(sessionDir), tempsDir(sessionDir), sandboxesDir(sessionDir), picturesDir(sessionDir)}
-}
+var issueDirs = []string{homesDir, tempsDir, sandboxesDir, picturesDir}
 
 // Forget removes the session folders of an issue whose workspace is removed. Folders that
 // do not exist are not an error.
@@ -62,8 +53,8 @@ func Forget(sessionDir, identifier string) error {
 		return nil
 	}
 	var errs []error
-	for _, folder := range issueDirs(sessionDir) {
-		errs = append(errs, forceRemoveAll(filepath.Join(folder, workspace.Key(identifier))))
+	for _, folder := range issueDirs {
+		errs = append(errs, forceRemoveAll(filepath.Join(sessionDir, folder, workspace.Key(identifier))))
 	}
 	return errors.Join(errs...)
 }
@@ -76,7 +67,8 @@ func ForgetUnused(sessionDir string, used func(key string) bool, since time.Time
 		return nil
 	}
 	var errs []error
-	for _, folder := range issueDirs(sessionDir) {
+	for _, name := range issueDirs {
+		folder := filepath.Join(sessionDir, name)
 		entries, err := os.ReadDir(folder)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
@@ -144,8 +136,8 @@ func (d *sessionDirs) make(ctx context.Context, thread string) error {
 	if err != nil {
 		return fmt.Errorf("make the folder of the sessions: %w", err)
 	}
-	d.temp = filepath.Join(tempsDir(d.all), d.key)
-	sandbox := filepath.Join(sandboxesDir(d.all), d.key)
+	d.temp = filepath.Join(d.all, tempsDir, d.key)
+	sandbox := filepath.Join(d.all, sandboxesDir, d.key)
 	if err := errors.Join(forceRemoveAll(d.temp), os.MkdirAll(d.temp, 0o700), forceRemoveAll(sandbox)); err != nil {
 		return fmt.Errorf("make the agent's temporary folder: %w", err)
 	}
@@ -168,7 +160,7 @@ func (d *sessionDirs) make(ctx context.Context, thread string) error {
 	if err := d.openTokens(ctx); err != nil {
 		return err
 	}
-	d.home = filepath.Join(homesDir(d.all), d.key) + d.suffix
+	d.home = filepath.Join(d.all, homesDir, d.key) + d.suffix
 	err = os.MkdirAll(d.home, 0o700)
 	if err == nil {
 		err = cleanHome(d.home, thread)
@@ -247,7 +239,6 @@ func (d *sessionDirs) named(denied []string) []string {
 	return slices.DeleteFunc(slices.Clone(denied), func(path string) bool { return slices.Contains(d.sockets.Denied, path) })
 }
 
-// renewCheckTmp empties the /tmp of the commands that check work.
 func (d *sessionDirs) renewCheckTmp() error {
 	if d.bubblewrap == nil {
 		return nil
@@ -273,14 +264,13 @@ func (d *sessionDirs) environment() []string {
 	return env
 }
 
-// clean removes the files that the session leaves, except the rollout of its thread.
 func (d *sessionDirs) clean(thread string) (err error) {
 	d.sockets.Close()
 	if d.tokens != nil {
 		d.tokens.Close()
 	}
 	if d.temp != "" {
-		err = errors.Join(forceRemoveAll(d.temp), os.RemoveAll(filepath.Join(picturesDir(d.all), d.key)))
+		err = errors.Join(forceRemoveAll(d.temp), os.RemoveAll(filepath.Join(d.all, picturesDir, d.key)))
 	}
 	if d.bubblewrap != nil {
 		err = errors.Join(err, forceRemoveAll(d.bubblewrap.Dir))

@@ -105,7 +105,6 @@ type preparation struct {
 	inputs map[string]string // objects of setup.inputs in the base, by their paths
 }
 
-// find finds the pack for the base of the session, or has it made.
 func (p *preparation) find(ctx context.Context, prepare func(setup.Key) error) error {
 	if p.Setup == nil {
 		return nil
@@ -123,7 +122,6 @@ func (p *preparation) close() {
 	}
 }
 
-// key returns the key of the pack for the base of the session.
 func (p *preparation) key(ctx context.Context) (setup.Key, error) {
 	source, base := p.repository.Source, p.repository.Checkout.BaseHead
 	inputs, err := p.inputsOf(func(match func(string) bool) (map[string]string, error) { return source.Files(ctx, base, match) })
@@ -374,7 +372,6 @@ func (p *preparation) tool() codex.Tool {
 	}
 }
 
-// call answers a call of the tool.
 func (p *preparation) call(ctx context.Context) (answer string, ok bool) {
 	var err error
 	if p.Update != "" {

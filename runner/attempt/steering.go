@@ -71,7 +71,6 @@ func (s *Steering) Give(items []prompt.Feedback, then func(error)) {
 	then(give(items))
 }
 
-// steer gives items to the turn in progress.
 func (a *attempt) steer(ctx context.Context, items []prompt.Feedback) error {
 	hidden := make([]prompt.Feedback, len(items))
 	for i, f := range items {

@@ -146,7 +146,6 @@ func (c check) prepare(ctx context.Context, at place) error {
 	return err
 }
 
-// hookFailure describes the failure of a hook on the work, for people.
 func hookFailure(failed *workspace.HookError) string {
 	if exit, ok := errors.AsType[*workspace.ExitError](failed.Err); ok {
 		return fmt.Sprintf("hooks.%s, which prepares it, failed with exit status %d", failed.Hook, exit.Code)

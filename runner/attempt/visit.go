@@ -13,7 +13,6 @@ import (
 
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/setup"
-	"github.com/symphony-runner/symphony/workspace"
 )
 
 // Visitor is a person who works in the room of an issue.
@@ -52,7 +51,7 @@ func Visit(ctx context.Context, job Job, v Visitor) (code int, err error) {
 		}
 	})
 	a.dirs.suffix = visitorSuffix
-	ws, err := a.Workspaces.Visit(ctx, workspace.Issue{ID: string(a.Issue.ID), Identifier: a.Issue.Identifier})
+	ws, err := a.Workspaces.Visit(ctx, a.workspaceIssue())
 	if err != nil {
 		return 0, err
 	}
@@ -72,7 +71,6 @@ func Visit(ctx context.Context, job Job, v Visitor) (code int, err error) {
 	return code, err
 }
 
-// runVisitor runs the command of a visitor.
 func (a *attempt) runVisitor(ctx context.Context, v Visitor) (code int, err error) {
 	x := codex.Exec{
 		// bash reads the same file as before each command of the agent.

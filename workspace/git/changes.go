@@ -45,7 +45,7 @@ func (in *Incoming) Changes(ctx context.Context, from, to ObjectID) ([]Change, e
 		return slices.Clone(in.work), nil
 	}
 	var found []Change
-	err := in.store.host.readTrees(ctx, in.command(), func(w *treeWalk) error {
+	err := in.store.host.readTrees(ctx, in.confined(), func(w *treeWalk) error {
 		err := w.compare(from.String()+"^{tree}", to.String()+"^{tree}", "", 0)
 		if err == nil {
 			err = w.addTargets()
@@ -66,7 +66,6 @@ func (in *Incoming) Changes(ctx context.Context, from, to ObjectID) ([]Change, e
 	return found, nil
 }
 
-// addTargets adds the targets of symbolic links.
 func (w *treeWalk) addTargets() error {
 	for i := range w.changes {
 		c := &w.changes[i]
@@ -86,7 +85,6 @@ func (w *treeWalk) addTargets() error {
 	return nil
 }
 
-// addSizes adds the sizes of the new contents.
 func (q *quarantine) addSizes(ctx context.Context, changes []Change) error {
 	var unknown []ObjectID
 	for _, c := range changes {
@@ -164,7 +162,6 @@ func (w *treeWalk) compare(from, to, prefix string, depth int) error {
 	return nil
 }
 
-// entry adds the changes at a path.
 func (w *treeWalk) entry(path string, old, now treeEntry, depth int) error {
 	if old.id == now.id && old.mode == now.mode {
 		return nil
@@ -204,7 +201,6 @@ func (w *treeWalk) entry(path string, old, now treeEntry, depth int) error {
 // maxEntries bounds the entries of all trees that one comparison reads.
 const maxEntries = 2_000_000
 
-// read returns the entries of a tree.
 func (w *treeWalk) read(request string) ([]treeEntry, error) {
 	if request == "" {
 		return nil, nil
@@ -233,7 +229,6 @@ func (w *treeWalk) read(request string) ([]treeEntry, error) {
 	return entries, nil
 }
 
-// parseTree reads a tree object.
 func parseTree(text []byte) ([]treeEntry, error) {
 	var entries []treeEntry
 	for len(text) > 0 {

@@ -17,7 +17,7 @@ func (in *Incoming) WriteBundle(ctx context.Context, w io.Writer, commit ObjectI
 	if err := in.show(ctx, commit); err != nil {
 		return err
 	}
-	c := in.command("bundle", "create", "--quiet", "-", outRef, "^"+in.MergeBase.String())
+	c := in.confined("bundle", "create", "--quiet", "-", outRef, "^"+in.MergeBase.String())
 	c.stdout = w
 	if _, err := in.run(ctx, c); err != nil {
 		return fmt.Errorf("write a bundle of the work: %w", err)
@@ -28,7 +28,7 @@ func (in *Incoming) WriteBundle(ctx context.Context, w io.Writer, commit ObjectI
 // WritePatch writes the difference between the merge base and a commit as a file for
 // git apply. Like a bundle it may hold anything.
 func (in *Incoming) WritePatch(ctx context.Context, w io.Writer, commit ObjectID) error {
-	c := in.command("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--binary", "--full-index", in.MergeBase.String(), commit.String())
+	c := in.confined("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--binary", "--full-index", in.MergeBase.String(), commit.String())
 	c.stdout = w
 	if _, err := in.run(ctx, c); err != nil {
 		return fmt.Errorf("write a patch of the work: %w", err)
@@ -38,7 +38,7 @@ func (in *Incoming) WritePatch(ctx context.Context, w io.Writer, commit ObjectID
 
 // show makes a commit a branch of the quarantine, for commands that want one.
 func (q *quarantine) show(ctx context.Context, commit ObjectID) error {
-	_, err := q.run(ctx, q.command("update-ref", outRef, commit.String()))
+	_, err := q.run(ctx, q.confined("update-ref", outRef, commit.String()))
 	return err
 }
 
@@ -93,10 +93,8 @@ func (in *Incoming) DeliverLocal(ctx context.Context, repository string, to Bran
 	if !errors.As(err, &exit) {
 		return err
 	}
-	for _, row := range localRefusals {
-		if strings.Contains(exit.stderr, row.words) {
-			return fmt.Errorf("deliver to %s in %s: %w: %s: %w", to, repository, row.kind, row.advice, err)
-		}
+	if f, known := failureIn(localRefusals, exit.stderr); known {
+		return fmt.Errorf("deliver to %s in %s: %w: %s: %w", to, repository, f.kind, f.advice, err)
 	}
 	return fmt.Errorf("deliver to %s in %s: %w", to, repository, err)
 }
@@ -118,15 +116,10 @@ func (b *bareRepository) localHead(ctx context.Context, repository, gitDir strin
 	return ObjectID{}, nil
 }
 
-// localRefusals maps git's words to why a branch of the user cannot be moved.
-var localRefusals = []struct {
-	words  string
-	kind   error
-	advice string
-}{
-	{"checked out at", ErrMoved, "it is checked out there"},
-	{"(non-fast-forward)", ErrMoved, "it has commits that the work does not have"},
-	{"cannot lock ref", ErrRejected, "another branch has the name of a folder of this one, or the reverse"},
-	{"unable to update local ref", ErrRejected, "another branch has the name of a folder of this one, or the reverse"},
-	{"shallow", ErrRejected, "the history of one of the two repositories is cut"},
+// localRefusals holds git's words for why a branch of the user cannot be moved.
+var localRefusals = []failure{
+	{[]string{"checked out at"}, ErrMoved, "it is checked out there"},
+	{[]string{"(non-fast-forward)"}, ErrMoved, "it has commits that the work does not have"},
+	{[]string{"cannot lock ref", "unable to update local ref"}, ErrRejected, "another branch has the name of a folder of this one, or the reverse"},
+	{[]string{"shallow"}, ErrRejected, "the history of one of the two repositories is cut"},
 }

@@ -62,18 +62,14 @@ func (s *Store) Fetch(ctx context.Context, from Source) (Fetched, error) {
 	}
 	s.fetching.Lock()
 	defer s.fetching.Unlock()
-	fetched, err := s.fetch(ctx, from)
-	if err != nil && !s.fetched && ctx.Err() == nil && isDamage(err) {
-		// Nobody uses the store yet, so it can be made again.
-		if err := s.remake(ctx, err); err != nil {
-			return Fetched{}, err
-		}
+	var fetched Fetched
+	err := s.orRemade(ctx, func() (err error) {
 		fetched, err = s.fetch(ctx, from)
-	}
+		return err
+	})
 	if err != nil {
 		return Fetched{}, err
 	}
-	s.fetched = true
 	if from.Submodules {
 		if _, _, err := s.Submodules(ctx, fetched.Head, fetched.Head, from.Paths); err != nil {
 			return Fetched{}, fmt.Errorf("fetch the submodules of %s: %w", s.remote, err)
@@ -87,10 +83,18 @@ func (s *Store) Fetch(ctx context.Context, from Source) (Fetched, error) {
 	return fetched, nil
 }
 
-// Look returns the source as the remote has it now, and reads no object of it. It fails with
-// the errors of Fetch.
-func (f *fetcher) Look(ctx context.Context, from Source) (Fetched, error) {
-	return f.listRemote(ctx, from)
+// orRemade calls fetch. If that fails and the store may be the cause, it makes the store again and
+// calls fetch once more, unless somebody may use the store. f.fetching must be held.
+func (f *fetcher) orRemade(ctx context.Context, fetch func() error) error {
+	err := fetch()
+	if err != nil && !f.fetched && ctx.Err() == nil && isDamage(err) {
+		if err := f.remake(ctx, err); err != nil {
+			return err
+		}
+		err = fetch()
+	}
+	f.fetched = f.fetched || err == nil
+	return err
 }
 
 // isDamage reports whether the store, not the remote, may be the cause of an error.
@@ -105,7 +109,7 @@ func isDamage(err error) bool {
 
 // fetch does the work of Fetch; f.fetching must be held.
 func (f *fetcher) fetch(ctx context.Context, from Source) (Fetched, error) {
-	there, err := f.listRemote(ctx, from)
+	there, err := f.Look(ctx, from)
 	if err != nil {
 		return Fetched{}, err
 	}
@@ -136,15 +140,15 @@ func (f *fetcher) fetch(ctx context.Context, from Source) (Fetched, error) {
 		}
 		deepen = shallow != ""
 	}
-	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--update-shallow"}
+	args := fetchArgs("--update-shallow")
 	if deepen {
 		args = append(args, "--unshallow")
 	}
 	args = append(args, "--", f.remote.url, "+"+there.Base.ref()+":"+there.Base.tracking())
 	if from.Prefix != "" {
-		args = append(args, "+refs/heads/"+from.Prefix+"*:"+trackingPrefix+from.Prefix+"*")
+		args = append(args, "+"+branchPrefix+from.Prefix+"*:"+trackingPrefix+from.Prefix+"*")
 	}
-	if err := f.fetchFrom(ctx, f.remote, command{args: args}); err != nil {
+	if err := f.fetchFrom(ctx, f.remote, f.command(args...)); err != nil {
 		return Fetched{}, err
 	}
 	if err := f.deleteRefs(ctx, seedRef); err != nil {
@@ -155,17 +159,18 @@ func (f *fetcher) fetch(ctx context.Context, from Source) (Fetched, error) {
 		return Fetched{}, fmt.Errorf("fetch %s: %w: %w", f.remote, ErrStore, err)
 	}
 	f.joinPacks(ctx)
-	return f.collect(here, there.Base, from.Prefix)
+	fetched := newFetched(here, trackingPrefix, there.Base, from.Prefix)
+	if fetched.Head.IsZero() {
+		return Fetched{}, fmt.Errorf("fetch %s: %w: git did not take the branch %s, and does not say why", f.remote, ErrStore, there.Base)
+	}
+	return fetched, nil
 }
 
-// collect returns the branches that the references of the store name.
-func (f *fetcher) collect(refs map[string]ObjectID, base Branch, prefix string) (Fetched, error) {
-	found := Fetched{Base: base, Head: refs[base.tracking()], Branches: map[Branch]ObjectID{}}
-	if found.Head.IsZero() {
-		return Fetched{}, fmt.Errorf("fetch %s: %w: git did not take the branch %s, and does not say why", f.remote, ErrStore, base)
-	}
+// newFetched returns the branches that references name, all of which begin with place.
+func newFetched(refs map[string]ObjectID, place string, base Branch, prefix string) Fetched {
+	found := Fetched{Base: base, Head: refs[place+base.name], Branches: map[Branch]ObjectID{}}
 	for ref, id := range refs {
-		name, ok := strings.CutPrefix(ref, trackingPrefix+prefix)
+		name, ok := strings.CutPrefix(ref, place+prefix)
 		if !ok || prefix == "" {
 			continue
 		}
@@ -173,14 +178,18 @@ func (f *fetcher) collect(refs map[string]ObjectID, base Branch, prefix string) 
 			found.Branches[b] = id
 		}
 	}
-	return found, nil
+	return found
+}
+
+// fetchArgs returns the arguments of every fetch into a repository of the host, and further ones.
+func fetchArgs(further ...string) []string {
+	return append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no"}, further...)
 }
 
 // fetchFrom runs a fetch into the store. Nothing is left of one that fails, which may have
 // written gigabytes.
 func (b *bareRepository) fetchFrom(ctx context.Context, remote Remote, c command) error {
-	c.dir, c.repository, c.remote = b.dir, b.repository(), &remote
-	c.timeout, c.fileSize = b.host.limits.history, b.host.limits.storeFile
+	c.remote, c.timeout, c.fileSize = &remote, b.host.limits.history, b.host.limits.storeFile
 	_, err := b.host.run(ctx, c)
 	if err == nil {
 		return nil
@@ -202,10 +211,9 @@ func (b *bareRepository) deleteRefs(ctx context.Context, refs ...string) error {
 	for _, ref := range refs {
 		fmt.Fprintf(&input, "delete %s\n", ref)
 	}
-	_, err := b.host.run(ctx, command{
-		dir: b.dir, repository: b.repository(), stdin: strings.NewReader(input.String()), args: []string{"update-ref", "--stdin"},
-	})
-	if err != nil {
+	c := b.command("update-ref", "--stdin")
+	c.stdin = strings.NewReader(input.String())
+	if _, err := b.host.run(ctx, c); err != nil {
 		return fmt.Errorf("fetch %s: %w: %w", b.remote, ErrStore, err)
 	}
 	return nil
@@ -219,8 +227,9 @@ const seedRef = "refs/symphony/seed"
 func (f *fetcher) seed(ctx context.Context, folder string) {
 	remote := fileRemote(folder)
 	fetch := func(depth ...string) error {
-		args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no"}, depth...)
-		return f.fetchFrom(ctx, remote, command{bare: []string{folder}, args: append(args, "--", remote.url, "+HEAD:"+seedRef)})
+		c := f.command(append(fetchArgs(depth...), "--", remote.url, "+HEAD:"+seedRef)...)
+		c.bare = []string{folder}
+		return f.fetchFrom(ctx, remote, c)
 	}
 	err := f.host.checkFolder(folder)
 	if err == nil {
@@ -250,14 +259,13 @@ func (b *bareRepository) joinPacks(ctx context.Context) {
 	}
 	b.packs.Lock()
 	defer b.packs.Unlock()
-	if _, err := b.host.run(ctx, command{
-		dir: b.dir, repository: b.repository(), timeout: b.host.limits.network, args: []string{"repack", "-a", "-d", "-k", "-q", "-n"},
-	}); err != nil {
+	c := b.command("repack", "-a", "-d", "-k", "-q", "-n")
+	c.timeout = b.host.limits.network
+	if _, err := b.host.run(ctx, c); err != nil {
 		b.host.log.WarnContext(ctx, "packs of the store not joined", "store", b.dir, "error", err)
 	}
 }
 
-// packFiles returns the names of the files of the store's packs.
 func (b *bareRepository) packFiles() ([]string, error) {
 	entries, err := os.ReadDir(b.packFolder())
 	if err != nil {

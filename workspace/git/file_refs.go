@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,15 +122,26 @@ func (f *FileRefs) commit(files map[string][]byte) (ObjectID, error) {
 		return ObjectID{}, fmt.Errorf("%w: %d files, and 1 to %d are allowed", ErrTooBig, len(files), maxRefFiles)
 	}
 	total := 0
-	for path, data := range files {
-		if !fs.ValidPath(path) || path == "." || strings.Count(path, "/") >= maxRefDepth {
-			return ObjectID{}, fmt.Errorf("the path %q cannot be used", path)
+	var added []Change
+	for name, data := range files {
+		if !fs.ValidPath(name) || name == "." || strings.Count(name, "/") >= maxRefDepth {
+			return ObjectID{}, fmt.Errorf("the path %q cannot be used", name)
+		}
+		for above := path.Dir(name); above != "."; above = path.Dir(above) {
+			if _, taken := files[above]; taken {
+				return ObjectID{}, fmt.Errorf("%q is a file and a folder", path.Base(above))
+			}
 		}
 		if total += len(data); total > maxRefBytes {
 			return ObjectID{}, fmt.Errorf("%w: the files have more than %d bytes", ErrTooBig, maxRefBytes)
 		}
+		id, err := writeLoose(f.store.repository(), "blob", data)
+		if err != nil {
+			return ObjectID{}, err
+		}
+		added = append(added, Change{Path: name, NewMode: ModeFile, New: id})
 	}
-	tree, err := f.tree(files)
+	tree, err := (&treeEdit{f.store.repository(), &treeWalk{}}).apply("", added, 0)
 	if err != nil {
 		return ObjectID{}, err
 	}
@@ -139,38 +151,6 @@ func (f *FileRefs) commit(files map[string][]byte) (ObjectID, error) {
 		return ObjectID{}, err
 	}
 	return writeLoose(f.store.repository(), "commit", fmt.Appendf(nil, "tree %s\n%s", tree, text))
-}
-
-// tree writes a tree of files and returns its id.
-func (f *FileRefs) tree(files map[string][]byte) (ObjectID, error) {
-	entries := map[string]treeEntry{}
-	folders := map[string]map[string][]byte{}
-	for path, data := range files {
-		name, rest, isFolder := strings.Cut(path, "/")
-		if isFolder {
-			if folders[name] == nil {
-				folders[name] = map[string][]byte{}
-			}
-			folders[name][rest] = data
-			continue
-		}
-		id, err := writeLoose(f.store.repository(), "blob", data)
-		if err != nil {
-			return ObjectID{}, err
-		}
-		entries[name] = treeEntry{name, ModeFile, id}
-	}
-	for name, below := range folders {
-		if _, taken := entries[name]; taken {
-			return ObjectID{}, fmt.Errorf("%q is a file and a folder", name)
-		}
-		id, err := f.tree(below)
-		if err != nil {
-			return ObjectID{}, err
-		}
-		entries[name] = treeEntry{name, ModeFolder, id}
-	}
-	return writeLoose(f.store.repository(), "tree", formatTree(entries))
 }
 
 // List returns the references with files that the remote has below a folder, such as
@@ -206,11 +186,12 @@ func (f *FileRefs) Delete(ctx context.Context, refs ...FileRef) error {
 // delete pushes again for the others.
 func (f *FileRefs) delete(ctx context.Context, refs []FileRef) error {
 	for {
-		args := []string{"push", "--quiet", "--no-verify", "--recurse-submodules=no", "--no-signed", "--", f.store.remote.url}
+		c := f.store.command("push", "--quiet", "--no-verify", "--recurse-submodules=no", "--no-signed", "--", f.store.remote.url)
 		for _, ref := range refs {
-			args = append(args, ":"+ref.name)
+			c.args = append(c.args, ":"+ref.name)
 		}
-		_, err := f.store.host.run(ctx, command{dir: f.store.dir, repository: f.store.repository(), remote: &f.store.remote, args: args})
+		c.remote = &f.store.remote
+		_, err := f.store.host.run(ctx, c)
 		if err == nil {
 			return nil
 		}

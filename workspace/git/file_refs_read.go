@@ -92,13 +92,12 @@ func isOfRemote(ctx context.Context, err error) bool {
 // fetch fetches references without their history: a reference of FileRefs has none.
 func (f *FileRefs) fetch(ctx context.Context, size int64, refs ...FileRef) error {
 	s := f.store
-	args := []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--depth=1", "--", s.remote.url}
+	c := s.confined(fetchArgs("--depth=1", "--", s.remote.url)...)
 	for _, ref := range refs {
-		args = append(args, "+"+ref.name+":"+ref.name)
+		c.args = append(c.args, "+"+ref.name+":"+ref.name)
 	}
-	_, err := s.host.run(ctx, command{
-		dir: s.dir, repository: s.repository(), remote: &s.remote, args: args, confined: true, fileSize: size, timeout: refsTime,
-	})
+	c.remote, c.fileSize, c.timeout = &s.remote, size, refsTime
+	_, err := s.host.run(ctx, c)
 	if err == nil {
 		return nil
 	}
@@ -112,10 +111,9 @@ func (f *FileRefs) fetch(ctx context.Context, size int64, refs ...FileRef) error
 	return err
 }
 
-// files reads the files of a reference that was fetched.
 func (f *FileRefs) files(ctx context.Context, ref FileRef, limit func(path string) int64) (map[string][]byte, error) {
 	s := f.store
-	objects, err := s.host.openObjects(ctx, command{dir: s.dir, repository: s.repository(), confined: true}, nil)
+	objects, err := s.host.openObjects(ctx, s.confined(), nil)
 	if err != nil {
 		return nil, err
 	}

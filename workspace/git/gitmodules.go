@@ -29,10 +29,7 @@ type moduleEntry struct{ name, path, address string }
 // readModules returns the submodules that a .gitmodules names. git only reads the blob:
 // it starts nothing that stands in it, and includes no other file.
 func (m *moduleStores) readModules(ctx context.Context, blob ObjectID) ([]moduleEntry, error) {
-	out, err := m.host.run(ctx, command{
-		dir: m.dir, repository: m.repository(), confined: true,
-		args: []string{"config", "--blob", blob.String(), "--no-includes", "-z", "--list"},
-	})
+	out, err := m.host.run(ctx, m.confined("config", "--blob", blob.String(), "--no-includes", "-z", "--list"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: git cannot read it: %w", ErrUnsupported, err)
 	}
@@ -78,7 +75,6 @@ func parseModules(list []byte) ([]moduleEntry, error) {
 	return entries, nil
 }
 
-// quoteName returns a name of a submodule as part of an error.
 func quoteName(name string) string { return fmt.Sprintf("%.100q", name) }
 
 // check returns an error for a name or a path that leads to another place than a folder

@@ -98,7 +98,6 @@ const (
 	maxUntakenCount = 1_000_000_000
 )
 
-// readHeader reads the lines before the pack.
 func readHeader(r *bufio.Reader) (harvestHeader, error) {
 	line, err := readHarvestLine(r, maxHeader)
 	if err != nil {
@@ -142,7 +141,6 @@ func readHarvestLine(r *bufio.Reader, limit int) (string, error) {
 	}
 }
 
-// parseHeader reads the first line of a harvest.
 func parseHeader(line string) (h harvestHeader, err error) {
 	fields := strings.Split(line, " ")
 	if len(fields) != 4 || fields[0] != "symphony-pack" {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,13 +44,12 @@ type engine struct {
 
 // limits bound the costs of git and of the agent's work.
 type limits struct {
-	history  time.Duration // a fetch, which may bring a long history over a slow line
-	network  time.Duration // another command that talks to a remote
-	checkout time.Duration // one that writes a work tree
-	local    time.Duration // any other command
-	slow     time.Duration // time in which a remote sends not one byte
-	pause    time.Duration // wait before a request to a server of Git LFS is repeated
-	lock     time.Duration // wait for a store that another process has open
+	history time.Duration // a fetch, which may bring a long history over a slow line
+	network time.Duration // another command that talks to a remote
+	local   time.Duration // any other command
+	slow    time.Duration // time in which a remote sends not one byte
+	pause   time.Duration // wait before a request to a server of Git LFS is repeated
+	lock    time.Duration // wait for a store that another process has open
 
 	storeFile int64 // bytes of one file that a fetch writes, which is usually one pack
 	packFiles int   // packs of a store, before they are joined
@@ -73,7 +73,7 @@ type limits struct {
 }
 
 var defaultLimits = limits{
-	history: time.Hour, network: 10 * time.Minute, checkout: 10 * time.Minute, local: time.Minute, slow: 30 * time.Second, pause: 500 * time.Millisecond, lock: 2 * time.Second,
+	history: time.Hour, network: 10 * time.Minute, local: time.Minute, slow: 30 * time.Second, pause: 500 * time.Millisecond, lock: 2 * time.Second,
 	storeFile: 4 << 30, packFiles: 50, output: 64 << 20,
 	pack: 64 << 20, objects: 50_000, object: 32 << 20, contents: 128 << 20,
 	names: 1_000_000, trees: 20_000, paths: 5_000, depth: 100, name: 4 << 10,
@@ -89,14 +89,7 @@ var oldest = version{2, 31, 0}
 
 func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
 
-func (v version) less(w version) bool {
-	for i := range v {
-		if v[i] != w[i] {
-			return v[i] < w[i]
-		}
-	}
-	return false
-}
+func (v version) less(w version) bool { return slices.Compare(v[:], w[:]) < 0 }
 
 // Open finds git on the PATH, makes the folder of the stores, and ends the processes of git
 // that a killed run has left. The errors are [ErrNoGit] and [ErrFolder].
@@ -129,7 +122,6 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 
 const emptyHome = "home" // an empty folder below Config.Dir, where git finds no configuration
 
-// makeDir makes the folder of the stores and the empty home folder in it.
 func (h *Host) makeDir(dir string) error {
 	path, err := resolve(dir)
 	if err != nil {
@@ -154,7 +146,6 @@ var versionLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^git version ([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?`)
 })
 
-// readVersion asks git for its version.
 func (e *engine) readVersion(ctx context.Context) (version, error) {
 	out, err := e.run(ctx, command{args: []string{"version"}, dir: e.dir})
 	if err != nil {
@@ -176,9 +167,6 @@ func (e *engine) readVersion(ctx context.Context) (version, error) {
 
 // Dir returns the folder of the stores, which no agent should be able to read.
 func (h *Host) Dir() string { return h.dir }
-
-// Program returns the absolute path of git, which is the same inside the sandbox.
-func (h *Host) Program() string { return h.git }
 
 // checkFolder returns an error if git must not be started in a folder: it is below the
 // root of the workspaces, or cannot be resolved.

@@ -87,5 +87,4 @@ func startOf(pid int) string {
 	return string(fields[19])
 }
 
-// procFile returns the path of a file about a process.
 func procFile(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }

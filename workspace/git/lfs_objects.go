@@ -11,11 +11,11 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // lfsName is the folder of a store with the objects of Git LFS. They are content of the
@@ -32,13 +32,7 @@ type lfsStore struct {
 
 // Objects lists the objects of Git LFS that a workspace gets. nil means none: its files in Git
 // LFS stay pointers.
-type Objects struct {
-	pointers []Pointer
-	files    map[pointerAt]bool // files that have these pointers
-}
-
-// Len returns the number of objects.
-func (o *Objects) Len() int { return len(o.pointers) }
+type Objects struct{ pointers []Pointer }
 
 // Objects returns the objects of Git LFS that a checkout of these commits with paths needs. It
 // downloads the objects that the store does not have. The commits must be on the remote. It
@@ -57,7 +51,7 @@ func (s *lfsStore) Objects(ctx context.Context, paths []string, commits ...Objec
 	if len(s.trees) > 100 {
 		clear(s.trees)
 	}
-	all, files := map[string]pointerAt{}, map[pointerAt]bool{}
+	all := map[string]pointerAt{}
 	for _, commit := range commits {
 		tree := lfsTree{commit, strings.Join(paths, "\x00")}
 		found, known := s.trees[tree]
@@ -72,10 +66,10 @@ func (s *lfsStore) Objects(ctx context.Context, paths []string, commits ...Objec
 			if other, twice := all[p.OID]; twice && other.Size != p.Size {
 				return fail(fmt.Errorf("%w: the pointers %s and %s name one object and two sizes; correct the wrong one", ErrLFS, sanitize(p.path), sanitize(other.path)))
 			}
-			all[p.OID], files[p] = p, true
+			all[p.OID] = p
 		}
 	}
-	objects := &Objects{files: files}
+	objects := new(Objects)
 	var missing []pointerAt
 	for _, p := range all {
 		objects.pointers = append(objects.pointers, p.Pointer)
@@ -91,7 +85,6 @@ func (s *lfsStore) Objects(ctx context.Context, paths []string, commits ...Objec
 
 func (s *lfsStore) lfsFolder() string { return filepath.Join(s.dir, lfsName) }
 
-// fetchObjects brings objects from the remote into the store.
 func (s *lfsStore) fetchObjects(ctx context.Context, missing []pointerAt) error {
 	slices.SortStableFunc(missing, func(a, b pointerAt) int { return strings.Compare(a.OID, b.OID) })
 	if len(missing) == 0 {
@@ -130,7 +123,6 @@ func (s *lfsStore) copyLocal(ctx context.Context, folder string, missing []point
 	return nil
 }
 
-// localObjects returns the folder with the objects of a repository of the user.
 func (s *lfsStore) localObjects(ctx context.Context, folder string) (string, error) {
 	out, err := s.host.run(ctx, command{dir: folder, args: []string{"rev-parse", "--git-common-dir"}})
 	if err != nil {
@@ -143,7 +135,6 @@ func (s *lfsStore) localObjects(ctx context.Context, folder string) (string, err
 	return filepath.Join(common, "lfs", "objects"), nil
 }
 
-// download brings objects of one list into the store.
 func (s *lfsStore) download(ctx context.Context, missing []pointerAt) error {
 	server, err := s.lfsServer(ctx)
 	if err != nil {
@@ -188,28 +179,17 @@ const lfsWorkers = 4 // transfers at once
 // inParallel calls use with each item, a few at a time. It returns the first error, which
 // ends the others.
 func inParallel[T any](ctx context.Context, items []T, use func(context.Context, T) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	queue := make(chan T)
-	var workers sync.WaitGroup
-	for range lfsWorkers {
-		workers.Go(func() {
-			for item := range queue {
-				if err := use(ctx, item); err != nil {
-					cancel(err)
-				}
+	workers, ctx := errgroup.WithContext(ctx)
+	workers.SetLimit(lfsWorkers)
+	for _, item := range items {
+		workers.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
+			return use(ctx, item)
 		})
 	}
-	for _, item := range items {
-		select {
-		case queue <- item:
-		case <-ctx.Done():
-		}
-	}
-	close(queue)
-	workers.Wait()
-	return context.Cause(ctx)
+	return workers.Wait()
 }
 
 // hasObject reports whether an object is in a folder of objects, in its whole length.
@@ -256,7 +236,6 @@ func (w *diskWriter) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// copyObject copies an object and checks it.
 func copyObject(to io.Writer, from io.Reader, p Pointer) error {
 	hash := sha256.New()
 	disk := &diskWriter{Writer: to}

@@ -97,7 +97,7 @@ func (s *lfsStore) pointers(ctx context.Context, commit ObjectID, paths []string
 // pointerEntries returns the files of a commit that hold a pointer, whatever
 // .gitattributes says.
 func (s *lfsStore) pointerEntries(ctx context.Context, commit ObjectID, paths []string) ([]pointerAt, error) {
-	out, err := s.host.run(ctx, s.command("ls-tree", "-r", "-l", "-z", "--full-tree", commit.String()))
+	out, err := s.host.run(ctx, s.confined("ls-tree", "-r", "-l", "-z", "--full-tree", commit.String()))
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (s *lfsStore) pointerEntries(ctx context.Context, commit ObjectID, paths []
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	objects, err := s.host.openObjects(ctx, s.command(), requests(ids))
+	objects, err := s.host.openObjects(ctx, s.confined(), requests(ids))
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ const indexPrefix = "index-"
 func (s *lfsStore) filtered(ctx context.Context, commit ObjectID, files []pointerAt) (map[string]bool, error) {
 	index := filepath.Join(s.dir, indexPrefix+rand.Text())
 	defer os.Remove(index)
-	c := s.command("read-tree", commit.String())
+	c := s.confined("read-tree", commit.String())
 	c.env = []string{"GIT_INDEX_FILE=" + index}
 	if _, err := s.host.run(ctx, c); err != nil {
 		return nil, err

@@ -142,7 +142,6 @@ func (l *lfsServer) batch(ctx context.Context, operation, ref string, wants []Po
 	return got.Objects, nil
 }
 
-// batchError returns the error of a batch request that was refused, with its category.
 func (l *lfsServer) batchError(ctx context.Context, operation string, err error) error {
 	failed, ok := errors.AsType[*transport.Error](err)
 	switch {
@@ -181,7 +180,6 @@ func quoted(words string) string {
 	return fmt.Sprintf(" (%s)", sanitize(words))
 }
 
-// statusMeaning returns the advice about a status other than success, and its category.
 func statusMeaning(status int) (advice string, kind error) {
 	switch {
 	case status == http.StatusUnauthorized:

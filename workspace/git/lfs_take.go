@@ -2,7 +2,6 @@ package git
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -134,7 +133,6 @@ func unreadable(err error) error {
 	return &Refusal{Reason: fmt.Sprintf("the objects of Git LFS cannot be read: %v", err), Err: err}
 }
 
-// takeObject takes the next bytes of a stream into the quarantine as an object.
 func (t *takenObjects) takeObject(from io.Reader, o NewObject) error {
 	one := &exactly{r: from, left: o.Size}
 	err := writeObject(t.lfsFolder(), o.Pointer, one)
@@ -198,17 +196,20 @@ func (t *takenObjects) Object(p Pointer) ([]byte, error) {
 // git-lfs keeps them, and returns their number. Without any, no folder is made.
 func (t *takenObjects) WriteObjects(folder string) (int, error) {
 	for _, p := range t.taken {
-		f, err := os.Open(filepath.Join(t.lfsFolder(), p.file()))
-		if err != nil {
-			return 0, fmt.Errorf("write the objects of the work: %w", err)
-		}
-		err = writeObject(folder, p, f)
-		f.Close()
-		if err != nil {
+		if err := t.copyTaken(folder, p); err != nil {
 			return 0, fmt.Errorf("write the objects of the work: %w", err)
 		}
 	}
 	return len(t.taken), nil
+}
+
+func (t *takenObjects) copyTaken(folder string, p Pointer) error {
+	f, err := os.Open(filepath.Join(t.lfsFolder(), p.file()))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return writeObject(folder, p, f)
 }
 
 // IsNew reports whether the store does not have an object of the repository.
@@ -277,7 +278,6 @@ func (t *takenObjects) upload(ctx context.Context, to Branch, objects []Pointer)
 	})
 }
 
-// with returns the action with one more value of its header.
 func (a lfsAction) with(name, value string) lfsAction {
 	header := map[string]string{name: value}
 	for n, v := range a.Header {
@@ -297,11 +297,7 @@ func (t *takenObjects) keepLocal(ctx context.Context, folder string, objects []P
 		if hasObject(to, p) {
 			continue
 		}
-		content, err := t.Object(p)
-		if err == nil {
-			err = writeObject(to, p, bytes.NewReader(content))
-		}
-		if err != nil {
+		if err := t.copyTaken(to, p); err != nil {
 			return err
 		}
 	}

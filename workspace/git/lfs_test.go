@@ -70,8 +70,8 @@ func TestASparseWorkspaceNeedsTheObjectsOfItsFoldersAlone(t *testing.T) {
 	d := newLFS(t)
 	d.add(t, map[string]string{"lost/gone.bin": lfstest.Pointer("nobody has this either")})
 	folder := d.workspace(t, "GH-1", "other")
-	if got := read(t, filepath.Join(folder, "other/new.bin")); got != "other\n" || d.objects.Len() != 2 { // and big.bin at the top
-		t.Errorf("other/new.bin is %.200q, of %d objects", got, d.objects.Len())
+	if got := read(t, filepath.Join(folder, "other/new.bin")); got != "other\n" || len(d.objects.pointers) != 2 { // and big.bin at the top
+		t.Errorf("other/new.bin is %.200q, of %d objects", got, len(d.objects.pointers))
 	}
 }
 

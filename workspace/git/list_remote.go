@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// listRemote returns the source as the remote has it.
-func (f *fetcher) listRemote(ctx context.Context, from Source) (Fetched, error) {
+// Look returns the source as the remote has it now, and reads no object of it. It fails with
+// the errors of Fetch.
+func (f *fetcher) Look(ctx context.Context, from Source) (Fetched, error) {
 	patterns := []string{"HEAD"}
 	if !from.Base.IsZero() {
 		patterns = append(patterns, from.Base.ref())
 	}
 	inTheWay := foldersOf(from.Prefix)
 	if from.Prefix != "" {
-		patterns = append(append(patterns, "refs/heads/"+from.Prefix+"*"), inTheWay...)
+		patterns = append(append(patterns, branchPrefix+from.Prefix+"*"), inTheWay...)
 	}
 	list, err := f.list(ctx, patterns...)
 	if err != nil {
@@ -24,34 +25,24 @@ func (f *fetcher) listRemote(ctx context.Context, from Source) (Fetched, error) 
 	}
 	for _, ref := range inTheWay {
 		if !list.refs[ref].IsZero() {
-			name := strings.TrimPrefix(ref, "refs/heads/")
+			name := strings.TrimPrefix(ref, branchPrefix)
 			return Fetched{}, fmt.Errorf("fetch %s: %w: its branch %s leaves no room for branches below %s; rename it, or set repository.branch_prefix",
 				f.remote, ErrUnsupported, name, from.Prefix)
 		}
 	}
-	found := Fetched{Base: from.Base, Branches: map[Branch]ObjectID{}}
-	if found.Base.IsZero() {
-		found.Base = list.head
+	base := from.Base
+	if base.IsZero() {
+		base = list.head
+		if base.IsZero() || from.Prefix != "" && strings.HasPrefix(base.name, from.Prefix) {
+			return f.listLatestBase(ctx, from, base)
+		}
+		if list.refs[base.ref()].IsZero() { // it was not known when the list was asked for
+			list.refs[base.ref()] = list.refs["HEAD"]
+		}
 	}
-	if from.Base.IsZero() && (found.Base.IsZero() || from.Prefix != "" && strings.HasPrefix(found.Base.name, from.Prefix)) {
-		return f.listLatestBase(ctx, from, found.Base)
-	}
-	if !found.Base.IsZero() && list.refs[found.Base.ref()].IsZero() && from.Base.IsZero() {
-		// The default branch was not known when the list was asked for.
-		list.refs[found.Base.ref()] = list.refs["HEAD"]
-	}
-	found.Head = list.refs[found.Base.ref()]
+	found := newFetched(list.refs, branchPrefix, base, from.Prefix)
 	if found.Head.IsZero() {
 		return Fetched{}, f.noBase(ctx, from.Base)
-	}
-	for ref, id := range list.refs {
-		name, ok := strings.CutPrefix(ref, "refs/heads/"+from.Prefix)
-		if !ok || from.Prefix == "" {
-			continue
-		}
-		if b, err := ParseBranch(from.Prefix + name); err == nil && b != found.Base {
-			found.Branches[b] = id
-		}
 	}
 	return found, nil
 }
@@ -61,7 +52,7 @@ func (f *fetcher) listRemote(ctx context.Context, from Source) (Fetched, error) 
 func foldersOf(prefix string) (refs []string) {
 	for i, c := range prefix {
 		if c == '/' {
-			refs = append(refs, "refs/heads/"+prefix[:i])
+			refs = append(refs, branchPrefix+prefix[:i])
 		}
 	}
 	return refs
@@ -85,16 +76,15 @@ func (f *fetcher) listLatestBase(ctx context.Context, from Source, head Branch) 
 	switch {
 	case len(bases) == 1:
 		from.Base = bases[0]
-		return f.listRemote(ctx, from)
+		return f.Look(ctx, from)
 	case head.IsZero():
 		return Fetched{}, f.noBase(ctx, head)
 	}
 	return Fetched{}, fmt.Errorf("fetch %s: %w: its HEAD names %s, which is a branch for deliveries; set repository.base", f.remote, ErrNoBase, head)
 }
 
-// noBase returns the error for a remote without the base.
 func (f *fetcher) noBase(ctx context.Context, base Branch) error {
-	all, err := f.list(ctx, "refs/heads/*")
+	all, err := f.list(ctx, branchPrefix+"*")
 	switch {
 	case err != nil:
 		return err
@@ -107,7 +97,7 @@ func (f *fetcher) noBase(ctx context.Context, base Branch) error {
 	}
 	names := slices.Sorted(maps.Keys(all.refs))
 	for i := range names {
-		names[i] = strings.TrimPrefix(names[i], "refs/heads/")
+		names[i] = strings.TrimPrefix(names[i], branchPrefix)
 	}
 	return fmt.Errorf("fetch %s: %w: it has no branch %q; set repository.base to one that it has: %s", f.remote, ErrNoBase, base, sanitize(strings.Join(names[:min(len(names), 5)], ", ")))
 }
@@ -118,12 +108,9 @@ type listing struct {
 	refs map[string]ObjectID
 }
 
-// list asks the remote for its references.
 func (b *bareRepository) list(ctx context.Context, patterns ...string) (listing, error) {
-	c := command{
-		dir: b.dir, repository: b.repository(), remote: &b.remote,
-		args: append([]string{"ls-remote", "--symref", "--quiet", "--", b.remote.url}, patterns...),
-	}
+	c := b.command(append([]string{"ls-remote", "--symref", "--quiet", "--", b.remote.url}, patterns...)...)
+	c.remote = &b.remote
 	out, err := b.host.run(ctx, c)
 	if err != nil {
 		return listing{}, b.remote.explain("ls-remote", err)
@@ -135,7 +122,6 @@ func (b *bareRepository) list(ctx context.Context, patterns ...string) (listing,
 	return l, nil
 }
 
-// parseListing reads the output of git ls-remote --symref.
 func parseListing(text string) (listing, error) {
 	l := listing{refs: map[string]ObjectID{}}
 	for line := range strings.Lines(text) {
@@ -144,7 +130,7 @@ func parseListing(text string) (listing, error) {
 			return listing{}, fmt.Errorf("%w: its list of branches has the line %q", ErrUnsupported, sanitize(line))
 		}
 		if target, isLink := strings.CutPrefix(value, "ref: "); isLink {
-			if target, ok := strings.CutPrefix(target, "refs/heads/"); ok && name == "HEAD" {
+			if target, ok := strings.CutPrefix(target, branchPrefix); ok && name == "HEAD" {
 				l.head, _ = ParseBranch(target) // a branch whose name is refused cannot be the base
 			}
 			continue // a clone has refs/remotes/origin/HEAD as well

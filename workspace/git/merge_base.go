@@ -23,7 +23,7 @@ func (in *Incoming) MergeBaseOf(ctx context.Context, commit ObjectID) (ObjectID,
 	if !in.newBase.IsZero() {
 		base = in.newBase.String()
 	}
-	p, out, err := in.store.host.output(ctx, in.command("merge-base", commit.String(), base))
+	p, out, err := in.store.host.output(ctx, in.confined("merge-base", commit.String(), base))
 	var exit *exitError
 	switch {
 	case errors.As(err, &exit) && exit.code == 1 && p.errorText() == "":
@@ -42,7 +42,7 @@ func (in *Incoming) checkMergeBase(ctx context.Context) error {
 	if err != nil || began.IsZero() || began == in.MergeBase {
 		return err
 	}
-	p, _, err := in.store.host.output(ctx, in.command("merge-base", "--is-ancestor", began.String(), in.MergeBase.String()))
+	p, _, err := in.store.host.output(ctx, in.confined("merge-base", "--is-ancestor", began.String(), in.MergeBase.String()))
 	var exit *exitError
 	switch {
 	case errors.As(err, &exit) && exit.code == 1 && p.errorText() == "":

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -91,7 +92,6 @@ func (o *objectReader) close(err error) error {
 	return err
 }
 
-// ask requests one object and reads its header.
 func (o *objectReader) ask(request string) (Object, error) {
 	if _, err := o.in.WriteString(request + "\n"); err != nil {
 		return Object{}, fmt.Errorf("git cat-file: %w", io.ErrUnexpectedEOF)
@@ -99,7 +99,6 @@ func (o *objectReader) ask(request string) (Object, error) {
 	return o.header()
 }
 
-// header reads the line before an object.
 func (o *objectReader) header() (Object, error) {
 	line, err := o.out.ReadSlice('\n')
 	if err != nil {
@@ -114,8 +113,8 @@ func parseObjectLine(line string) (Object, error) {
 	if len(fields) == 2 && fields[1] == "missing" {
 		return Object{}, refuse("the object %s is missing", sanitize(fields[0]))
 	}
-	if len(fields) != 3 {
-		return Object{}, fmt.Errorf("git cat-file: the line %q is not an object", sanitize(line))
+	if len(fields) != 3 || !slices.Contains([]string{"blob", "tree", "commit", "tag"}, fields[1]) {
+		return Object{}, notAnObject(line)
 	}
 	id, err := ParseObjectID(fields[0])
 	if err != nil {
@@ -123,13 +122,13 @@ func parseObjectLine(line string) (Object, error) {
 	}
 	size, err := strconv.ParseInt(fields[2], 10, 64)
 	if err != nil || size < 0 {
-		return Object{}, fmt.Errorf("git cat-file: the line %q is not an object", sanitize(line))
+		return Object{}, notAnObject(line)
 	}
-	switch fields[1] {
-	case "blob", "tree", "commit", "tag":
-		return Object{ID: id, Type: fields[1], Size: size}, nil
-	}
-	return Object{}, fmt.Errorf("git cat-file: the line %q is not an object", sanitize(line))
+	return Object{ID: id, Type: fields[1], Size: size}, nil
+}
+
+func notAnObject(line string) error {
+	return fmt.Errorf("git cat-file: the line %q is not an object", sanitize(line))
 }
 
 // contents reads an object of at most limit bytes.

@@ -99,7 +99,6 @@ func ReadSmallFile(name string) (string, error) {
 	return string(text), err
 }
 
-// absoluteFrom returns a path that starts from a folder if it is relative.
 func absoluteFrom(folder, target string) string {
 	if filepath.IsAbs(target) {
 		return target

@@ -117,7 +117,6 @@ func (p *packReader) read(objects *int) error {
 	return nil
 }
 
-// object reads one object.
 func (p *packReader) object() error {
 	b, err := p.in.ReadByte()
 	if err != nil {

@@ -79,35 +79,16 @@ func (s *Store) Populate(ctx context.Context, into *os.Root, c Checkout) error {
 	if c.Base.IsZero() || c.Branch.IsZero() || c.BaseHead.IsZero() || c.Head.IsZero() {
 		return fail(errors.New("a branch or its commit is missing"))
 	}
-	for _, folder := range repositoryFolders {
-		if err := into.Mkdir(folder, 0o755); err != nil {
-			return fail(err)
-		}
-	}
-	s.packs.RLock()
-	defer s.packs.RUnlock()
-	shallow, err := readShallow(s.repository())
-	if err != nil {
-		return fail(fmt.Errorf("%w: %w", ErrStore, err))
-	}
 	files := map[string]string{
 		"HEAD":         "ref: " + c.Branch.ref() + "\n",
 		"config":       config,
 		"packed-refs":  c.packedRefs(),
 		"info/exclude": strings.Join(append(c.Exclude, ""), "\n"),
 	}
-	if shallow != "" {
-		files["shallow"] = shallow
-	}
 	if c.isSparse() {
 		files["info/sparse-checkout"] = sparsePatterns(c.Paths)
 	}
-	for name, text := range files {
-		if err := into.WriteFile(name, []byte(text), 0o644); err != nil {
-			return fail(err)
-		}
-	}
-	if err := s.copyPacks(ctx, into, "objects/pack"); err != nil {
+	if err := s.writeRepository(ctx, into, "", files); err != nil {
 		return fail(err)
 	}
 	if c.Objects != nil {
@@ -123,14 +104,31 @@ func (s *Store) Populate(ctx context.Context, into *os.Root, c Checkout) error {
 	return nil
 }
 
-// copyPacks copies the packs of the store into a folder. s.packs must be held.
-func (s *Store) copyPacks(ctx context.Context, into *os.Root, folder string) error {
-	names, err := s.packFiles()
-	if err != nil {
+// writeRepository makes a repository in a folder, with these files and copies of the packs of
+// the store.
+func (s *Store) writeRepository(ctx context.Context, into *os.Root, folder string, files map[string]string) error {
+	for _, name := range repositoryFolders {
+		if err := into.MkdirAll(path.Join(folder, name), 0o755); err != nil {
+			return err
+		}
+	}
+	s.packs.RLock()
+	defer s.packs.RUnlock()
+	shallow, err1 := readShallow(s.repository())
+	packs, err2 := s.packFiles()
+	if err := errors.Join(err1, err2); err != nil {
 		return fmt.Errorf("%w: %w", ErrStore, err)
 	}
-	for _, name := range names {
-		if err := copyFile(ctx, into, path.Join(folder, name), filepath.Join(s.packFolder(), name), 0o444); err != nil {
+	if shallow != "" {
+		files["shallow"] = shallow
+	}
+	for name, text := range files {
+		if err := into.WriteFile(path.Join(folder, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	for _, name := range packs {
+		if err := copyFile(ctx, into, path.Join(folder, "objects/pack", name), filepath.Join(s.packFolder(), name)); err != nil {
 			return err
 		}
 	}
@@ -147,7 +145,7 @@ func (in *Incoming) CopyPacks(ctx context.Context, into *os.Root) error {
 		if ext := filepath.Ext(name); err != nil || ext != ".pack" && ext != ".idx" {
 			continue
 		}
-		err = copyFile(ctx, into, path.Join(folder, name), filepath.Join(in.dir, folder, name), 0o444)
+		err = copyFile(ctx, into, path.Join(folder, name), filepath.Join(in.dir, folder, name))
 		if errors.Is(err, fs.ErrExist) {
 			err = nil // the store has the same pack
 		}
@@ -173,7 +171,7 @@ func (q *quarantine) copyLoose(ctx context.Context, into *os.Root) error {
 			err = into.MkdirAll(folder, 0o755)
 		}
 		if err == nil {
-			err = copyFile(ctx, into, path.Join(folder, filepath.Base(name)), name, 0o444)
+			err = copyFile(ctx, into, path.Join(folder, filepath.Base(name)), name)
 		}
 		if errors.Is(err, fs.ErrExist) {
 			err = nil
@@ -185,29 +183,35 @@ func (q *quarantine) copyLoose(ctx context.Context, into *os.Root) error {
 // copyPart is the part of a file that is copied before a copy looks whether it is to end.
 const copyPart = 16 << 20 // bytes
 
-// copyFile copies a file of the host. The copy shares no inode with it. A pack can have
-// gigabytes, so the copy ends when ctx does.
-func copyFile(ctx context.Context, into *os.Root, name, from string, mode fs.FileMode) error {
+// copyFile copies a file of the host. A pack can have gigabytes, so the copy ends when ctx does.
+func copyFile(ctx context.Context, into *os.Root, name, from string) error {
+	return newCopy(into, name, from, func(dst io.Writer, src io.Reader) error {
+		for {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			switch _, err := io.CopyN(dst, src, copyPart); {
+			case err == io.EOF:
+				return nil
+			case err != nil:
+				return err
+			}
+		}
+	})
+}
+
+// newCopy makes a read-only file that copy fills with a file of the host. They share no inode.
+func newCopy(into *os.Root, name, from string, copy func(dst io.Writer, src io.Reader) error) error {
 	src, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	dst, err := into.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	dst, err := into.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
 	if err != nil {
 		return err
 	}
-	for err == nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-			break
-		}
-		_, err = io.CopyN(dst, src, copyPart)
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	return errors.Join(err, dst.Close())
+	return errors.Join(copy(dst, src), dst.Close())
 }
 
 // packedRefs returns the references of the new repository in the format of git's
@@ -224,12 +228,14 @@ func (c Checkout) packedRefs() string {
 	return formatPackedRefs(refs)
 }
 
-// config returns the configuration of the new repository. It turns off the commands that would
-// change the packs while the agent works.
+// workspaceConfig begins the configuration of each repository in a workspace. It turns off the
+// commands that would change the packs while the agent works.
+const workspaceConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" +
+	"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n"
+
 func (c Checkout) config(remote Remote) (string, error) {
 	var text strings.Builder
-	text.WriteString("[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" +
-		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n")
+	text.WriteString(workspaceConfig)
 	if c.isSparse() {
 		fmt.Fprintf(&text, "[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = %t\n", !c.ReadOnly)
 	}

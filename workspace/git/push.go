@@ -2,9 +2,12 @@ package git
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -38,7 +41,7 @@ func (in *Incoming) Push(ctx context.Context, to Branch, commit, old ObjectID) e
 // follows returns an error unless commit has old in its history. A lease alone does not
 // protect the branch: with the right old value it forces the push.
 func (q *quarantine) follows(ctx context.Context, commit, old ObjectID) error {
-	_, err := q.store.host.run(ctx, q.command("merge-base", "--is-ancestor", old.String(), commit.String()))
+	_, err := q.store.host.run(ctx, q.confined("merge-base", "--is-ancestor", old.String(), commit.String()))
 	var exit *exitError
 	switch {
 	case err == nil:
@@ -61,13 +64,10 @@ func (b *bareRepository) push(ctx context.Context, repository, ref string, commi
 	if old.IsZero() {
 		lease = "" // must not exist
 	}
-	_, out, err := b.host.output(ctx, command{
-		dir: b.dir, repository: repository, remote: &b.remote,
-		args: []string{
-			"push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "--no-signed",
-			"--force-with-lease=" + ref + ":" + lease, "--", b.remote.url, source + ":" + ref,
-		},
-	})
+	c := b.command("push", "--porcelain", "--no-verify", "--no-follow-tags", "--recurse-submodules=no", "--no-signed",
+		"--force-with-lease="+ref+":"+lease, "--", b.remote.url, source+":"+ref)
+	c.repository, c.remote = repository, &b.remote
+	_, out, err := b.host.output(ctx, c)
 	if err == nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (b *bareRepository) push(ctx context.Context, repository, ref string, commi
 		return b.settle(ctx, ref, commit, old, b.remote.explain("push", err))
 	}
 	if answer, ok := parsePush(string(out), ref); ok {
-		failed := answer.classify(b.remote.mask(exit.stderr))
+		failed := refusalOf(answer, b.remote.mask(exit.stderr))
 		if errors.Is(failed, ErrMoved) || errors.Is(failed, ErrUnavailable) {
 			return b.settle(ctx, ref, commit, old, failed)
 		}
@@ -115,7 +115,6 @@ func (b *bareRepository) settle(ctx context.Context, ref string, commit, old Obj
 	return failed
 }
 
-// display returns an id, or a word for none.
 func display(id ObjectID) string {
 	if id.IsZero() {
 		return "(nothing)"
@@ -123,67 +122,48 @@ func display(id ObjectID) string {
 	return id.String()
 }
 
-// pushAnswer is the line of git push --porcelain about a reference.
-type pushAnswer struct {
-	flag    byte // '!' for a refusal
-	summary string
-}
-
 // parsePush returns the answer about ref in the output of git push --porcelain.
-func parsePush(out, ref string) (pushAnswer, bool) {
+func parsePush(out, ref string) (answer string, ok bool) {
 	for line := range strings.Lines(out) {
 		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 3)
 		if len(fields) != 3 || len(fields[0]) != 1 {
 			continue
 		}
 		if _, to, ok := strings.Cut(fields[1], ":"); ok && to == ref {
-			return pushAnswer{fields[0][0], fields[2]}, true
+			return fields[2], true
 		}
 	}
-	return pushAnswer{}, false
+	return "", false
 }
 
-// pushRefusals maps git's words to the meaning of a refusal. The first row that matches counts.
-var pushRefusals = []struct {
-	words  string // words of the answer or, if it does not have them, of the remote's own output
-	kind   error
-	advice string
-}{
-	{"(stale info)", ErrMoved, "somebody pushed to the branch"},
-	{"(non-fast-forward)", ErrMoved, "somebody pushed to the branch"},
-	{"(fetch first)", ErrMoved, "somebody pushed to the branch"},
-	{"exists; cannot create", ErrRejected, "another branch has the name of a folder of this one, or the reverse; delete it, or change repository.branch_prefix"},
-	{"exceeds maximum allowed size", ErrTooBig, "the remote does not take so much at once"},
-	{"cannot lock ref", ErrUnavailable, "another push is under way"},
-	{"failed to update ref", ErrUnavailable, "another push is under way"},
-	{"(atomic transaction failed)", ErrUnavailable, "another push is under way"},
-	{"fatal error in commit_refs", ErrUnavailable, "the remote has a failure of its own; it is tried again"},
-	{"to create or update workflow", ErrWorkflows, "no branch has the workflow files of the work, and the token may not change such files"},
-	{"GH008", ErrRejected, "it has pointers of Git LFS whose objects the remote does not have; write the files themselves, with repository.lfs true"},
-	{"GH006", ErrRejected, "the branch is protected"},
-	{"GH013", ErrRejected, "a rule of the repository forbids it"},
-	{"rule violations", ErrRejected, "a rule of the repository forbids it"},
-	{"protected branch", ErrRejected, "the branch is protected"},
-	{"Internal Server Error", ErrUnavailable, "the remote has a failure of its own"},
-	{"", ErrRejected, "the remote refuses it"},
+// pushRefusals holds the words for refusals of a push, of git's answer or the remote's own output.
+var pushRefusals = []failure{
+	{[]string{"(stale info)", "(non-fast-forward)", "(fetch first)"}, ErrMoved, "somebody pushed to the branch"},
+	{[]string{"exists; cannot create"}, ErrRejected, "another branch has the name of a folder of this one, or the reverse; delete it, or change repository.branch_prefix"},
+	{[]string{"exceeds maximum allowed size"}, ErrTooBig, "the remote does not take so much at once"},
+	{[]string{"cannot lock ref", "failed to update ref", "(atomic transaction failed)"}, ErrUnavailable, "another push is under way"},
+	{[]string{"fatal error in commit_refs"}, ErrUnavailable, "the remote has a failure of its own; it is tried again"},
+	{[]string{"to create or update workflow"}, ErrWorkflows, "no branch has the workflow files of the work, and the token may not change such files"},
+	{[]string{"GH008"}, ErrRejected, "it has pointers of Git LFS whose objects the remote does not have; write the files themselves, with repository.lfs true"},
+	{[]string{"GH006"}, ErrRejected, "the branch is protected"},
+	{[]string{"GH013", "rule violations"}, ErrRejected, "a rule of the repository forbids it"},
+	{[]string{"protected branch"}, ErrRejected, "the branch is protected"},
+	{[]string{"Internal Server Error"}, ErrUnavailable, "the remote has a failure of its own"},
+	{[]string{""}, ErrRejected, "the remote refuses it"},
 }
 
-// classify returns the error for a refusal; stderr holds the words of the remote.
-func (a pushAnswer) classify(stderr string) error {
+// refusalOf returns the error for an answer that refuses; stderr holds the words of the remote.
+func refusalOf(answer, stderr string) error {
 	words := strings.TrimSpace(remoteWords(stderr))
-	for _, row := range pushRefusals {
-		if strings.Contains(a.summary, row.words) || strings.Contains(words, row.words) {
-			if words != "" {
-				words = ": " + sanitize(words)
-			}
-			err := fmt.Errorf("%w: %s: %s%s", row.kind, row.advice, sanitize(a.summary), words)
-			if row.kind == ErrRejected {
-				return &RejectedError{ruleOf(a.summary + "\n" + remoteWords(stderr)), err}
-			}
-			return err
-		}
+	f, _ := failureIn(pushRefusals, answer, words) // the last row has no words, so there is one
+	if words != "" {
+		words = ": " + sanitize(words)
 	}
-	return fmt.Errorf("%w: %s", ErrRejected, sanitize(a.summary))
+	err := fmt.Errorf("%w: %s: %s%s", f.kind, f.advice, sanitize(answer), words)
+	if f.kind == ErrRejected {
+		return &RejectedError{ruleOf(answer + "\n" + remoteWords(stderr)), err}
+	}
+	return err
 }
 
 // contentWords are parts of the messages of GitHub and GitLab about a push with refused
@@ -209,7 +189,6 @@ func ruleOf(words string) string {
 	return text.OneLine(variable().ReplaceAllString(words, "*"), maxRule)
 }
 
-// remoteWords returns the lines that the remote printed.
 func remoteWords(stderr string) string {
 	var words strings.Builder
 	for line := range strings.Lines(stderr) {
@@ -218,4 +197,78 @@ func remoteWords(stderr string) string {
 		}
 	}
 	return words.String()
+}
+
+// temporaryPrefix is the place on the remote where objects wait until they are part of a
+// branch. The remote starts no workflow for it. Below it are folders with the names of
+// branches.
+const temporaryPrefix = "refs/symphony/push/"
+
+// Temporary is a reference of the remote that keeps objects there until a branch has
+// them. Its name is its own.
+type Temporary struct {
+	store  *bareRepository
+	name   string
+	commit ObjectID
+}
+
+// PushTemporary brings a commit and its objects to the remote without a branch, so that a
+// commit that the remote signs can be made from its tree and moved to a branch, which is at old
+// now. References that killed runs left for the branch are deleted. It fails with the errors of
+// [Incoming.Push]. Delete the reference, whatever happens to the branch.
+func (in *Incoming) PushTemporary(ctx context.Context, to Branch, commit, old ObjectID) (Temporary, error) {
+	if to.IsZero() || commit.IsZero() {
+		return Temporary{}, errors.New("push objects: the branch or the commit is missing")
+	}
+	fail := func(err error) (Temporary, error) {
+		return Temporary{}, fmt.Errorf("push objects for %s to %s: %w", to, in.store.remote, err)
+	}
+	if !old.IsZero() {
+		if err := in.follows(ctx, commit, old); err != nil {
+			return fail(err)
+		}
+	}
+	folder := temporaryPrefix + to.name + "/"
+	there, err := in.store.list(ctx, to.ref(), folder+"*")
+	if err != nil {
+		return fail(err)
+	}
+	now := there.refs[to.ref()]
+	if now != old {
+		return fail(fmt.Errorf("%w: it is at %s, not at %s: fetch, and bring what is there into the work", ErrMoved, display(now), display(old)))
+	}
+	delete(there.refs, to.ref())
+	in.store.deleteTemporary(ctx, there.refs)
+	t := Temporary{in.store.bareRepository, folder + rand.Text(), commit}
+	if err := in.store.push(ctx, in.dir, t.name, commit, ObjectID{}); err != nil {
+		return fail(err)
+	}
+	return t, nil
+}
+
+// DeleteTemporary deletes the references for a branch that killed runs have left. A reference
+// that cannot be deleted is only logged: it does no harm.
+func (b *bareRepository) DeleteTemporary(ctx context.Context, to Branch) error {
+	there, err := b.list(ctx, temporaryPrefix+to.name+"/*")
+	if err != nil {
+		return fmt.Errorf("look for temporary references of %s: %w", b.remote, err)
+	}
+	b.deleteTemporary(ctx, there.refs)
+	return nil
+}
+
+func (b *bareRepository) deleteTemporary(ctx context.Context, refs map[string]ObjectID) {
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		if err := (Temporary{b, name, refs[name]}).Delete(ctx); err != nil {
+			b.host.log.WarnContext(ctx, "what a killed run left on the remote was not deleted", "reference", name, "error", err)
+		}
+	}
+}
+
+// Delete deletes the reference. A missing one is not an error.
+func (t Temporary) Delete(ctx context.Context) error {
+	if err := t.store.push(ctx, t.store.repository(), t.name, ObjectID{}, t.commit); err != nil {
+		return fmt.Errorf("delete the temporary reference %s of %s: %w", t.name, t.store.remote, err)
+	}
+	return nil
 }

@@ -488,7 +488,7 @@ func FuzzAnswersToAPush(f *testing.F) {
 		if !ok {
 			return
 		}
-		err := answer.classify(stderr)
+		err := refusalOf(answer, stderr)
 		if err == nil || strings.ContainsAny(err.Error(), "\n\r\x1b") || len(err.Error()) > 4*maxQuoted {
 			t.Errorf("%q and %q are %q", out, stderr, err)
 		}

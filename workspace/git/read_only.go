@@ -50,9 +50,9 @@ func LeftOut(names []string) []string {
 // read-only, for [Checkout]. The commits are in the store or in left, which may be nil. A zero
 // commit has no files.
 func (s *Store) ReadOnly(ctx context.Context, left *Incoming, commits ...ObjectID) (bool, error) {
-	c := command{dir: s.dir, repository: s.repository()}
+	c := s.command()
 	if left != nil {
-		c = left.command()
+		c = left.confined()
 	}
 	found := false
 	err := s.host.readTrees(ctx, c, func(w *treeWalk) error {

@@ -63,7 +63,6 @@ func (in *Incoming) MoveToBase(ctx context.Context, c Commit, history bool) (boo
 	return moved, err
 }
 
-// otherChanges returns the error for work that cannot be put on the newest base.
 func (in *Incoming) otherChanges() error {
 	return fmt.Errorf("%w: %s has other changes of the same files since the work began", ErrMoved, in.Base)
 }
@@ -155,7 +154,6 @@ func (q *quarantine) hasInHistory(ctx context.Context, commit, old ObjectID) (bo
 	return err == nil, err
 }
 
-// baseHead returns the head of the base, as fetched last.
 func (in *Incoming) baseHead(ctx context.Context) (ObjectID, error) {
 	refs, err := in.store.refs(ctx)
 	return refs[in.Base.tracking()], err

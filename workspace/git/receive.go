@@ -111,9 +111,9 @@ func (q *quarantine) Close() error {
 	return nil
 }
 
-// command returns a command that runs in the quarantine, within the limits for
+// confined returns a command that runs in the quarantine, within the limits for
 // incoming objects.
-func (q *quarantine) command(args ...string) command {
+func (q *quarantine) confined(args ...string) command {
 	return command{dir: q.dir, repository: q.dir, args: args, confined: true, config: []string{"core.fsync", "none"}} // it does not outlive us
 }
 
@@ -137,7 +137,6 @@ func (q *quarantine) run(ctx context.Context, c command) (string, error) {
 	return string(out), nil
 }
 
-// limitReason returns the reason for the end of git.
 func limitReason(exit *exitError) string {
 	switch {
 	case exit.signal == syscall.SIGXCPU || exit.signal == syscall.SIGKILL:
@@ -225,7 +224,6 @@ func (in *Incoming) makeQuarantine(ctx context.Context) error {
 // startRef is the commit where the agent's work began.
 const startRef = "refs/symphony/start"
 
-// index reads the pack into the quarantine.
 func (q *quarantine) index(ctx context.Context, r io.Reader) error {
 	limits := q.store.host.limits
 	name := filepath.Join(q.dir, "incoming.pack")
@@ -242,7 +240,7 @@ func (q *quarantine) index(ctx context.Context, r io.Reader) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("take the agent's work: %w", err)
 	}
-	c := q.command("index-pack", "--strict", "--stdin", "--fix-thin", fmt.Sprintf("--max-input-size=%d", limits.pack))
+	c := q.confined("index-pack", "--strict", "--stdin", "--fix-thin", fmt.Sprintf("--max-input-size=%d", limits.pack))
 	c.stdin, c.fileSize = file, 2*limits.pack // twice the limit: index-pack adds the objects that a thin pack borrows
 	_, err = q.run(ctx, c)
 	return err
@@ -250,7 +248,7 @@ func (q *quarantine) index(ctx context.Context, r io.Reader) error {
 
 // listNew finds out which objects are new. It fails if one is missing.
 func (in *Incoming) listNew(ctx context.Context) error {
-	list, err := in.run(ctx, in.command("rev-list", "--objects", "--no-object-names", in.Tip.String(), "--not", "--all"))
+	list, err := in.run(ctx, in.confined("rev-list", "--objects", "--no-object-names", in.Tip.String(), "--not", "--all"))
 	if err != nil {
 		return err
 	}
@@ -288,7 +286,7 @@ func (q *quarantine) describe(ctx context.Context, ids []ObjectID) ([]Object, er
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	c := q.command("cat-file", "--batch-check", "--buffer")
+	c := q.confined("cat-file", "--batch-check", "--buffer")
 	c.stdin = requests(ids)
 	out, err := q.run(ctx, c)
 	if err != nil {
@@ -308,7 +306,6 @@ func (q *quarantine) describe(ctx context.Context, ids []ObjectID) ([]Object, er
 	return objects, nil
 }
 
-// requests returns ids as input for git cat-file.
 func requests(ids []ObjectID) io.Reader {
 	var text strings.Builder
 	for _, id := range ids {
@@ -323,7 +320,7 @@ func (q *quarantine) ReadObjects(ctx context.Context, ids []ObjectID, visit func
 	if len(ids) == 0 {
 		return nil
 	}
-	objects, err := q.store.host.openObjects(ctx, q.command(), requests(ids))
+	objects, err := q.store.host.openObjects(ctx, q.confined(), requests(ids))
 	if err != nil {
 		return fmt.Errorf("read objects: %w", err)
 	}
@@ -338,7 +335,6 @@ func (q *quarantine) ReadObjects(ctx context.Context, ids []ObjectID, visit func
 	return nil
 }
 
-// visit reads the next object.
 func (o *objectReader) visit(limit int64, visit func(Object, io.Reader) error) error {
 	object, err := o.header()
 	if err != nil {

@@ -90,7 +90,6 @@ func ParseRemote(address string, token Token) (Remote, error) {
 	return Remote{url: u.Scheme + "://" + u.Host + strings.TrimRight(u.EscapedPath(), "/"), scheme: u.Scheme, token: token}, nil
 }
 
-// fileRemote returns the remote in a folder of this machine.
 func fileRemote(path string) Remote {
 	return Remote{url: (&url.URL{Scheme: "file", Path: filepath.Clean(path)}).String(), scheme: "file"}
 }
@@ -134,7 +133,6 @@ func (r Remote) Folder() string {
 // String returns the address.
 func (r Remote) String() string { return r.url }
 
-// header returns the value of the Authorization header.
 func (r Remote) header() string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+string(r.token)))
 }
@@ -152,7 +150,6 @@ func (r Remote) config() []string {
 	return []string{"http." + u.Scheme + "://" + u.Host + "/.extraHeader", "Authorization: " + r.header()}
 }
 
-// mask returns text without the token and its encoding.
 func (r Remote) mask(text string) string {
 	if r.token == "" {
 		return text

@@ -11,9 +11,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // command is one run of git.
@@ -97,7 +98,7 @@ type process struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	mask   func(string) string
-	stderr lastBytes
+	stderr text.Tail
 	done   chan struct{} // closed when git and everything it started are dead
 	err    error         // outcome of git; valid after done
 }
@@ -154,7 +155,7 @@ func (e *engine) start(ctx context.Context, c command) (*process, error) {
 		timeout = e.limits.local
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("git %s: %w: not done within %v", c.args[0], ErrTimeout, timeout))
-	p := &process{verb: c.args[0], ctx: ctx, cancel: cancel, mask: func(s string) string { return s }, done: make(chan struct{})}
+	p := &process{verb: c.args[0], ctx: ctx, cancel: cancel, mask: func(s string) string { return s }, stderr: text.Tail{Limit: keptStderr}, done: make(chan struct{})}
 	argv := e.argv(c)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = c.dir
@@ -218,7 +219,12 @@ func (p *process) wait() error {
 }
 
 // errorText returns the end of git's standard error, without the token. It is valid after wait.
-func (p *process) errorText() string { return p.mask(p.stderr.String()) }
+func (p *process) errorText() string {
+	end, _ := p.stderr.End()
+	return p.mask(strings.ToValidUTF8(string(end), "\uFFFD"))
+}
+
+const keptStderr = 32 << 10 // bytes
 
 // argv returns the program and its arguments. Limits are set by a shell, which then
 // becomes git. Some systems do not have all of them.
@@ -237,7 +243,6 @@ func (e *engine) argv(c command) []string {
 	return append([]string{e.shell, "-c", script + `exec "$@"`, "sh", e.git}, c.args...)
 }
 
-// commandEnv returns the environment of one command.
 func (e *engine) commandEnv(c command) []string {
 	env := slices.Concat(e.env, c.env)
 	if c.repository != "" {
@@ -273,28 +278,4 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 		return 0, ErrTooBig
 	}
 	return b.buf.Write(p)
-}
-
-// lastBytes keeps the end of the bytes written to it.
-type lastBytes struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-const keptStderr = 32 << 10 // bytes
-
-func (l *lastBytes) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.buf = append(l.buf, p...)
-	if over := len(l.buf) - keptStderr; over > keptStderr {
-		l.buf = append(l.buf[:0], l.buf[over:]...)
-	}
-	return len(p), nil
-}
-
-func (l *lastBytes) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.ToValidUTF8(string(l.buf[max(0, len(l.buf)-keptStderr):]), "\uFFFD")
 }

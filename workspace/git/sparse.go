@@ -80,7 +80,6 @@ func cone(paths []string) (folders, above []string) {
 	return folders, slices.Compact(above)
 }
 
-// sparsePatterns returns the content of info/sparse-checkout.
 func sparsePatterns(paths []string) string {
 	if len(paths) == 0 {
 		return "/*\n"

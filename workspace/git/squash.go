@@ -81,8 +81,8 @@ func (in *Incoming) buildTree(ctx context.Context, changes []Change, parents []O
 // editTree returns the tree of a commit with changes, and the tree of another commit to
 // compare it with.
 func (q *quarantine) editTree(ctx context.Context, commit ObjectID, changes []Change, other ObjectID) (tree, otherTree ObjectID, err error) {
-	err = q.store.host.readTrees(ctx, q.command(), func(w *treeWalk) (err error) {
-		e := treeEdit{q, w}
+	err = q.store.host.readTrees(ctx, q.confined(), func(w *treeWalk) (err error) {
+		e := treeEdit{q.dir, w}
 		if tree, err = e.apply(commit.String()+"^{tree}", changes, 0); err == nil && tree.IsZero() {
 			tree, err = q.write("tree", nil)
 		}
@@ -104,7 +104,7 @@ func (in *Incoming) parents(ctx context.Context, onto ObjectID) ([]ObjectID, err
 	if onto.IsZero() || onto == in.MergeBase {
 		return []ObjectID{in.MergeBase}, nil
 	}
-	out, err := in.run(ctx, in.command("merge-base", "--independent", onto.String(), in.MergeBase.String()))
+	out, err := in.run(ctx, in.confined("merge-base", "--independent", onto.String(), in.MergeBase.String()))
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (in *Incoming) parents(ctx context.Context, onto ObjectID) ([]ObjectID, err
 
 // TreeAndParents returns the tree and the parents of a commit.
 func (q *quarantine) TreeAndParents(ctx context.Context, commit ObjectID) (tree ObjectID, parents []ObjectID, err error) {
-	out, err := q.run(ctx, q.command("rev-parse", commit.String()+"^{tree}", commit.String()+"^@"))
+	out, err := q.run(ctx, q.confined("rev-parse", commit.String()+"^{tree}", commit.String()+"^@"))
 	if err != nil {
 		return ObjectID{}, nil, err
 	}
@@ -167,5 +167,4 @@ func (c Commit) text() (string, error) {
 	return fmt.Sprintf("author %s\ncommitter %s\n\n%s\n", c.Author.line(), c.Committer.line(), message), nil
 }
 
-// line returns the person in the format of a commit object.
 func (p Person) line() string { return fmt.Sprintf("%s <%s> %d +0000", p.Name, p.Email, p.When.Unix()) }

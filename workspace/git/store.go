@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -125,15 +127,18 @@ func (s *Store) Close() error {
 	return errors.Join(modules, err, s.lock.Close())
 }
 
-// Remote returns the remote of the store.
-func (b *bareRepository) Remote() Remote { return b.remote }
-
 func (b *bareRepository) repository() string { return filepath.Join(b.dir, repositoryName) }
 
-// command returns a command that runs in the repository, within the limits for content that
-// agents can have written.
 func (b *bareRepository) command(args ...string) command {
-	return command{dir: b.dir, repository: b.repository(), args: args, confined: true}
+	return command{dir: b.dir, repository: b.repository(), args: args}
+}
+
+// confined returns a command that runs in the repository, within the limits for content that
+// agents can have written.
+func (b *bareRepository) confined(args ...string) command {
+	c := b.command(args...)
+	c.confined = true
+	return c
 }
 
 func (b *bareRepository) packFolder() string { return filepath.Join(b.repository(), "objects", "pack") }
@@ -303,10 +308,7 @@ func (b *bareRepository) check(ctx context.Context) error {
 
 // refs returns the references of the store by their full names.
 func (b *bareRepository) refs(ctx context.Context) (map[string]ObjectID, error) {
-	p, out, err := b.host.output(ctx, command{
-		dir: b.dir, repository: b.repository(),
-		args: []string{"for-each-ref", "--format=%(objectname) %(objecttype) %(refname)"},
-	})
+	p, out, err := b.host.output(ctx, b.command("for-each-ref", "--format=%(objectname) %(objecttype) %(refname)"))
 	if err != nil {
 		return nil, err
 	}
@@ -340,4 +342,13 @@ func readShallow(repository string) (string, error) {
 // escapeGlob returns a pattern that matches only the path itself.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+func formatPackedRefs(refs map[string]ObjectID) string {
+	var text strings.Builder
+	text.WriteString("# pack-refs with: peeled fully-peeled sorted \n")
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		fmt.Fprintf(&text, "%s %s\n", refs[name], name)
+	}
+	return text.String()
 }

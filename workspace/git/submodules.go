@@ -113,7 +113,6 @@ func (w *submoduleWalk) walk(ctx context.Context, store *Store, named, commit Ob
 	return nil
 }
 
-// add adds a submodule and those inside it.
 func (w *submoduleWalk) add(ctx context.Context, parent *Store, m Submodule, address string, depth int) error {
 	fail := func(err error) error { return w.skip(fmt.Errorf("submodule %s: %w", m.Path, err)) }
 	remote, err := w.store.remote.submodule(parent.remote, address)
@@ -186,7 +185,6 @@ func (m *moduleStores) findModules(ctx context.Context, named, commit ObjectID) 
 	return found, err
 }
 
-// explainModules returns an error about the .gitmodules of a commit.
 func (m *moduleStores) explainModules(commit ObjectID, err error) error {
 	if err == nil {
 		return nil
@@ -220,9 +218,8 @@ func (m *moduleStores) findModulesFile(ctx context.Context, commit ObjectID) (bl
 	return blob, err
 }
 
-// readTrees calls read with a reader of the store's trees.
 func (b *bareRepository) readTrees(ctx context.Context, read func(*treeWalk) error) error {
-	return b.host.readTrees(ctx, b.command(), read)
+	return b.host.readTrees(ctx, b.confined(), read)
 }
 
 // moduleStore returns the store of a submodule, open until its own is closed. A workspace that
@@ -261,28 +258,17 @@ func (f *fetcher) fetchCommit(ctx context.Context, commit ObjectID) error {
 		f.fetched = true
 		return nil
 	}
-	err = f.fetchMissing(ctx, commit)
-	if err != nil && !f.fetched && ctx.Err() == nil && isDamage(err) && !errors.Is(err, errNoCommit) {
-		if err := f.remake(ctx, err); err != nil { // nobody uses the store yet
-			return err
-		}
-		err = f.fetchMissing(ctx, commit)
+	err = f.orRemade(ctx, func() error { return f.fetchMissing(ctx, commit) })
+	if err == nil {
+		f.joinPacks(ctx)
 	}
-	if err != nil {
-		return err
-	}
-	f.fetched = true
-	f.joinPacks(ctx)
-	return nil
+	return err
 }
 
 // fetchMissing does the work of fetchCommit. Only a commit gets a reference, for the rest
 // of the store relies on that: the branch of an agent may name any object.
 func (f *fetcher) fetchMissing(ctx context.Context, commit ObjectID) error {
-	c := command{args: []string{
-		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--recurse-submodules=no", "--depth=1",
-		"--", f.remote.url, commit.String(),
-	}}
+	c := f.command(fetchArgs("--depth=1", "--", f.remote.url, commit.String())...)
 	if folder := f.remote.Folder(); folder != "" {
 		c.bare = []string{folder}
 	}
@@ -294,12 +280,12 @@ func (f *fetcher) fetchMissing(ctx context.Context, commit ObjectID) error {
 	if err != nil {
 		return err
 	}
-	out, err := f.host.run(ctx, f.command("cat-file", "-t", commit.String()))
+	out, err := f.host.run(ctx, f.confined("cat-file", "-t", commit.String()))
 	if kind := strings.TrimSpace(string(out)); err == nil && kind != "commit" {
 		return fmt.Errorf("fetch %s: %w: %w: the object %s is a %s, not a commit", f.remote, ErrNotFound, errNoCommit, commit, sanitize(kind))
 	}
 	if err == nil {
-		_, err = f.host.run(ctx, command{dir: f.dir, repository: f.repository(), args: []string{"update-ref", commitRef(commit), commit.String()}})
+		_, err = f.host.run(ctx, f.command("update-ref", commitRef(commit), commit.String()))
 	}
 	if err != nil {
 		return fmt.Errorf("fetch %s: %w: %w", f.remote, ErrStore, err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,37 +20,18 @@ var submodulesChangedScript string
 // populate writes the repository of a submodule into a new .git, with copies of its packs.
 // all holds the submodules of the workspace.
 func (m Submodule) populate(ctx context.Context, into *os.Root, all []Submodule) error {
-	for _, folder := range repositoryFolders {
-		if err := into.MkdirAll(path.Join(m.dir, folder), 0o755); err != nil {
-			return err
-		}
-	}
-	m.store.packs.RLock()
-	defer m.store.packs.RUnlock()
-	shallow, err := readShallow(m.store.repository())
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStore, err)
-	}
 	up := strings.Repeat("../", 2+strings.Count(m.dir, "/")) // out of .git
-	config := "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n" +
-		"\tworktree = " + quoteValue(up+m.Path) + "\n" +
-		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[advice]\n\tdetachedHead = false\n" +
+	config := workspaceConfig +
+		"[core]\n\tworktree = " + quoteValue(up+m.Path) + "\n" +
 		"[remote \"origin\"]\n\turl = " + quoteValue(m.store.remote.url) + "\n" +
 		configureSubmodules(all, m.dir)
 	refs := map[string]ObjectID{"refs/symphony/commit": m.Commit} // git submodule update fetches commits without a reference
 	if !m.base.IsZero() {
 		refs["refs/symphony/base"] = m.base
 	}
-	files := map[string]string{"HEAD": m.Commit.String() + "\n", "config": config, "packed-refs": formatPackedRefs(refs)}
-	if shallow != "" {
-		files["shallow"] = shallow
-	}
-	for name, text := range files {
-		if err := into.WriteFile(path.Join(m.dir, name), []byte(text), 0o644); err != nil {
-			return err
-		}
-	}
-	return m.store.copyPacks(ctx, into, path.Join(m.dir, "objects/pack"))
+	return m.store.writeRepository(ctx, into, m.dir, map[string]string{
+		"HEAD": m.Commit.String() + "\n", "config": config, "packed-refs": formatPackedRefs(refs),
+	})
 }
 
 // configureSubmodules returns the configuration of the submodules in one repository, as
@@ -69,7 +49,7 @@ func configureSubmodules(all []Submodule, parent string) string {
 // quoteValue returns a value, or the name of a section, in the syntax of git's
 // configuration.
 func quoteValue(text string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(text) + `"`
 }
 
 // SubmodulesCommand returns the command that fills the folders of the submodules of a

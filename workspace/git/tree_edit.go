@@ -18,8 +18,8 @@ import (
 // index is not used for it: that reads every file name, and it ignores a path it does
 // not like and pushes files out of the way without an error.
 type treeEdit struct {
-	in   *quarantine
-	walk *treeWalk
+	repository string // gets the new trees
+	walk       *treeWalk
 }
 
 // apply returns the tree at a request for git cat-file with changes, whose paths begin
@@ -81,7 +81,7 @@ func (e *treeEdit) apply(request string, changes []Change, skip int) (ObjectID, 
 	if len(entries) == 0 {
 		return ObjectID{}, nil
 	}
-	return e.in.write("tree", formatTree(entries))
+	return writeLoose(e.repository, "tree", formatTree(entries))
 }
 
 // conflict returns the error for a change that cannot be made without others.

@@ -36,7 +36,6 @@ func BranchFor(prefix, key string) (Branch, error) {
 	return ParseBranch(prefix + key)
 }
 
-// checkBranch returns the reason why a name is not the name of a branch.
 func checkBranch(name string) error {
 	switch {
 	case name == "":
@@ -71,8 +70,11 @@ func (b Branch) String() string { return b.name }
 // IsZero reports whether b is the zero value.
 func (b Branch) IsZero() bool { return b == Branch{} }
 
+// branchPrefix begins the full names of branches.
+const branchPrefix = "refs/heads/"
+
 // ref returns the full name in the remote.
-func (b Branch) ref() string { return "refs/heads/" + b.name }
+func (b Branch) ref() string { return branchPrefix + b.name }
 
 // tracking returns the full name of the store's copy.
 func (b Branch) tracking() string { return trackingPrefix + b.name }
@@ -85,6 +87,47 @@ func (b *Branch) UnmarshalText(text []byte) (err error) {
 	*b = Branch{}
 	if len(text) > 0 {
 		*b, err = ParseBranch(string(text))
+	}
+	return err
+}
+
+// ObjectID is the name of a git object in a SHA-1 repository. The zero value names no
+// object: git writes it as forty zeros for "nothing here".
+type ObjectID [20]byte
+
+// ParseObjectID returns the id that 40 hexadecimal digits in lower case spell. The
+// error for the 64 digits of a SHA-256 repository is [ErrUnsupported].
+func ParseObjectID(s string) (ObjectID, error) {
+	var id ObjectID
+	switch {
+	case len(s) == 64:
+		return ObjectID{}, fmt.Errorf("parse object id %.12q…: %w: the repository uses SHA-256; only SHA-1 repositories can be delivered to", s, ErrUnsupported)
+	case len(s) != 2*len(id) || strings.Trim(s, "0123456789abcdef") != "":
+		return ObjectID{}, fmt.Errorf("parse object id %.50q: it is not 40 hexadecimal digits", s)
+	}
+	hex.Decode(id[:], []byte(s)) // cannot fail after the check above
+	return id, nil
+}
+
+// String returns the id as 40 hexadecimal digits.
+func (id ObjectID) String() string { return hex.EncodeToString(id[:]) }
+
+// IsZero reports whether the id names no object.
+func (id ObjectID) IsZero() bool { return id == ObjectID{} }
+
+// MarshalText returns the 40 digits, or nothing for the zero id.
+func (id ObjectID) MarshalText() ([]byte, error) {
+	if id.IsZero() {
+		return nil, nil
+	}
+	return []byte(id.String()), nil
+}
+
+// UnmarshalText reads the output of MarshalText.
+func (id *ObjectID) UnmarshalText(text []byte) (err error) {
+	*id = ObjectID{}
+	if len(text) > 0 {
+		*id, err = ParseObjectID(string(text))
 	}
 	return err
 }
