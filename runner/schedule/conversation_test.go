@@ -202,13 +202,14 @@ func TestAnEditOfAParkedIssueKeepsWhatNobodyAnswered(t *testing.T) {
 	}{
 		"a comment":                          {map[tracker.ID]schedule.Feedback{"1": old}, "", true, schedule.Conversation{ReadUpTo: at(60), PromptedUpTo: at(10, "c@1"), Rounds: 1}},
 		"an answer":                          {map[tracker.ID]schedule.Feedback{"1": {Mark: at(60)}}, "the blue one", true, schedule.Conversation{ReadUpTo: at(60), PromptedUpTo: at(60), Answer: "the blue one"}},
+		"checks of what is forgotten":        {map[tracker.ID]schedule.Feedback{"1": {Round: schedule.RoundChecks, Mark: at(10)}}, "", true, schedule.Conversation{ReadUpTo: at(10), PromptedUpTo: at(10)}},
 		"nothing":                            {map[tracker.ID]schedule.Feedback{"1": {Mark: at(60)}}, "", true, schedule.Conversation{ReadUpTo: at(60), PromptedUpTo: at(60)}},
 		"a conversation that cannot be read": {map[tracker.ID]schedule.Feedback{}, "", false, schedule.Conversation{ReadUpTo: at(60), PromptedUpTo: at(60), Rounds: 5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, issue := simple(), todo(1)
-			f.policy.MaxRounds, f.policy.Budget.TokensPerIssue = 5, 100
+			f.policy.MaxRounds, f.policy.MaxCheckRounds, f.policy.Budget.TokensPerIssue = 5, 5, 100
 			f.claim(issue, schedule.Parked, func(c *schedule.Claim) { c.Tokens, c.Failures, c.Sessions = 200, 3, 3 })
 			f.state.StartConversations(noon.Add(-time.Hour))
 			converse(f.state, "1", func(c *schedule.Conversation) { c.Answer, c.Rounds = test.answer, 5 })

@@ -9,11 +9,13 @@ import (
 )
 
 // feedback returns the unanswered feedback on an issue, without the rounds that the policy
-// switches off. read is false if its conversation was not read.
+// switches off. read is false if its conversation was not read. A conversation that ended in this
+// plan leaves nothing unanswered: the next one begins after it.
 func (pl *planner) feedback(id tracker.ID) (f Feedback, read bool) {
 	f, read = pl.snap.Feedback[id]
 	_, delivered := pl.state.Deliveries[id]
-	if f.Round == RoundSaid && pl.p.MaxRounds <= 0 || f.Round == RoundChecks && pl.p.MaxCheckRounds <= 0 {
+	ended := pl.freed[id] && !delivered
+	if ended || f.Round == RoundSaid && pl.p.MaxRounds <= 0 || f.Round == RoundChecks && pl.p.MaxCheckRounds <= 0 {
 		f.Round, f.Fresh, f.News = "", false, ""
 	}
 	if pl.obeyed[id] {
