@@ -150,6 +150,7 @@ var owners = map[string][]string{
 	"github.com/coder/websocket":                 {"codex/endpoint"},
 	"github.com/hashicorp/yamux":                 {"runner/worker"},
 	"go.opentelemetry.io":                        {"runner/telemetry"},
+	"google.golang.org/protobuf":                 {"runner/telemetry"},
 	"github.com/go-logr/logr":                    {"runner/telemetry"},
 }
 

@@ -219,6 +219,7 @@ func TestAPlantedDefectIsFoundByTheSecondLook(t *testing.T) {
 		"- **Asked:** [GH-1](" + s.hub.ServerURL() + "/acme/shop/issues/1) Carts forget\n" +
 		"- **Checked:** `grep -q items cart.txt` passed in a clean checkout of this work\n" +
 		"- **Second look:** `gpt-5.5` read this work and found nothing severe, and does not call it ready\n" +
+		"- **Model:** `gpt-5.5`\n" +
 		"- **Spent:** 1 session, 14.6k tokens, on this issue so far\n\n" +
 		"<details><summary>1 minor finding of the second look</summary>\n\n- `cart.txt:1` thanks @\u200badmin, a test would help\n\n</details>\n\n" +
 		"<!-- symphony: by the agent -->\n\nCarts are kept.\n"

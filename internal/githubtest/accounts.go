@@ -64,16 +64,21 @@ func (g *server) accountOf(r *http.Request) string {
 // ShowMembership has a member of the organization make that public, which few do.
 func (g *people) ShowMembership(login string) { g.locked(func() { g.public[login] = true }) }
 
-// accountTypes are the types of accounts by the word in brackets at the end of their logins here.
-var accountTypes = map[string]string{"": "User", "[bot]": "Bot", "[organization]": "Organization", "[mannequin]": "Mannequin"}
+// accountTypes are the types of accounts by the word in brackets at the end of their logins here. Others
+// are people.
+var accountTypes = map[string]string{"[bot]": "Bot", "[organization]": "Organization", "[mannequin]": "Mannequin"}
 
 // parts returns the login of an account without a word in brackets, and its type.
 func parts(login string) (name, kind string) {
 	if login == account {
 		return login, accountType
 	}
-	end := strings.IndexByte(login+"[", '[')
-	return login[:end], accountTypes[login[end:]]
+	for word, kind := range accountTypes {
+		if name, found := strings.CutSuffix(login, word); found {
+			return name, kind
+		}
+	}
+	return login, "User"
 }
 
 // user returns an account as the REST API gives it, which writes the login of an App with a
