@@ -94,3 +94,21 @@ func TestAShardDoesNotChangeTheLabelsThatCount(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestAReleasedIssueCountsAsTheNextPlanCountsIt takes an issue away whose pull request was closed,
+// while nobody can read pull requests: with its claim goes what is known of the closing.
+func TestAReleasedIssueCountsAsTheNextPlanCountsIt(t *testing.T) {
+	t.Parallel()
+	f := openPulls(1)
+	f.policy.MaxOpen = 1
+	f.claim(todo(100), schedule.Parked, func(*schedule.Claim) {})
+	converse(f.state, "100", func(c *schedule.Conversation) { c.Closed = true })
+	f.snap.Feedback, f.snap.Claimed["100"] = nil, nil
+	decisions := f.plan()
+	if len(decisions) != 1 || decisions[0].Action != schedule.Release {
+		t.Errorf("decided %+v", decisions)
+	}
+	if again := f.then(decisions).plan(); len(again) > 0 {
+		t.Errorf("the next plan decides %+v", again)
+	}
+}

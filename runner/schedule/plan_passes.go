@@ -203,10 +203,13 @@ func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 	pl.freed[c.ID] = true
 	d := Decision{Action: Release, ID: c.ID, Issue: issue, Why: why, Clean: why.Reason == Terminal, Hosts: c.Hosts()}
 	pl.decide(d, issue, c.Phase)
-	if _, delivered := pl.state.Deliveries[c.ID]; delivered && len(pl.snap.Feedback) > 0 {
-		talk := pl.talk(c.ID)
-		talk.release(c, why.Reason, d.Clean)
-		pl.setTalk(c.ID, talk)
+	if _, delivered := pl.state.Deliveries[c.ID]; !delivered {
+		return
+	}
+	talk := pl.talk(c.ID)
+	talk.release(c, why.Reason, d.Clean)
+	pl.setTalk(c.ID, talk)
+	if len(pl.snap.Feedback) > 0 {
 		pl.settle(pl.deliveredClaim(c.ID))
 	}
 }
