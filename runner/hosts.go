@@ -3,9 +3,9 @@ package runner
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/parallel"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace"
@@ -66,16 +66,10 @@ const hostsAtOnce = 8
 
 // EachHost calls do for each host, for a few of them at once, and returns when all calls have.
 func EachHost(hosts []string, do func(i int, host string)) {
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, hostsAtOnce)
-	for i, host := range hosts {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			do(i, host)
-		})
-	}
-	wg.Wait()
+	_ = parallel.Each(context.Background(), hostsAtOnce, hosts, func(_ context.Context, i int, host string) error {
+		do(i, host)
+		return nil
+	})
 }
 
 // testOfAny returns the function that tests whether sessions can work on any of the hosts: a pause

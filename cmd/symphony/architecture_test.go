@@ -109,6 +109,9 @@ var levels = map[string]int{
 	// The words of a shell.
 	"internal/shell": 0,
 
+	// The same with many things, a few at a time.
+	"internal/parallel": 0,
+
 	// Test equipment.
 	"internal/githubtest":    4,
 	"internal/trackertest":   3,
@@ -134,7 +137,7 @@ var owners = map[string][]string{
 	"github.com/spf13/cobra":                     {"cmd/symphony"},
 	"github.com/spf13/pflag":                     {"cmd/symphony"},
 	"github.com/klauspost/compress":              {"runner/setup"},
-	"golang.org/x/sync":                          {"tracker/github", "workspace/git"},
+	"golang.org/x/sync":                          {"internal/parallel"},
 	"golang.org/x/sys":                           {"runner/terminal"},
 	"charm.land/bubbletea/v2":                    {"runner/terminal"},
 	"charm.land/lipgloss/v2":                     {"runner/terminal"},

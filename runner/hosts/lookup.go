@@ -5,8 +5,9 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
+
+	"github.com/symphony-runner/symphony/internal/parallel"
 )
 
 // Lookup returns the addresses of a host.
@@ -50,22 +51,16 @@ func (l Lookup) Check(ctx context.Context, hosts []string, private bool) []Refus
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
 	found := make([]Refusal, len(hosts))
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, lookups)
-	for i, host := range hosts {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			addresses, _ := l(ctx, host) // none for a host that is not known
-			for _, a := range addresses {
-				if own := isOwn(a.Unmap()); own || !private && !isPublic(a.Unmap()) {
-					found[i] = Refusal{Host: host, Address: a.Unmap(), Own: own}
-					return
-				}
+	_ = parallel.Each(ctx, lookups, hosts, func(ctx context.Context, i int, host string) error {
+		addresses, _ := l(ctx, host) // none for a host that is not known
+		for _, a := range addresses {
+			if own := isOwn(a.Unmap()); own || !private && !isPublic(a.Unmap()) {
+				found[i] = Refusal{Host: host, Address: a.Unmap(), Own: own}
+				break
 			}
-		})
-	}
-	wg.Wait()
+		}
+		return nil
+	})
 	var refused []Refusal
 	for _, r := range found {
 		if r != (Refusal{}) {

@@ -2,7 +2,6 @@ package github
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/shurcooL/graphql"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -20,6 +18,9 @@ import (
 
 // maxNodes is the number of nodes that GitHub returns for one query by id.
 const maxNodes = 100
+
+// requestsAtOnce bounds the requests that one read makes at the same time.
+const requestsAtOnce = 4
 
 // Open connects to the repository; see [tracker.Config]. The adapter's Check and the
 // first read check what only GitHub knows (the repository, its labels, the board).
@@ -111,15 +112,4 @@ func nodeIDs(ids []string) []graphql.ID {
 		list[i] = id
 	}
 	return list
-}
-
-// inParallel calls work for each index below n, a few at a time, and returns the
-// first error, which cancels the others. It returns when all calls have ended.
-func inParallel(ctx context.Context, n int, work func(ctx context.Context, i int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(4)
-	for i := range n {
-		group.Go(func() error { return work(ctx, i) })
-	}
-	return group.Wait()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/parallel"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
@@ -24,8 +25,8 @@ type blockersKey struct {
 // that no open issue blocks. The other issues get the reason in WhyNot.
 func (r *repository) addBlockers(ctx context.Context, candidates []candidate, issues []tracker.Issue) ([]candidate, error) {
 	blocking, malformed := make([][]*record, len(candidates)), make([]*tracker.MalformedError, len(candidates))
-	err := inParallel(ctx, len(candidates), func(ctx context.Context, i int) (err error) {
-		blocking[i], err = r.blockersOf(ctx, candidates[i].record)
+	err := parallel.Each(ctx, requestsAtOnce, candidates, func(ctx context.Context, i int, c candidate) (err error) {
+		blocking[i], err = r.blockersOf(ctx, c.record)
 		if errors.As(err, &malformed[i]) {
 			return nil // only this candidate is affected
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/parallel"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
@@ -115,8 +116,8 @@ func (r *repository) readEditHistories(ctx context.Context, candidates []candida
 	op := "read who edited the issues of " + r.cfg.Repo
 	chunks := slices.Collect(slices.Chunk(candidates, maxNodes))
 	parts := make([][]*editHistory, len(chunks))
-	err := inParallel(ctx, len(chunks), func(ctx context.Context, i int) error {
-		return client.InHalves(chunks[i], func(part []candidate) error {
+	err := parallel.Each(ctx, requestsAtOnce, chunks, func(ctx context.Context, i int, chunk []candidate) error {
+		return client.InHalves(chunk, func(part []candidate) error {
 			histories, err := r.readHistoriesOf(ctx, op, part)
 			parts[i] = append(parts[i], histories...)
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shurcooL/graphql"
 
+	"github.com/symphony-runner/symphony/internal/parallel"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
@@ -78,10 +79,10 @@ func (r *repository) projectStatuses(ctx context.Context, records []*record) (ma
 		chunks = [][]string{{}} // ids of issues whose place on the board is checked
 	}
 	parts := make([]map[string]projectStatus, len(chunks))
-	err := inParallel(ctx, len(chunks), func(ctx context.Context, i int) error {
-		data, err := r.readProject(ctx, chunks[i])
+	err := parallel.Each(ctx, requestsAtOnce, chunks, func(ctx context.Context, i int, chunk []string) error {
+		data, err := r.readProject(ctx, chunk)
 		if err == nil {
-			parts[i] = data.statuses(chunks[i])
+			parts[i] = data.statuses(chunk)
 		}
 		return err
 	})

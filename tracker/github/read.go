@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/symphony-runner/symphony/internal/parallel"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
@@ -166,8 +167,8 @@ func (r *repository) findRecords(ctx context.Context, numbers []int) (map[int]*r
 		}
 	}
 	single, malformed := make([]*record, len(rest)), make([]*tracker.MalformedError, len(rest))
-	err := inParallel(ctx, len(rest), func(ctx context.Context, i int) (err error) {
-		single[i], err = r.readRecord(ctx, rest[i])
+	err := parallel.Each(ctx, requestsAtOnce, rest, func(ctx context.Context, i int, n int) (err error) {
+		single[i], err = r.readRecord(ctx, n)
 		if errors.As(err, &malformed[i]) {
 			return nil // read the others too, to name every malformed one
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/parallel"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
@@ -276,8 +277,8 @@ func (t *trustChecker) writeDenial(ctx context.Context, who client.Account) (str
 // prefetchWriteAccess reads the permissions of several people concurrently, so that
 // writeDenial finds them.
 func (t *trustChecker) prefetchWriteAccess(ctx context.Context, logins []string) error {
-	return inParallel(ctx, len(logins), func(ctx context.Context, i int) error {
-		_, err := t.writeDenial(ctx, client.Account{Type: "User", Login: logins[i]})
+	return parallel.Each(ctx, requestsAtOnce, logins, func(ctx context.Context, _ int, login string) error {
+		_, err := t.writeDenial(ctx, client.Account{Type: "User", Login: login})
 		return err
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/symphony-runner/symphony/internal/parallel"
 )
 
 // lfsName is the folder of a store with the objects of Git LFS. They are content of the
@@ -176,20 +176,14 @@ func (s *lfsStore) download(ctx context.Context, missing []pointerAt) error {
 
 const lfsWorkers = 4 // transfers at once
 
-// inParallel calls use with each item, a few at a time. It returns the first error, which
-// ends the others.
+// inParallel calls use with each item, a few at a time, until one fails or ctx ends.
 func inParallel[T any](ctx context.Context, items []T, use func(context.Context, T) error) error {
-	workers, ctx := errgroup.WithContext(ctx)
-	workers.SetLimit(lfsWorkers)
-	for _, item := range items {
-		workers.Go(func() error {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return use(ctx, item)
-		})
-	}
-	return workers.Wait()
+	return parallel.Each(ctx, lfsWorkers, items, func(ctx context.Context, _ int, item T) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return use(ctx, item)
+	})
 }
 
 // hasObject reports whether an object is in a folder of objects, in its whole length.
