@@ -29,7 +29,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// collected is what a collector has got. Its values are those of attributes, as text.
+// collected holds what a collector has got. Its values are the values of attributes, as text.
 type collected struct {
 	mu       sync.Mutex
 	resource map[string]string

@@ -44,7 +44,7 @@ func shown(comments []*comment) []Comment {
 	return list
 }
 
-// comments has the comments on issues and pull requests, and what finds those of reviews.
+// comments holds the comments on issues and pull requests, and finds the comments of reviews.
 type comments struct{ *issues }
 
 // AddComment has somebody comment on an issue or a pull request, and returns the id of

@@ -50,7 +50,7 @@ func Preflight(ctx context.Context, job Job, t Trial) (version string, err error
 	return preflight(ctx, job)
 }
 
-// DeliverNothing is the Deliver of a job without a turn, and so without work.
+// DeliverNothing delivers nothing: a job without a turn has no work. It is a [Job.Deliver].
 func DeliverNothing(context.Context, Delivery) (Delivered, error) { return Delivered{}, nil }
 
 // preflight checks the agent of a job in its workspaces.

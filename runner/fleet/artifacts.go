@@ -47,7 +47,7 @@ func artifactName(owner schedule.Owner) string {
 
 // artifactFile returns the file of an artifact to copy into an exchange folder, as a path
 // in the artifact, its largest size in bytes, and the folder of the exchange folder that it goes
-// into. The file is empty if the name is not that of a plan or a result of the attempt.
+// into. The file is empty if no plan or result of the attempt has this name.
 func artifactFile(name string, attempt int) (file string, limit int64, folder string) {
 	if name == fmt.Sprintf("symphony-plan-%d", attempt) {
 		return planName, maxPlan, ""

@@ -180,7 +180,7 @@ func gitNames(all []Reference) ([]git.FileRef, error) {
 	return names, nil
 }
 
-// PlanName identifies one plan among those of an attempt of a run. Everybody who can push
+// PlanName identifies one plan of an attempt of a run. Everybody who can push
 // to the repository can add a plan, but none with the name of another plan.
 type PlanName struct {
 	Started int64  // when the plan was made, in milliseconds; 0: not known
@@ -217,9 +217,8 @@ func ParsePlanName(text string) (PlanName, error) {
 	return PlanName{started, m[2]}, nil
 }
 
-// selectPlan returns the references of one fleet among those of an attempt: those of the plan
-// with the name, or of the only plan if the name is the zero value. They are empty if that
-// plan is not there. It fails with [ErrUnreadable] if there are several to choose from.
+// selectPlan returns the references of one fleet of an attempt: of the plan with the name, or of
+// the only plan if the name is the zero value. They are empty if there is no such plan. It fails with [ErrUnreadable] if there are several to choose from.
 func selectPlan(all []Reference, name PlanName) (plan, results []Reference, err error) {
 	for _, r := range all {
 		if r.Shard == 0 && (name.Started == 0 || r.Started == name.Started) {

@@ -83,8 +83,8 @@ func TestHeartbeatsAndCountsAreCommittedWithTheNextChange(t *testing.T) {
 	}
 }
 
-// TestARunThatIsKilledHasSavedItsSpending plays a run that polls every 30 seconds and never ends: what
-// the branch lacks of its tokens is that of less than two minutes.
+// TestARunThatIsKilledHasSavedItsSpending plays a run that polls every 30 seconds and never ends: the
+// branch lacks the tokens of less than two minutes.
 func TestARunThatIsKilledHasSavedItsSpending(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)

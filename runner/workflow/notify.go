@@ -26,8 +26,8 @@ type Notify struct {
 	SecretEnv    []string // environment variables with an address or a key
 }
 
-// Project returns the name of the project for people outside of it: that of its repository on a
-// server, or else of its folder.
+// Project returns the name of the project for people outside of it: the name of its repository on
+// a server, or else of its folder.
 func (w Workflow) Project() string {
 	if r := w.Settings.Repository; r != nil && strings.Contains(r.Remote, "://") {
 		_, path, _ := strings.Cut(r.Remote, "://")

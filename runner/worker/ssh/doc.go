@@ -27,8 +27,9 @@
 // The program is stored in ~/.cache/symphony/bin there (XDG_CACHE_HOME is respected) under a name with its
 // SHA-256, so that each version is uploaded once and versions do not disturb each other. It is written beside
 // its name, compared with its checksum and renamed: dialers at the same time, and ones that are killed,
-// leave nothing half. One that a failure of power has cut is stored again. The executable is that of this
-// process, also after another version was installed in its place. Versions that nobody has started for 30 days are deleted at the next upload.
+// leave nothing half. One that a failure of power has cut is stored again. It is the executable of this
+// process, also after another version was installed in its place. Versions that nobody has started for 30 days
+// are deleted at the next upload.
 //
 // # What is never sent
 //
