@@ -26,7 +26,7 @@ while IFS= read -r line; do
   [[ $line =~ \"id\":([0-9]+) ]] || continue
   id=${BASH_REMATCH[1]}
   case $line in
-  *'"thread/start"'*) printf '{"id":%s,"result":{"thread":{"id":"t"}}}\n' "$id" ;;
+  *'"thread/start"'*) printf '{"id":%s,"result":{"thread":{"id":"t"},"activePermissionProfile":{"id":":read-only"}}}\n' "$id" ;;
   *'"turn/start"'*)
     [ -z "$NOTE" ] || printf %s "$EPOCHREALTIME" > "$NOTE"
     printf '{"id":%s,"result":{"turn":{"id":"u"}}}\n' "$id"
@@ -149,12 +149,13 @@ func BenchmarkProcessStartToFirstTurn(b *testing.B) {
 		cmd := p.command(b.Context(), "--once")
 		b.StartTimer()
 		began := time.Now()
-		if out, err := cmd.CombinedOutput(); err != nil {
+		out, err := cmd.CombinedOutput()
+		if err != nil {
 			b.Fatalf("%v\n%s", err, out)
 		}
 		text, err := os.ReadFile(note)
 		if err != nil {
-			b.Fatal(err)
+			b.Fatalf("%v\n%s", err, out)
 		}
 		at, err := strconv.ParseInt(strings.Replace(string(text), ".", "", 1), 10, 64) // seconds.microseconds
 		if err != nil {
@@ -256,12 +257,17 @@ func BenchmarkHundredSessionsAtOnce(b *testing.B) {
 		p.reset(100)
 		b.StartTimer()
 		cmd := p.command(b.Context(), "--once")
+		var out bytes.Buffer
+		cmd.Stdout = &out
 		if err := cmd.Start(); err != nil {
 			b.Fatal(err)
 		}
 		ended := make(chan struct{})
 		go func() { cmd.Wait(); close(ended) }()
 		peak = max(peak, watchPeak(cmd.Process.Pid, ended))
+		if !strings.Contains(out.String(), ": 100 completed") {
+			b.Fatal(out.String())
+		}
 	}
 	b.ReportMetric(float64(peak)/1024, "MB")
 }
