@@ -156,27 +156,29 @@ func (s *sandbox) checkNetworks() error {
 // maxCertificates bounds the certificates of the proxy, in bytes.
 const maxCertificates = 8 << 20
 
-// saveCertificates copies the certificates of the proxy from the file in the Codex home that
-// commands of this session have as SSL_CERT_FILE.
-func (s *sandbox) saveCertificates(path string) error {
+// saveCertificates copies the certificate of the proxy from its folder in the Codex home, for the
+// commands of this session. bundle is the file there that they have as SSL_CERT_FILE, with the
+// certificates that this machine trusts, too. No command meets those behind the proxy, and to read
+// them takes a client 20 ms, which npm does for each connection. They are copied as well if none
+// is known to be the proxy's.
+func (s *sandbox) saveCertificates(bundle string) error {
 	folder, err := filepath.EvalSymlinks(filepath.Join(s.server.home, "proxy"))
-	if err != nil || s.server.home == "" || filepath.Dir(path) != folder || !strings.HasPrefix(filepath.Base(path), "ca-bundle-") {
-		return noNetwork("Codex does not read what is sent, or has its certificates elsewhere: " + path)
+	if err != nil || s.server.home == "" || filepath.Dir(bundle) != folder || !isBundle(bundle) {
+		return noNetwork("Codex does not read what is sent, or has its certificates elsewhere: " + bundle)
 	}
-	text, err := readStart(path, maxCertificates)
+	trusted, err := readCertificates(bundle)
 	if err != nil {
 		return fmt.Errorf("copy the certificates of Codex's proxy: %w", err)
 	}
-	var only bytes.Buffer
-	var certificates [][]byte
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type == "CERTIFICATE" {
-			_ = pem.Encode(&only, &pem.Block{Type: block.Type, Bytes: block.Bytes}) // a buffer takes all
-			certificates = append(certificates, block.Bytes)
-		}
+	if len(trusted) == 0 {
+		return noNetwork("Codex's proxy has no certificate in " + bundle)
 	}
-	if only.Len() == 0 {
-		return noNetwork("Codex's proxy has no certificate in " + path)
+	if own := ownCertificates(folder, trusted); len(own) > 0 {
+		trusted = own
+	}
+	var only bytes.Buffer
+	for _, certificate := range trusted {
+		_ = pem.Encode(&only, &pem.Block{Type: certificateBlock, Bytes: certificate}) // a buffer takes all
 	}
 	if saved, _ := os.ReadFile(s.o.Certificates); bytes.Equal(saved, only.Bytes()) { // a command may read it just now
 		return nil
@@ -184,12 +186,50 @@ func (s *sandbox) saveCertificates(path string) error {
 	// The files exist, so that the profile can name them. They are the session's own.
 	err = os.WriteFile(s.o.Certificates, only.Bytes(), 0o600)
 	if err == nil {
-		err = os.WriteFile(trustStorePath(s.o.Certificates), trustStore(certificates, time.Now()), 0o600)
+		err = os.WriteFile(trustStorePath(s.o.Certificates), trustStore(trusted, time.Now()), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("copy the certificates of Codex's proxy: %w", err)
 	}
 	return nil
+}
+
+// isBundle reports whether a file of the proxy's folder has certificates of this machine, too.
+func isBundle(path string) bool { return strings.HasPrefix(filepath.Base(path), "ca-bundle-") }
+
+// ownCertificates returns the certificates that a file of the proxy's folder has apart from
+// those of this machine.
+func ownCertificates(folder string, trusted [][]byte) (own [][]byte) {
+	paths, _ := filepath.Glob(filepath.Join(folder, "ca*.pem")) // the pattern is well formed
+	for _, path := range paths {
+		if isBundle(path) {
+			continue
+		}
+		certificates, _ := readCertificates(path) // one that another process removes is not ours
+		for _, certificate := range certificates {
+			if slices.ContainsFunc(trusted, func(t []byte) bool { return bytes.Equal(t, certificate) }) {
+				own = append(own, certificate)
+			}
+		}
+	}
+	return own
+}
+
+// certificateBlock is the name of a certificate in PEM.
+const certificateBlock = "CERTIFICATE"
+
+// readCertificates returns the certificates of a file in PEM, each in DER.
+func readCertificates(path string) (certificates [][]byte, err error) {
+	text, err := readStart(path, maxCertificates)
+	if err != nil {
+		return nil, err
+	}
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == certificateBlock {
+			certificates = append(certificates, block.Bytes)
+		}
+	}
+	return certificates, nil
 }
 
 func readStart(path string, limit int64) ([]byte, error) {

@@ -121,16 +121,19 @@ func TestTheCertificatesOfTheProxyAreCopiedAlone(t *testing.T) {
 	both := block("CERTIFICATE", "one") + block("PRIVATE KEY", "s3cret") + "text\n" + block("CERTIFICATE", "two")
 	for name, test := range map[string]struct {
 		path, content string
+		own           string // content of the proxy's own file; empty for no such file
 		want          string // what is copied; empty for an error
 	}{
-		"certificates":          {"proxy/ca-bundle-1.pem", both, block("CERTIFICATE", "one") + block("CERTIFICATE", "two")},
-		"no certificate":        {"proxy/ca-bundle-1.pem", block("PRIVATE KEY", "s3cret"), ""},
-		"nothing is read":       {"", "", ""},
-		"another file":          {"proxy/ca.key", both, ""},
-		"another folder":        {"other/ca-bundle-1.pem", both, ""},
-		"a folder below":        {"proxy/x/ca-bundle-1.pem", both, ""},
-		"a way out":             {"proxy/../other/ca-bundle-1.pem", both, ""},
-		"a file that is absent": {"proxy/ca-bundle-2.pem", "", ""},
+		"its own certificate":   {"proxy/ca-bundle-1.pem", both, block("CERTIFICATE", "two") + block("PRIVATE KEY", "s3cret"), block("CERTIFICATE", "two")},
+		"none of its own":       {"proxy/ca-bundle-1.pem", both, "", block("CERTIFICATE", "one") + block("CERTIFICATE", "two")},
+		"another process's own": {"proxy/ca-bundle-1.pem", both, block("CERTIFICATE", "three"), block("CERTIFICATE", "one") + block("CERTIFICATE", "two")},
+		"no certificate":        {"proxy/ca-bundle-1.pem", block("PRIVATE KEY", "s3cret"), block("CERTIFICATE", "two"), ""},
+		"nothing is read":       {"", "", "", ""},
+		"another file":          {"proxy/ca.key", both, "", ""},
+		"another folder":        {"other/ca-bundle-1.pem", both, "", ""},
+		"a folder below":        {"proxy/x/ca-bundle-1.pem", both, "", ""},
+		"a way out":             {"proxy/../other/ca-bundle-1.pem", both, "", ""},
+		"a file that is absent": {"proxy/ca-bundle-2.pem", "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,6 +149,11 @@ func TestTheCertificatesOfTheProxyAreCopiedAlone(t *testing.T) {
 			}
 			if test.content != "" {
 				if err := os.WriteFile(printed, []byte(test.content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.own != "" {
+				if err := os.WriteFile(filepath.Join(dir, "home/proxy/ca-1.pem"), []byte(test.own), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
