@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 )
 
 // allCommands returns every command of the program, by how it is called.
@@ -38,7 +40,7 @@ func helpOf(t *testing.T, path string) string {
 	t.Helper()
 	var out strings.Builder
 	args := append(strings.Fields(path)[1:], "--help")
-	if status := run(t.Context(), process{args: args, stdout: &out, stderr: &out, stdin: strings.NewReader("")}); status != 0 {
+	if status := run(t.Context(), wiring.Process{Args: args, Stdout: &out, Stderr: &out, Stdin: strings.NewReader("")}); status != 0 {
 		t.Fatalf("%s --help: exit status %d\n%s", path, status, &out)
 	}
 	return out.String()
