@@ -113,7 +113,7 @@ type File struct{ Path, Text, Purpose string }
 
 // Files returns the files of a setup.
 func (s Setup) Files() ([]File, error) {
-	files := []File{{Path: "WORKFLOW.md", Purpose: "what is worked on and how, and the prompt"}}
+	files := []File{{Path: settingsFile, Purpose: "what is worked on and how, and the prompt"}}
 	if s.Tracker == "file" {
 		files = append(files, File{Path: "issues/FIRST-1.md", Purpose: "a first issue"})
 	}

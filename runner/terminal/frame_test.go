@@ -77,7 +77,7 @@ func busy() terminal.Frame {
 				{At: now.Add(-10 * time.Second), ID: "3", Identifier: "GH-3", Kind: "failed", Text: "turn_failed: other: exit code 1"},
 			},
 		},
-		Log: []string{"14:04:01 GH-9 dispatched", "14:04:56 warn: GH-3 failed: turn_failed: other: exit code 1"},
+		Log: []string{"14:04:01 GH-9 dispatched", "14:04:56 warn: GH-3 failed: exit code 1"},
 	}
 }
 
