@@ -104,7 +104,7 @@ func (s *stateCommand) show(ctx context.Context, args []string) error {
 		known := lookup.InState(state)
 		n, ok := matchIssue(wf, name, known)
 		if !ok {
-			return unknownIssueError("the state knows no issue", name, "issues in it", known)
+			return unknownIssueError("the state knows no issue", name, "issues in "+s.statePlace().shown(wf), known)
 		}
 		maps.DeleteFunc(state.Claims, func(id tracker.ID, _ schedule.Claim) bool { return id != n.ID })
 		state.Days, state.History = nil, nil // they are of all issues
@@ -141,7 +141,7 @@ func (s *stateCommand) retry(ctx context.Context, names []string) error {
 	return s.edit(ctx, func(wf workflow.Workflow, state *schedule.State) (string, error) {
 		var claims []schedule.Claim
 		for _, name := range names {
-			claim, err := findClaim(wf, state, name)
+			claim, err := s.findClaim(wf, state, name)
 			if err != nil {
 				return "", err
 			}
@@ -168,7 +168,7 @@ func (s *stateCommand) retry(ctx context.Context, names []string) error {
 		said := strings.Join(due, ", ") + ": due now"
 		if pause := state.Pause; pause.Why != "" && pause.Until.After(time.Now()) {
 			said += fmt.Sprintf(", but nothing starts until %s (end the pause with: %s): %s",
-				pause.Until.Format(time.RFC3339), cmp.Or(report.StateCommand(s.ownCommand(), s.state, "resume"), s.ownCommand()+" state resume"), pause.Why)
+				pause.Until.Format(time.RFC3339), cmp.Or(report.StateCommand(s.ownCommand(), s.state, "resume"), s.ownCommand()+" state resume"), schedule.InWords(pause.Why))
 		}
 		return said, nil
 	})
@@ -179,7 +179,7 @@ func (s *stateCommand) release(ctx context.Context, names []string) error {
 		return fmt.Errorf("%w: %s", errUsage, issueOf("state release"))
 	}
 	return s.edit(ctx, func(wf workflow.Workflow, state *schedule.State) (string, error) {
-		claim, err := findClaim(wf, state, names[0])
+		claim, err := s.findClaim(wf, state, names[0])
 		if err != nil {
 			return "", err
 		}
@@ -261,7 +261,7 @@ func (s *stateCommand) stateHere(use stateUse) (*stateStore, workflow.Workflow, 
 	return kept, wf, err
 }
 
-func findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedule.Claim, error) {
+func (s *stateCommand) findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedule.Claim, error) {
 	if n, ok := matchIssue(wf, name, lookup.InState(state)); ok {
 		if c, claimed := state.Claims[n.ID]; claimed {
 			return c, nil
@@ -272,5 +272,5 @@ func findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedu
 		}
 	}
 	claimed := lookup.InState(&schedule.State{Claims: state.Claims})
-	return schedule.Claim{}, unknownIssueError("no claim of", name, "claims", claimed)
+	return schedule.Claim{}, unknownIssueError("no claim of", name, "claims in "+s.statePlace().shown(wf), claimed)
 }

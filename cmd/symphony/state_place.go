@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -135,6 +136,11 @@ func (s statePlace) client(wf workflow.Workflow) *client.Client {
 	}
 	c, _ := client.New(client.Config{Repo: repo, APIURL: api, Token: token}, nil) // nil if the settings are wrong
 	return c
+}
+
+// shown returns the place of the state as --state takes it.
+func (s statePlace) shown(wf workflow.Workflow) string {
+	return cmp.Or(s.flag, "file:"+shownPath(filepath.Join(dataFolder(wf.Path), "state.json")))
 }
 
 // stateOption returns --state with its value, or inside Actions the inputs that set it.

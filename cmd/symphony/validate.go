@@ -298,8 +298,7 @@ func (v *validateCommand) checkState(ctx context.Context, found *validation.Repo
 	if err := workspace.CheckWritable(dataFolder(wf.Path)); err != nil {
 		return "", dataFolderError(wf.Path, err)
 	}
-	where := cmp.Or(v.state, "file:"+shownPath(filepath.Join(dataFolder(wf.Path), "state.json")))
-	return fmt.Sprintf("%s, %s", where, text.Count(len(state.Claims), "claim")), nil
+	return fmt.Sprintf("%s, %s", v.statePlace().shown(wf), text.Count(len(state.Claims), "claim")), nil
 }
 
 // checkWorkspace checks the folder of the workspaces, without making it.
