@@ -368,7 +368,7 @@ func TestEveryPackageTellsItsStory(t *testing.T) {
 	}
 	for folder, ok := range described {
 		if !ok {
-			t.Errorf("%s has no package comment that tells its story", folder)
+			t.Errorf("%s has no package comment of more than 200 characters: write what it decides, and what it never does", folder)
 		}
 	}
 }
