@@ -200,7 +200,7 @@ func notEdited(operation string, c schedule.Claim) error {
 
 func (s *stateCommand) resume(ctx context.Context) error {
 	return s.edit(ctx, func(_ workflow.Workflow, state *schedule.State) (string, error) {
-		why := state.Pause.Why
+		why := schedule.InWords(state.Pause.Why)
 		switch {
 		case why == "":
 			return "there is no pause", nil
@@ -235,7 +235,7 @@ func (s *stateCommand) edit(ctx context.Context, change func(workflow.Workflow, 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(s.stdout, s.redactor.String(said))
+	s.printItem("", said)
 	return nil
 }
 
