@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/codex/scriptedagent"
 	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -51,7 +52,7 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.app.program = d.commandOf(program)
+	d.app.program = commandOf(d.Process, program)
 	agent := demo.RealAgent
 	if !d.codex {
 		agent = scriptedAgent(program, folder)
@@ -63,9 +64,9 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	if err := demo.Write(folder, agent, noGit == nil); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.stderr, "Three issues in %s\n\n", filepath.Join(folder, "issues"))
+	fmt.Fprintf(d.Stderr, "Three issues in %s\n\n", filepath.Join(folder, "issues"))
 	if noGit != nil {
-		fmt.Fprint(d.stderr, "There is no git on the PATH, or an old one: nothing is delivered, and the work stays in the workspaces.\n\n")
+		fmt.Fprint(d.Stderr, "There is no git on the PATH, or an old one: nothing is delivered, and the work stays in the workspaces.\n\n")
 	}
 	workflow := filepath.Join(folder, "WORKFLOW.md")
 	tick := &tickCommand{app: d.app, tickOptions: tickOptions{once: true, failOn: failNever}}
@@ -87,9 +88,9 @@ func (d *demoCommand) Run(ctx context.Context) error {
 // advise prints a sentence, and below it the commands that complete it, each on one line, so that
 // it can be copied.
 func (d *demoCommand) advise(sentence string, commands ...string) {
-	fmt.Fprintln(d.stderr)
-	printItem(d.stderr, "", sentence)
-	fmt.Fprintf(d.stderr, "\n    %s\n", strings.Join(commands, "\n    "))
+	fmt.Fprintln(d.Stderr)
+	printItem(d.Stderr, "", sentence)
+	fmt.Fprintf(d.Stderr, "\n    %s\n", strings.Join(commands, "\n    "))
 }
 
 // scriptedAgent returns the command of the scripted agent, which keeps its threads below a folder.
@@ -100,7 +101,7 @@ func scriptedAgent(program, folder string) string {
 // makeFolder makes the folder of the demo, below that for temporary files. A path that cannot
 // be shown cannot be copied from a command either, and git would not read it.
 func (d *demoCommand) makeFolder() (string, error) {
-	temp, err := filepath.Abs(d.tempDir())
+	temp, err := filepath.Abs(d.TempDir())
 	if err == nil && (!utf8.ValidString(temp) || strings.ContainsFunc(temp, func(c rune) bool { return !unicode.IsPrint(c) })) {
 		err = fmt.Errorf("%q has a character that cannot be shown, such as a line break", temp)
 	}
@@ -109,7 +110,7 @@ func (d *demoCommand) makeFolder() (string, error) {
 		folder, err = os.MkdirTemp(temp, "symphony-demo-")
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w: make the folder of the demo: %w; let TMPDIR name another folder, such as /tmp", errUsage, err)
+		return "", fmt.Errorf("%w: make the folder of the demo: %w; let TMPDIR name another folder, such as /tmp", wiring.ErrUsage, err)
 	}
 	return folder, nil
 }
@@ -118,7 +119,7 @@ func (d *demoCommand) makeFolder() (string, error) {
 // it. It reports whether an issue may be finished.
 func (d *demoCommand) printAdvice(folder string, delivers bool) bool {
 	if !delivers {
-		fmt.Fprintf(d.stderr, "\nLook at the files the agent made in %s.\n", filepath.Join(folder, "workspaces"))
+		fmt.Fprintf(d.Stderr, "\nLook at the files the agent made in %s.\n", filepath.Join(folder, "workspaces"))
 		return true
 	}
 	shop := filepath.Join(folder, "shop")
@@ -135,13 +136,13 @@ func (d *demoCommand) printAdvice(folder string, delivers bool) bool {
 // [git.ErrNoGit] if there is no git that can be used.
 func (d *demoCommand) createShop(ctx context.Context, folder string) error {
 	host, err := git.Open(ctx, git.Config{
-		Dir:        filepath.Join(dataFolder(filepath.Join(folder, "WORKFLOW.md")), "repositories"),
-		Workspaces: filepath.Join(folder, "workspaces"), Env: d.environ, Log: quiet(),
+		Dir:        filepath.Join(wiring.DataFolder(filepath.Join(folder, "WORKFLOW.md")), "repositories"),
+		Workspaces: filepath.Join(folder, "workspaces"), Env: d.Environ, Log: quiet(),
 	})
 	if err != nil {
 		return err
 	}
-	who := d.author()
+	who := d.Author()
 	who.When = time.Now()
 	return demo.CreateShop(ctx, host, filepath.Join(folder, "shop"), who)
 }
@@ -171,8 +172,8 @@ func (s *scriptedAgentCommand) command() *cobra.Command {
 // Run serves one client on the standard streams.
 func (s *scriptedAgentCommand) Run(ctx context.Context) error {
 	home := s.home
-	if own := s.value("CODEX_HOME"); attempt.IsSessionHome(own) {
+	if own := s.Value("CODEX_HOME"); attempt.IsSessionHome(own) {
 		home = own
 	}
-	return scriptedagent.Serve(ctx, s.stdin, s.stdout, scriptedagent.Options{Home: home, Config: s.config})
+	return scriptedagent.Serve(ctx, s.Stdin, s.Stdout, scriptedagent.Options{Home: home, Config: s.config})
 }
