@@ -112,6 +112,9 @@ var levels = map[string]int{
 	// The same with many things, a few at a time.
 	"internal/parallel": 0,
 
+	// Programs that end with this one.
+	"internal/child": 0,
+
 	// Test equipment.
 	"internal/githubtest":    4,
 	"internal/trackertest":   3,

@@ -31,7 +31,7 @@ func (c Choice) Words() string {
 // Settings returns the choice without its reason; empty for the zero value.
 func (c Choice) Settings() string { return strings.TrimPrefix(c.Model+c.manner(), ", ") }
 
-// manner returns how the model works, after a comma; empty if Codex's own settings say that.
+// manner returns the effort and the service tier, each after a comma; empty for neither.
 func (c Choice) manner() (words string) {
 	if c.Effort != "" {
 		words += ", effort " + c.Effort
