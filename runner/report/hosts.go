@@ -39,5 +39,5 @@ func addHosts(d *document, hosts []schedule.DownHost) {
 
 // downHosts returns the worker hosts of the state that are left alone now, sorted.
 func (v StateView) downHosts() []schedule.DownHost {
-	return v.state.DownHosts(schedule.Policy{Hosts: slices.Sorted(maps.Keys(v.state.Hosts))}, v.now)
+	return v.state.Hosts.Down(slices.Sorted(maps.Keys(v.state.Hosts)), v.now)
 }

@@ -156,6 +156,11 @@ type Feedback struct {
 	PullAt time.Time // time at which it was merged or closed; zero if it is not known
 }
 
+// IsPending reports whether something must be decided because of the feedback.
+func (f Feedback) IsPending() bool {
+	return f.Round != "" || f.Command != "" || f.Pull == PullMerged || f.Pull == PullClosed
+}
+
 // IsZero reports whether the mark was never set.
 func (m Mark) IsZero() bool {
 	return m.At.IsZero() && len(m.IDs) == 0 && m.Checks == "" && m.Conflict == ""

@@ -157,7 +157,7 @@ func TestAFleetHasItsOwnSlotsBesideOtherRuns(t *testing.T) {
 	}
 	alone := f.policy
 	alone.MaxConcurrent = 3
-	if n := started(alone); n != 3 || !schedule.NoRoom(f.state, f.snap, alone, f.now).None() {
+	if n := started(alone); n != 3 || !schedule.NoRoom(f.state, schedule.Why{}, alone, f.now).None() {
 		t.Errorf("one process starts %d beside a fleet", n)
 	}
 	alone.MaxPerState = map[string]int{"todo": 5}

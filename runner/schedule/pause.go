@@ -1,6 +1,9 @@
 package schedule
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Pause describes a systemic failure: no session can work until it is fixed. It
 // outlives the run; when it ends, one session is started first to check.
@@ -68,7 +71,7 @@ func (s *State) pause(o Outcome, p Policy, now time.Time) {
 		fixedBy = Setup{Workflow: p.Setup.Workflow}
 	}
 	s.Pause = Pause{
-		Why: orElse(o.Why, string(Systemic)), Since: now, Until: later(until, s.Pause.Until), Setup: fixedBy,
+		Why: cmp.Or(o.Why, string(Systemic)), Since: now, Until: later(until, s.Pause.Until), Setup: fixedBy,
 		Cause: o.Cause, Fault: o.Fault, Passed: s.Pause.Passed && s.Pause.Cause == o.Cause,
 	}
 }

@@ -188,6 +188,41 @@ func (r rules) forFeedback(handedOver string) rules {
 	return r
 }
 
+// eligibility decides which issues may have sessions.
+type eligibility struct {
+	strict      rules
+	forFeedback rules // for issues that have sessions only because of feedback
+}
+
+func (p Policy) eligibility() eligibility {
+	strict := p.rules()
+	return eligibility{strict, strict.forFeedback(p.HandedOver)}
+}
+
+// answers reports whether a claim on the issue is one for feedback: without feedback
+// there would be none.
+func (e *eligibility) answers(issue *tracker.Issue) bool {
+	return !e.strict.ineligibleToContinue(issue).None()
+}
+
+// of returns the rules for the issue of a claim, or for one without a claim.
+func (e *eligibility) of(c Claim) rules {
+	if c.Feedback || c.Phase == "" {
+		return e.forFeedback
+	}
+	return e.strict
+}
+
+// toStart returns the rules for starting a session on the issue of a claim, or on one
+// without a claim. They are the rules for feedback only if there would be no session
+// without the feedback.
+func (e *eligibility) toStart(c Claim, known *tracker.Issue) rules {
+	if e.answers(known) {
+		return e.of(c)
+	}
+	return e.strict
+}
+
 // ineligibleToStart returns the reason for starting no session on the issue; zero for none.
 func (r rules) ineligibleToStart(issue *tracker.Issue) Why {
 	if missing := issue.MissingFields(); missing != nil {
@@ -222,7 +257,7 @@ func (r rules) ineligibleToContinue(issue *tracker.Issue) Why {
 		}
 	}
 	if !issue.Dispatchable {
-		return Why{NotDispatchable, orElse(issue.WhyNot, "the tracker does not offer it for work")}
+		return Why{NotDispatchable, cmp.Or(issue.WhyNot, "the tracker does not offer it for work")}
 	}
 	return Why{}
 }
@@ -232,13 +267,6 @@ func stateNote(state string) string {
 		return ", whose state is not known"
 	}
 	return " (" + state + ")"
-}
-
-func orElse(text, fallback string) string {
-	if text == "" {
-		return fallback
-	}
-	return text
 }
 
 // Compare orders issues for dispatch (SPEC §8.2): by priority, 1 to 4 before all

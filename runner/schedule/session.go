@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"strconv"
@@ -40,7 +41,7 @@ func (s *State) Heartbeat(id tracker.ID, u Update, now time.Time) {
 		c.Heard = now
 	}
 	if u.Alive {
-		s.hostWorks(c)
+		s.Hosts.work(c)
 	}
 	switch {
 	case u.Turn == TurnBegan && c.Phase == Running:
@@ -225,12 +226,12 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 	case o.Class == Systemic:
 		s.pause(o, p, now)
 	case o.Class == HostLost:
-		s.hostFailed(*c, o.Why, p, now)
+		s.Hosts = s.Hosts.fail(*c, o.Why, p.Hosts, now)
 		if o.CutOff {
 			c.LostUntil = now.Add(HostNotice)
 		}
 	case o.Class == Done:
-		s.hostWorks(*c)
+		s.Hosts.work(*c)
 	}
 	if o.Turns > 0 && o.Class != Systemic && o.Class != Stopped && o.Class != Transient && o.Class != HostLost {
 		s.clearPause(c.Since, o.Delivered, now)
@@ -325,7 +326,7 @@ func (c *Claim) stopped(p Policy, now time.Time) Next {
 		return parked(Why{IssueBudget, c.Why})
 	}
 	c.Attempt = max(c.Attempt, 1)
-	return waiting(orElse(c.Why, string(Interrupted)), now)
+	return waiting(cmp.Or(c.Why, string(Interrupted)), now)
 }
 
 // failed handles a failure that counts against the issue.

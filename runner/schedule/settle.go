@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -56,7 +57,7 @@ func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tr
 	slice = slice.Clone()
 	slice.Self = owner
 	slice.BoundTimes(p, now)
-	if s.Salt = orElse(s.Salt, slice.Salt); s.Salt != slice.Salt {
+	if s.Salt = cmp.Or(s.Salt, slice.Salt); s.Salt != slice.Salt {
 		slice.forgetSetups() // digests with different salts cannot be compared
 	}
 	for _, id := range owned {

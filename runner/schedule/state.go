@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -52,9 +53,7 @@ type State struct {
 	// run was stopped or failed, on an issue that has no claim any more; not stored.
 	Failed map[tracker.ID]time.Time
 	Faults []Fault // faults of this tick; not stored
-	// Hosts holds the worker hosts that have failed and have not worked since, by name. Only
-	// hosts of the policy are added, and a failure drops all others.
-	Hosts map[string]HostState
+	Hosts  FailedHosts
 }
 
 // New returns an empty state that is owned by the run self.
@@ -251,7 +250,7 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
 		c := s.Claims[id]
-		name := orElse(c.Identifier, string(id))
+		name := cmp.Or(c.Identifier, string(id))
 		bound(name+" is due", &c.Due, p.longestWait(), now.Add(p.MaxBackoff))
 		lease := c.Owner.longestLease()
 		bound(name+" has a lease until", &c.Lease, lease, now.Add(lease))
@@ -263,12 +262,12 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Deliveries)) {
 		d := s.Deliveries[id]
-		bound(orElse(d.Identifier, string(id))+" was published", &d.At, 0, now)
+		bound(cmp.Or(d.Identifier, string(id))+" was published", &d.At, 0, now)
 		s.Deliveries[id] = d
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Conversations)) {
 		c := s.Conversations[id]
-		name := "the conversation on " + orElse(s.Claims[id].Identifier, orElse(s.Deliveries[id].Identifier, string(id)))
+		name := "the conversation on " + cmp.Or(s.Claims[id].Identifier, cmp.Or(s.Deliveries[id].Identifier, string(id)))
 		for _, m := range []*Mark{&c.ReadUpTo, &c.PromptedUpTo, &c.ParkedUpTo, &c.CommandsUpTo} {
 			bound(name+" was read", &m.At, 0, now)
 		}
