@@ -102,9 +102,9 @@ func (d *display) view(now time.Time) progress.Progress {
 			p.Asked[id] = asked
 		}
 	}
-	p.Elsewhere = schedule.SortedClaims(p.Elsewhere, byName)
-	p.Waiting = schedule.SortedClaims(p.Waiting, byName)
-	p.Parked = schedule.SortedClaims(p.Parked, byName)
+	p.Elsewhere = schedule.Sorted(p.Elsewhere, byName)
+	p.Waiting = schedule.Sorted(p.Waiting, byName)
+	p.Parked = schedule.Sorted(p.Parked, byName)
 	p.Events, p.Queue, p.Held = d.events, d.queue, d.held
 	if !d.budget.None() {
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Budget, Text: d.budget.Detail})

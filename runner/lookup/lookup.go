@@ -44,7 +44,7 @@ func InState(state *schedule.State) []Issue {
 
 // InTick returns the issues that a tick knows: the issues of its state, and the candidates.
 func InTick(tick report.Tick) []Issue {
-	known := InState(&schedule.State{Claims: tick.Claims, Deliveries: tick.Deliveries})
+	known := InState(&schedule.State{Issues: schedule.Issues{Claims: tick.Claims, Deliveries: tick.Deliveries}})
 	for _, v := range tick.Verdicts {
 		known = append(known, Issue{ID: v.Issue.ID, Identifier: v.Issue.Identifier, Addresses: []string{v.Issue.URL}})
 	}

@@ -44,7 +44,7 @@ func State(s *schedule.State, now time.Time) StateView {
 	for _, c := range s.Claims {
 		v.claims = append(v.claims, c)
 	}
-	v.claims = schedule.SortedClaims(v.claims, func(a, b *schedule.Claim) int {
+	v.claims = schedule.Sorted(v.claims, func(a, b *schedule.Claim) int {
 		return cmp.Or(
 			cmp.Compare(phaseRank(a.Phase), phaseRank(b.Phase)), latestParked(*a, *b),
 			a.Due.Compare(b.Due), tracker.CompareNaturally(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID),

@@ -60,22 +60,6 @@ func (s *State) Orphans() []Owner {
 	return owners
 }
 
-// LeaseEnded reports whether the owner has claims that are marked as running, and the leases
-// of all of them have ended.
-func (s *State) LeaseEnded(owner Owner, now time.Time) bool {
-	owns := false
-	for _, c := range s.Claims {
-		if !c.holdsSlot() || c.Owner != owner {
-			continue
-		}
-		if now.Before(c.Lease) {
-			return false
-		}
-		owns = true
-	}
-	return owns
-}
-
 // OwnerStatus tells whether the owner of a claim is alive.
 type OwnerStatus int
 
@@ -120,11 +104,14 @@ func (s *State) Adopt(statuses map[Owner]OwnerStatus, p Policy, now time.Time) [
 		}
 		owner := c.Owner
 		c = s.abandon(c, owner.Name()+" ended without releasing its claim", p, now)
-		if owner.Shard > 0 {
-			s.awaitResult(owner, now)
+		if r, open := s.Reserves[owner]; open { // its result may still come
+			r.Since = now
+			s.Reserves[owner] = r
 		}
-		if owner.Shard > 0 && p.Delivers { // other owners save the state before they push
-			s.noteLost(c)
+		if owner.Shard > 0 && p.Delivers { // it may have pushed; other owners save the state before they do
+			d := s.Deliveries[id]
+			d.Identifier, d.Lost = c.Identifier, true
+			s.Deliver(id, d)
 		}
 		adopted = append(adopted, Adopted{Claim: c, From: owner, Began: true})
 	}
@@ -184,36 +171,4 @@ func (c Claim) unstarted(now time.Time) Claim {
 	c.Due = now
 	c.Sessions, c.Course.Sessions = max(c.Sessions-1, 0), max(c.Course.Sessions-1, 0)
 	return c
-}
-
-// Retry makes a parked or waiting claim due at once and resets its counters,
-// the attempts included, at the request of an operator. It reports whether there was such a claim.
-func (s *State) Retry(id tracker.ID, now time.Time) bool {
-	c, claimed := s.Claims[id]
-	if !claimed || c.holdsSlot() {
-		return false
-	}
-	c.setPhase(Waiting, "an operator asked for a retry", now)
-	c.Due = now
-	c.Attempt, c.Failures, c.Idle, c.Tokens, c.Tariffs = 0, 0, 0, 0, nil
-	s.Claims[id] = c
-	if talk, known := s.Conversations[id]; known {
-		talk.Rounds, talk.CheckRounds = 0, 0
-		s.Conversations[id] = talk
-	}
-	return true
-}
-
-// Release deletes a parked or waiting claim with all its history, at the request
-// of an operator. It reports whether there was such a claim.
-func (s *State) Release(id tracker.ID) bool {
-	c, claimed := s.Claims[id]
-	if !claimed || c.holdsSlot() {
-		return false
-	}
-	delete(s.Claims, id)
-	talk := s.Conversations[id]
-	talk.release(Claim{Host: c.Host, Left: c.Left}, Changed, false)
-	s.setConversation(id, talk)
-	return true
 }

@@ -59,25 +59,9 @@ const (
 	ChecksRunning Checks = "running"
 )
 
-// Checks returns the states of the checks of pull requests as read last. It leaves out unknown
-// ones.
-func (s *State) Checks() map[tracker.ID]Checks {
-	known := map[tracker.ID]Checks{}
-	for id, c := range s.Conversations {
-		if c.Checks != "" {
-			known[id] = c.Checks
-		}
-	}
-	return known
-}
-
 // Known reports whether this program has the value.
 func (c Checks) Known() bool {
-	switch c {
-	case "", ChecksGreen, ChecksRed, ChecksRunning:
-		return true
-	}
-	return false
+	return slices.Contains([]Checks{"", ChecksGreen, ChecksRed, ChecksRunning}, c)
 }
 
 // Mark is a place in a conversation. A comment may become visible after a later one, so
@@ -112,11 +96,7 @@ const (
 
 // Waits reports whether a command can wait for a run to obey it.
 func (c Command) Waits() bool {
-	switch c {
-	case CommandRetry, CommandResume, CommandStop, CommandPark:
-		return true
-	}
-	return false
+	return slices.Contains([]Command{CommandRetry, CommandResume, CommandStop, CommandPark}, c)
 }
 
 // Order is a command that a person gave by starting a run, or on the status page.
@@ -175,78 +155,6 @@ func (m Mark) Equal(other Mark) bool {
 func (c Conversation) IsAt(other Conversation) bool {
 	return c.ReadUpTo.Equal(other.ReadUpTo) && c.PromptedUpTo.Equal(other.PromptedUpTo) && c.ParkedUpTo.Equal(other.ParkedUpTo) &&
 		c.CommandsUpTo.Equal(other.CommandsUpTo) && (c.Asked == "") == (other.Asked == "")
-}
-
-// conversation returns the conversation on an issue. A new conversation ignores earlier
-// comments: only later ones are feedback.
-func (s *State) conversation(id tracker.ID, now time.Time) Conversation {
-	if c, known := s.Conversations[id]; known {
-		return c
-	}
-	begin := Mark{At: now.UTC()}
-	return Conversation{ReadUpTo: begin, PromptedUpTo: begin}
-}
-
-// setConversation stores the conversation on an issue, or drops it if the issue has neither
-// a claim nor a delivery.
-func (s *State) setConversation(id tracker.ID, c Conversation) {
-	_, claimed := s.Claims[id]
-	_, delivered := s.Deliveries[id]
-	if !claimed && !delivered {
-		delete(s.Conversations, id)
-		return
-	}
-	if s.Conversations == nil {
-		s.Conversations = map[tracker.ID]Conversation{}
-	}
-	s.Conversations[id] = c
-}
-
-// StartConversations adds the conversations that a state of an older version lacks. Earlier
-// comments are not answered.
-func (s *State) StartConversations(now time.Time) {
-	for id := range s.Claims {
-		s.setConversation(id, s.conversation(id, now))
-	}
-	for id := range s.Deliveries {
-		s.setConversation(id, s.conversation(id, now))
-	}
-}
-
-// Order notes a command on an issue, for the run that can obey it: the one that works on
-// the issue, else any. It reports false for an issue without a claim and a delivery.
-func (s *State) Order(id tracker.ID, o Order, now time.Time) bool {
-	c := s.conversation(id, now)
-	c.PendingCommand = o
-	s.setConversation(id, c)
-	_, talks := s.Conversations[id]
-	return talks
-}
-
-// HasPendingCommand reports whether a command from outside of comments waits on the issue.
-func (s *State) HasPendingCommand(id tracker.ID) bool {
-	return s.Conversations[id].PendingCommand.Command != ""
-}
-
-// Finished forgets an issue whose [Finish] was performed, and records its end. A Finish that was
-// not performed is decided again in the next tick. pull is the end of its pull request, and at
-// its time.
-func (s *State) Finished(id tracker.ID, pull PullState, at time.Time) {
-	delete(s.Finishing, id)
-	d, delivered := s.Deliveries[id]
-	if !delivered {
-		return
-	}
-	talk := s.Conversations[id]
-	c := talk.nextClaim(id)
-	c.Identifier = d.Identifier
-	switch {
-	case pull == PullMerged:
-		s.addEnd(c, EndMerged, "", at)
-	case !talk.Closed: // otherwise it is recorded since it was parked
-		s.addEnd(c, EndClosed, "", at)
-	}
-	s.Deliver(id, Delivery{})
 }
 
 // nextClaim returns a claim that begins where the last one on the issue ended.

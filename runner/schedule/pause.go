@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -34,11 +35,7 @@ const (
 
 // Known reports whether this program has the cause.
 func (c Cause) Known() bool {
-	switch c {
-	case "", CauseStart, CauseMachine, CauseDelivery, CauseSetup:
-		return true
-	}
-	return false
+	return slices.Contains([]Cause{"", CauseStart, CauseMachine, CauseDelivery, CauseSetup}, c)
 }
 
 // Setup identifies the settings and tools of sessions, by digests that depend on [State.Salt].

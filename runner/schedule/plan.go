@@ -170,7 +170,7 @@ func (pl *planner) run() {
 	for _, c := range pl.state.Claims {
 		claims = append(claims, c)
 	}
-	claims = SortedClaims(claims, pl.compareClaims)
+	claims = Sorted(claims, pl.compareClaims)
 	for _, c := range claims {
 		if c.holdsSlot() {
 			pl.reconcile(c)

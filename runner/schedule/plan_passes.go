@@ -80,14 +80,6 @@ func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool, f Feedb
 	return Why{}
 }
 
-// watched reports whether the session of the claim can stall now.
-func (c Claim) watched(p Policy) bool {
-	return p.Stall > 0 && c.Phase == Running && !c.TurnSince.IsZero()
-}
-
-// silentSince returns the time of the last sign of life in the current turn.
-func (c Claim) silentSince() time.Time { return later(c.TurnSince, c.Heard) }
-
 // settle performs the second pass on a claim without a session: it releases,
 // dispatches or keeps it. An issue with a delivery and no claim comes here as a claim
 // without a phase; see unclaimed.
@@ -268,16 +260,4 @@ func (pl *planner) startNew() {
 		pl.note(*issue, "", why)
 	}
 	pl.startDue(nil)
-}
-
-// knows reports whether the claim agrees with the issue in everything that people
-// see. It does not compare contents: settle does, for parked claims.
-func (c Claim) knows(issue *tracker.Issue) bool {
-	return c.Content != "" && c.State == issue.State && c.Title == issue.Title &&
-		c.URL == issue.URL && c.Identifier == issue.Identifier
-}
-
-// remembered returns the issue as far as its claim stores it.
-func (c Claim) remembered() tracker.Issue {
-	return tracker.Issue{ID: c.ID, Identifier: c.Identifier, Title: c.Title, URL: c.URL, State: c.State}
 }

@@ -123,15 +123,6 @@ func Backoff(attempt int, limit time.Duration) time.Duration {
 // longestWait returns the longest wait that a run can decide on.
 func (p Policy) longestWait() time.Duration { return max(p.MaxBackoff, maxImposedWait) }
 
-// notBefore returns the time that a server asked to wait for, but no later than
-// the longest wait from now.
-func (p Policy) notBefore(asked, now time.Time) time.Time {
-	if latest := now.Add(p.longestWait()); asked.After(latest) {
-		return latest
-	}
-	return asked
-}
-
 // IneligibleToStart returns the reason for not working on the issue even when there
 // is room (SPEC §8.2). The zero Why means that it may be started.
 func (p Policy) IneligibleToStart(issue tracker.Issue) Why {
@@ -236,7 +227,11 @@ func (r rules) ineligibleToStart(issue *tracker.Issue) Why {
 	}
 	for _, blocker := range issue.BlockedBy {
 		if !r.terminal[tracker.NormalState(blocker.State)] {
-			return Why{Blocked, "blocked by " + blocker.Name() + stateNote(blocker.State)}
+			state := ", whose state is not known"
+			if blocker.State != "" {
+				state = " (" + blocker.State + ")"
+			}
+			return Why{Blocked, "blocked by " + blocker.Name() + state}
 		}
 	}
 	return Why{}
@@ -262,37 +257,21 @@ func (r rules) ineligibleToContinue(issue *tracker.Issue) Why {
 	return Why{}
 }
 
-func stateNote(state string) string {
-	if state == "" {
-		return ", whose state is not known"
-	}
-	return " (" + state + ")"
-}
-
 // Compare orders issues for dispatch (SPEC §8.2): by priority, 1 to 4 before all
 // others; then by age, oldest first and issues without a date last; then by
 // identifier.
 func Compare(a, b *tracker.Issue) int {
 	return cmp.Or(
 		cmp.Compare(rank(a.Priority), rank(b.Priority)),
-		compareAge(a.CreatedAt, b.CreatedAt),
+		compareBools(a.CreatedAt.IsZero(), b.CreatedAt.IsZero()),
+		a.CreatedAt.Compare(b.CreatedAt),
 		cmp.Compare(a.Identifier, b.Identifier),
 		cmp.Compare(a.ID, b.ID),
 	)
 }
 
-// SortedIssues returns a copy of the issues in the order of [Compare].
-func SortedIssues(issues []tracker.Issue) []tracker.Issue { return sorted(issues, Compare) }
-
-// SortedClaims returns a sorted copy of claims.
-func SortedClaims(claims []Claim, compare func(a, b *Claim) int) []Claim {
-	return sorted(claims, compare)
-}
-
-// sorted returns a sorted copy of values that are large. It sorts pointers, which move
-// faster, and by code that all pointers share: for each type of values the program would
-// have 40 kB of its own.
-func sorted[T any](values []T, compare func(a, b *T) int) []T {
+// Sorted returns a sorted copy of values that are large. It sorts pointers, which move faster.
+func Sorted[T any](values []T, compare func(a, b *T) int) []T {
 	pointers, copies := make([]*T, len(values)), make([]T, len(values))
 	for i := range values {
 		pointers[i] = &values[i]
@@ -309,7 +288,7 @@ func sorted[T any](values []T, compare func(a, b *T) int) []T {
 func inOrder(issues []tracker.Issue) []tracker.Issue {
 	for i := 1; i < len(issues); i++ {
 		if Compare(&issues[i-1], &issues[i]) > 0 {
-			return SortedIssues(issues)
+			return Sorted(issues, Compare)
 		}
 	}
 	return issues
@@ -321,16 +300,4 @@ func rank(priority *int) int {
 		return last
 	}
 	return *priority
-}
-
-func compareAge(a, b time.Time) int {
-	switch {
-	case a.IsZero() && b.IsZero():
-		return 0
-	case a.IsZero():
-		return 1
-	case b.IsZero():
-		return -1
-	}
-	return a.Compare(b)
 }

@@ -77,15 +77,6 @@ func (s *Spending) reserve(d Decision, now time.Time) {
 	s.Reserves[d.Owner] = r
 }
 
-// awaitResult records that the claims of a shard are taken over now. Its reserve stays open,
-// because its result may still come.
-func (s *Spending) awaitResult(owner Owner, now time.Time) {
-	if r, open := s.Reserves[owner]; open {
-		r.Since = now
-		s.Reserves[owner] = r
-	}
-}
-
 // Reserved is the sum of the reserves of shards that may still spend tokens.
 type Reserved struct {
 	Shards int   `json:"shards"`

@@ -3,7 +3,7 @@ package schedule
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,11 +80,7 @@ const (
 
 // Known reports whether this program has the class.
 func (c Class) Known() bool {
-	switch c {
-	case Done, Stopped, IssueFailed, Transient, ThreadLost, Systemic, NeedsInput, HostLost:
-		return true
-	}
-	return false
+	return slices.Contains([]Class{Done, Stopped, IssueFailed, Transient, ThreadLost, Systemic, NeedsInput, HostLost}, c)
 }
 
 // Outcome describes how a session ended.
@@ -146,7 +142,9 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	if o.Thread != "" {
 		c.Thread = o.Thread
 	}
-	o.RetryAt = p.notBefore(o.RetryAt, now)
+	if latest := now.Add(p.longestWait()); o.RetryAt.After(latest) {
+		o.RetryAt = latest
+	}
 	c.Content = "" // the session may have edited the issue
 	if o.Issue != nil {
 		c.observe(*o.Issue)
@@ -171,7 +169,10 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	}
 	if next.Phase == "" {
 		if talk.isUnanswered() {
-			s.holdFeedback(id, now.Add(Backoff(1, p.MaxBackoff)))
+			if s.Failed == nil {
+				s.Failed = map[tracker.ID]time.Time{}
+			}
+			s.Failed[id] = now.Add(Backoff(1, p.MaxBackoff)) // a claim would say so, but the issue needs none
 		}
 		talk.release(c, next.Why.Reason, next.Clean)
 		delete(s.Claims, id)
@@ -191,33 +192,6 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	}
 	s.Claims[id] = c
 	return next
-}
-
-// holdFeedback notes that the unanswered feedback on an issue starts no session before a
-// time. A claim would say so, but the issue needs none.
-func (s *State) holdFeedback(id tracker.ID, until time.Time) {
-	failed := maps.Clone(s.Failed)
-	if failed == nil {
-		failed = map[tracker.ID]time.Time{}
-	}
-	failed[id] = until
-	s.Failed = failed
-}
-
-// maxCompleted bounds the list of completed issues: a service runs for months.
-const maxCompleted = 1000
-
-// complete appends an issue to the completed ones, or moves it to their end. It
-// makes a new list, since a display may still hold the old one.
-func (s *State) complete(id tracker.ID) {
-	ids := make([]tracker.ID, 0, len(s.Completed)+1)
-	for _, old := range s.Completed {
-		if old != id {
-			ids = append(ids, old)
-		}
-	}
-	ids = append(ids, id)
-	s.Completed = ids[max(len(ids)-maxCompleted, 0):]
 }
 
 // after changes a claim whose session has ended, and returns its next state.
@@ -247,7 +221,14 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 	case Done:
 		return c.continued(o, p, now)
 	case Stopped:
-		return c.stopped(p, now)
+		switch c.StopReason {
+		case Stalled:
+			return c.failed(c.Why, p, now, time.Time{})
+		case IssueBudget:
+			return parked(Why{IssueBudget, c.Why})
+		}
+		c.Attempt = max(c.Attempt, 1)
+		return waiting(cmp.Or(c.Why, string(Interrupted)), now)
 	case Systemic:
 		c.Attempt = max(c.Attempt, min(o.Turns, 1)) // no failure is counted, but a second session is a retry
 		return waiting(o.Why, now)
@@ -298,8 +279,7 @@ func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 	if why := p.Budget.issueSpent(*c); !why.None() {
 		return parked(why)
 	}
-	switch b := p.Budget; {
-	case b.IdleSessions > 0 && c.Idle >= b.IdleSessions:
+	if idle := p.Budget.IdleSessions; idle > 0 && c.Idle >= idle {
 		nothing := "changed nothing"
 		if p.Delivers {
 			nothing = "delivered nothing new"
@@ -315,19 +295,6 @@ func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 
 // maxLastWords bounds the bytes of the agent's last words in a reason.
 const maxLastWords = 200
-
-// stopped handles the end of a session that was stopped and whose issue stays
-// claimed.
-func (c *Claim) stopped(p Policy, now time.Time) Next {
-	switch c.StopReason {
-	case Stalled:
-		return c.failed(c.Why, p, now, time.Time{})
-	case IssueBudget:
-		return parked(Why{IssueBudget, c.Why})
-	}
-	c.Attempt = max(c.Attempt, 1)
-	return waiting(cmp.Or(c.Why, string(Interrupted)), now)
-}
 
 // failed handles a failure that counts against the issue.
 func (c *Claim) failed(why string, p Policy, now, notBefore time.Time) Next {

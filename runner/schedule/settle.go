@@ -3,7 +3,6 @@ package schedule
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -58,7 +57,10 @@ func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tr
 	slice.Self = owner
 	slice.BoundTimes(p, now)
 	if s.Salt = cmp.Or(s.Salt, slice.Salt); s.Salt != slice.Salt {
-		slice.forgetSetups() // digests with different salts cannot be compared
+		for id, c := range slice.Claims {
+			c.Setup = Setup{} // digests with different salts cannot be compared
+			slice.Claims[id] = c
+		}
 	}
 	for _, id := range owned {
 		s.settleClaim(id, slice, p, now)
@@ -72,28 +74,6 @@ func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tr
 		s.RateLimits = slice.RateLimits
 	}
 	return owned, nil
-}
-
-// IssueExcept returns an issue with a claim, a delivery or a conversation of which given
-// reports false, and reports whether there is one.
-func (s *State) IssueExcept(given func(tracker.ID) bool) (id tracker.ID, found bool) {
-	known := slices.Concat(
-		slices.Sorted(maps.Keys(s.Claims)), slices.Sorted(maps.Keys(s.Deliveries)), slices.Sorted(maps.Keys(s.Conversations)))
-	for _, id := range known {
-		if !given(id) {
-			return id, true
-		}
-	}
-	return "", false
-}
-
-// forgetSetups deletes the digests of the setups.
-func (s *State) forgetSetups() {
-	s.Pause.Setup = Setup{}
-	for id, c := range s.Claims {
-		c.Setup = Setup{}
-		s.Claims[id] = c
-	}
 }
 
 // settleClaim replaces the claim, the delivery and the conversation of an issue by the ones
@@ -116,7 +96,7 @@ func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time
 		talk.Course = talk.Course.boundBy(given.Course, limit)
 		s.setConversation(id, talk)
 	}
-	s.settleEnds(slice, given, limit)
+	s.settleEnds(slice.Ends, given, limit)
 }
 
 // ShardEnd holds the parts of a shard's result that are about all issues.

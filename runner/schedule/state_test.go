@@ -25,7 +25,9 @@ func TestANewTickResetsWhatTheLastOneSpent(t *testing.T) {
 	if diff := cmp.Diff(schedule.Spent{}, f.state.Tick); diff != "" {
 		t.Errorf("the tick (-want +got):\n%s", diff)
 	}
-	want := &schedule.State{Claims: map[tracker.ID]schedule.Claim{"1": claim}, Spending: schedule.Spending{Self: me, Days: days}, Pause: pause, Conversations: talks}
+	want := &schedule.State{
+		Issues: schedule.Issues{Claims: map[tracker.ID]schedule.Claim{"1": claim}, Conversations: talks}, Spending: schedule.Spending{Self: me, Days: days}, Pause: pause,
+	}
 	if diff := cmp.Diff(want, f.state); diff != "" {
 		t.Errorf("the rest (-want +got):\n%s", diff)
 	}

@@ -23,11 +23,11 @@ type Told struct {
 
 // SetTold replaces the entries by others in their order, of which it keeps maxTold. It changes
 // nothing if they are the same.
-func (s *State) SetTold(told []Told) {
+func (r *Records) SetTold(told []Told) {
 	slices.SortFunc(told, func(a, b Told) int { return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.What, b.What)) })
 	told = told[:min(len(told), maxTold)]
-	if !slices.Equal(s.Told, told) {
-		s.Told = told
+	if !slices.Equal(r.Told, told) {
+		r.Told = told
 	}
 }
 

@@ -354,7 +354,7 @@ func (p *painter) sessionRows(n int) []string {
 
 // waitingRows returns the table of the n claims that are due first.
 func (p *painter) waitingRows(n int) []string {
-	byDue := schedule.SortedClaims(p.Progress.Waiting, func(a, b *schedule.Claim) int { return a.Due.Compare(b.Due) })
+	byDue := schedule.Sorted(p.Progress.Waiting, func(a, b *schedule.Claim) int { return a.Due.Compare(b.Due) })
 	last := byDue[n-1].Due
 	rank := func(c *schedule.Claim) int { return c.Due.Compare(last) }
 	t := table{columns: []text.Column{
