@@ -101,7 +101,7 @@ func (s *stateCommand) show(ctx context.Context, args []string) error {
 		return err
 	}
 	for _, name := range args {
-		known := lookup.InState(state)
+		known := lookup.InState(state.Issues)
 		n, ok := matchIssue(wf, name, known)
 		if !ok {
 			return unknownIssueError("the state knows no issue", name, "issues in it", known)
@@ -262,7 +262,7 @@ func (s *stateCommand) stateHere(use stateUse) (*stateStore, workflow.Workflow, 
 }
 
 func findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedule.Claim, error) {
-	if n, ok := matchIssue(wf, name, lookup.InState(state)); ok {
+	if n, ok := matchIssue(wf, name, lookup.InState(state.Issues)); ok {
 		if c, claimed := state.Claims[n.ID]; claimed {
 			return c, nil
 		}
@@ -271,6 +271,6 @@ func findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedu
 			return schedule.Claim{}, fmt.Errorf("%w: %s has no claim: its work is published at %s", errUsage, d.Identifier, place)
 		}
 	}
-	claimed := lookup.InState(&schedule.State{Claims: state.Claims})
+	claimed := lookup.InState(schedule.Issues{Claims: state.Claims})
 	return schedule.Claim{}, unknownIssueError("no claim of", name, "claims", claimed)
 }

@@ -236,7 +236,7 @@ func TestAfterAPauseAnIssueThatHadNoFaultStartsFirst(t *testing.T) {
 func TestOneFaultInTwoShardsIsSystemic(t *testing.T) {
 	t.Parallel()
 	f, owners := candidates(2).assigned(aFleet(2, 1))
-	var faults []schedule.Fault
+	var ends schedule.ShardEnds
 	for i, owner := range owners {
 		id := tracker.ID(fmt.Sprint(i + 1))
 		slice := f.state.Slice(owner, f.now)
@@ -246,15 +246,17 @@ func TestOneFaultInTwoShardsIsSystemic(t *testing.T) {
 		if _, err := f.state.Settle(owner, slice, f.policy, f.now); err != nil {
 			t.Fatal(err)
 		}
-		faults = append(faults, slice.Faults...)
+		ends = append(ends, schedule.ShardEnd{Slice: slice, Planned: f.now})
 	}
 	if c := f.state.Claims["1"]; c.Failures != 1 {
 		t.Fatalf("one shard alone charges its issue: %+v", c)
 	}
-	if excused := f.state.Clone().SettleFaults(faults, true, f.policy, f.now); excused != nil {
+	ends[0].Slice.Tick.HadTurn = true
+	if excused, _ := ends.Settle(f.state.Clone(), f.policy, f.now); excused != nil {
 		t.Errorf("excused %v although a session had a turn", excused)
 	}
-	excused := f.state.SettleFaults(faults, false, f.policy, f.now)
+	ends[0].Slice.Tick.HadTurn = false
+	excused, _ := ends.Settle(f.state, f.policy, f.now)
 	if len(excused) != 2 || f.state.Claims["1"].Failures != 0 || f.state.Claims["2"].Failures != 0 {
 		t.Errorf("excused %v, claims %+v", excused, f.state.Claims)
 	}
@@ -267,7 +269,7 @@ func TestAFaultThatOneShardFoundSystemicExcusesTheOtherShards(t *testing.T) {
 	t.Parallel()
 	f, owners := candidates(3).assigned(aFleet(2, 2))
 	var faults []schedule.Fault
-	var ends []schedule.ShardEnd
+	var ends schedule.ShardEnds
 	for _, owner := range owners {
 		slice := f.state.Slice(owner, f.now)
 		f.works(slice)
@@ -280,13 +282,12 @@ func TestAFaultThatOneShardFoundSystemicExcusesTheOtherShards(t *testing.T) {
 		}
 		ends = append(ends, schedule.ShardEnd{Slice: slice, Planned: f.now})
 		if faults = append(faults, slice.Faults...); len(slice.Faults) == 2 {
-			if excused := f.state.Clone().SettleFaults(slice.Faults, false, f.policy, f.now); slice.Pause.Why == "" || excused != nil {
+			if excused, _ := ends[len(ends)-1:].Settle(f.state.Clone(), f.policy, f.now); slice.Pause.Why == "" || excused != nil {
 				t.Errorf("the pause of the shard is %+v, and %v is excused again", slice.Pause, excused)
 			}
 		}
 	}
-	excused := f.state.SettleFaults(faults, false, f.policy, f.now)
-	f.state.SettlePause(ends, f.policy, f.now)
+	excused, _ := ends.Settle(f.state, f.policy, f.now)
 	paused := f.state.Pause
 	if !paused.Until.After(f.now) {
 		t.Errorf("two shards have the fault, and the pause is %+v", paused)

@@ -174,7 +174,7 @@ func TestAKeyThatEveryShardWasRefusedIsTriedByASingleSession(t *testing.T) {
 	t.Parallel()
 	fleet := aFleet(4, 2)
 	f, owners := candidates(8).assigned(fleet)
-	var ends []schedule.ShardEnd
+	var ends schedule.ShardEnds
 	for _, owner := range owners {
 		slice := f.state.Slice(owner, f.now)
 		f.works(slice)
@@ -186,7 +186,7 @@ func TestAKeyThatEveryShardWasRefusedIsTriedByASingleSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.state.SettlePause(ends, f.policy, f.now)
+	ends.Settle(f.state, f.policy, f.now)
 	for _, issue := range f.snap.Candidates {
 		f.snap.Claimed[issue.ID] = &issue
 	}

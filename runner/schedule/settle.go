@@ -38,7 +38,7 @@ func (s *State) Slice(owner Owner, now time.Time) *State {
 // the shard if its reserve is open, and closes the reserve, so that it counts once.
 //
 // An agent may have written the result, so it speaks for the issues of the shard only:
-// [Reserve.Bound] limits its spending, [State.SettlePause] judges the pauses of all results
+// [Reserve.Bound] limits its spending, [ShardEnds.Settle] judges the pauses of all results
 // together, and whether the tracker asks to wait is for the next request to find out.
 //
 // To settle a result a second time changes nothing. Settle fails, and changes nothing, if the
@@ -97,76 +97,4 @@ func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time
 		s.setConversation(id, talk)
 	}
 	s.settleEnds(slice.Ends, given, limit)
-}
-
-// ShardEnd holds the parts of a shard's result that are about all issues.
-type ShardEnd struct {
-	Slice   *State    // the slice that the shard left
-	Planned time.Time // time when the shard was planned
-}
-
-// paused reports whether the shard began the pause of its slice: another one was in the state
-// that was planned.
-func (e ShardEnd) paused() bool {
-	return e.Slice.Pause.Why != "" && !e.Slice.Pause.Since.Before(e.Planned)
-}
-
-// SettlePause updates the pause of the state by the results that are settled in one save. A
-// hostile result could stop everybody's work, so a pause counts as it is only if two shards
-// have it, or a shard and the state before the plan, with the same cause. Otherwise it is
-// ignored if another shard had a turn, and else it is over at once, so that one session of the
-// next plan checks first. A shard ends a pause only if it had a turn. SettlePause returns the
-// pause that is ignored; the zero Pause if none is.
-func (s *State) SettlePause(ends []ShardEnd, p Policy, now time.Time) (ignored Pause) {
-	var found []Pause
-	worked := false
-	for _, end := range ends {
-		if end.paused() {
-			found = append(found, s.foreignPause(end.Slice, p, now))
-		} else if end.Slice.Tick.HadTurn {
-			worked = true
-			s.clearPause(end.Planned, true, now)
-		}
-	}
-	if len(found) == 0 {
-		return Pause{}
-	}
-	slices.SortStableFunc(found, func(a, b Pause) int { return b.Until.Compare(a.Until) })
-	pause := found[0]
-	seen := false
-	for i, later := range found {
-		if i > 0 && slices.ContainsFunc(found[:i], func(longer Pause) bool { return longer.Cause == later.Cause }) {
-			pause, seen = later, true // two agree on this time at least
-			break
-		}
-	}
-	switch {
-	case seen:
-	case s.Pause.Why != "" && s.Pause.Cause == pause.Cause:
-		pause.Until = earlier(pause.Until, now.Add(p.MaxBackoff))
-	case worked:
-		return pause
-	default:
-		pause.Until = now
-	}
-	pause.Until = later(pause.Until, s.Pause.Until)
-	s.Pause = pause
-	return Pause{}
-}
-
-// foreignPause returns the pause of a slice with times that this run can have decided on.
-func (s *State) foreignPause(slice *State, p Policy, now time.Time) Pause {
-	bound := State{Pause: slice.Pause}
-	bound.BoundTimes(p, now)
-	if s.Salt != slice.Salt {
-		bound.Pause.Setup = Setup{} // digests with different salts cannot be compared
-	}
-	return bound.Pause
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }

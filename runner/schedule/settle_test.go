@@ -159,14 +159,14 @@ func TestAPauseNeedsMoreThanOneShard(t *testing.T) {
 	} {
 		f, owners := candidates(len(test.shards)).assigned(aFleet(len(test.shards), 1))
 		f.policy.MaxBackoff = 5 * time.Minute
-		var ends []schedule.ShardEnd
+		var ends schedule.ShardEnds
 		for i, shard := range test.shards {
 			slice := f.state.Slice(owners[i], f.now)
 			slice.Pause, slice.Tick.HadTurn = shard.pause, shard.turn
 			ends = append(ends, schedule.ShardEnd{Slice: slice, Planned: noon})
 		}
 		f.state.Pause = test.state
-		ignored := f.state.SettlePause(ends, f.policy, settled)
+		_, ignored := ends.Settle(f.state, f.policy, settled)
 		if f.state.Pause != test.want {
 			t.Errorf("%s: the pause is %+v, want %+v", name, f.state.Pause, test.want)
 		}
@@ -192,7 +192,7 @@ func TestTheSameRefusalInTwoShardsIsSystemic(t *testing.T) {
 	} {
 		shards, slots := len(test.faults), len(test.faults[0])
 		f, owners := candidates(shards * slots).assigned(aFleet(shards, slots))
-		var ends []schedule.ShardEnd
+		var ends schedule.ShardEnds
 		for i, faults := range test.faults {
 			slice := f.state.Slice(owners[i], f.now)
 			ids := slices.Sorted(maps.Keys(slice.Claims))
@@ -207,8 +207,7 @@ func TestTheSameRefusalInTwoShardsIsSystemic(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f.state.SettlePause(ends, f.policy, f.now)
-		f.state.SettleRefusals(ends, f.policy, f.now)
+		ends.Settle(f.state, f.policy, f.now)
 		pause := f.state.Pause
 		if pause.Fault != test.want || (pause.Why != "") != (test.want != "") {
 			t.Errorf("%s: the pause is %+v", name, pause)
