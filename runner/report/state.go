@@ -99,10 +99,10 @@ func (v StateView) document(l Links, page bool) document {
 	d := document{paragraph{strong(v.summary())}}
 	v.claims = slices.Clone(v.claims)
 	for i, c := range v.claims {
-		v.claims[i].Why = schedule.InWords(c.Why)
+		v.claims[i].Why = text.InWords(c.Why)
 	}
 	if pause := v.state.Pause; pause.Why != "" {
-		pause.Why = schedule.InWords(pause.Why)
+		pause.Why = text.InWords(pause.Why)
 		p := paragraph{strong("Paused"), own(" until "), instantSpan(pause.Until), own("; after that one session tries first whether this is fixed: "), foreign(pause.Why)}
 		if !pause.Until.After(v.now) {
 			p = paragraph{strong("The pause ended"), own(" at "), instantSpan(pause.Until), own("; one session tries first whether this is fixed: "), foreign(pause.Why)}

@@ -194,11 +194,11 @@ func (v VerdictView) nextStep() string {
 
 func showsNothing(s string) bool { return strings.TrimSpace(text.Fit(s, itemWidth)) == "" }
 
-// Cause returns a reason in words, see [schedule.InWords], without what it is about, for
+// Cause returns a reason in words, see [text.InWords], without what it is about, for
 // places without room for both: which workflow file is invalid, and how many failures there
 // were in a row before the last.
 func Cause(s string) string {
-	s = schedule.InWords(schedule.LastFailure(s))
+	s = text.InWords(schedule.LastFailure(s))
 	if file, why, found := strings.Cut(s, ": "); found && why != "" && strings.HasPrefix(file, "workflow /") {
 		return strings.TrimLeft(why, " \n")
 	}

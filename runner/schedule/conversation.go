@@ -3,8 +3,8 @@ package schedule
 import (
 	"slices"
 	"time"
-	"unicode/utf8"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -239,7 +239,7 @@ func (c Conversation) isMarkedRead(f Feedback) bool {
 func (c *Conversation) obey(f Feedback) {
 	if f.Pending {
 		if c.PendingCommand.Answer != "" {
-			c.Answer = shorten(c.PendingCommand.Answer, maxAsked)
+			c.Answer = text.Head(c.PendingCommand.Answer, maxAsked)
 		}
 		c.PendingCommand = Order{} // the comments are not obeyed with it
 		return
@@ -265,7 +265,7 @@ func (c *Conversation) park(d Decision) {
 // end notes how a session ended whose claim is in the given phase after it.
 func (c *Conversation) end(o Outcome, stop Reason, phase Phase) {
 	if o.Class == Done || o.Class == NeedsInput {
-		c.ReadUpTo, c.Asked, c.Answer = c.PromptedUpTo, shorten(o.Question, maxAsked), ""
+		c.ReadUpTo, c.Asked, c.Answer = c.PromptedUpTo, text.Head(o.Question, maxAsked), ""
 	}
 	c.Moved = o.Moved
 	if phase == Parked && !stop.parks() {
@@ -275,14 +275,3 @@ func (c *Conversation) end(o Outcome, stop Reason, phase Phase) {
 
 // maxAsked bounds the bytes of a question.
 const maxAsked = 4000
-
-// shorten returns the beginning of a text, at most n bytes, without a part of a character.
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}

@@ -13,11 +13,12 @@ import (
 	"time"
 )
 
-// packVersion begins a pack of this version.
-const packVersion = "1:"
-
-// maxPack bounds the bytes of an unpacked pack.
-const maxPack = 1 << 20
+const (
+	packVersion = "1:"    // begins a pack of this version
+	maxPack     = 1 << 20 // bytes of an unpacked pack
+	endFields   = 9       // fields of an end that are packed as numbers
+	maxFields   = 100     // the same of a later version
+)
 
 // packedEnds holds ends so that they take little room, and little time to read.
 type packedEnds struct {
@@ -37,9 +38,6 @@ type endKind struct {
 	End    End    `json:"end"`
 	Reason Reason `json:"reason,omitempty"`
 }
-
-// endFields is the number of fields of an end that are packed as numbers.
-const endFields = 9
 
 // fields returns the fields of an end as numbers. Times are seconds: since the end before, and
 // from the other ones to the end, see [ago].
@@ -136,9 +134,6 @@ func unpack(text string, inflate io.ReadCloser) ([]IssueEnd, error) {
 	}
 	return ends, nil
 }
-
-// maxFields bounds the fields of an end that a later version packs as numbers.
-const maxFields = 100
 
 var errCutPack = errors.New("its numbers are cut")
 

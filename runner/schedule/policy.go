@@ -102,12 +102,10 @@ type Share struct {
 // PerTick returns the maximum of sessions that one tick starts.
 func (p Policy) PerTick() int { return cmp.Or(p.MaxPerTick, p.MaxConcurrent) }
 
+// The delays before the session that follows a normal exit, and after the first failure (SPEC §8.4).
 const (
-	// continuationDelay is the delay before the session that follows a normal
-	// exit (SPEC §8.4).
 	continuationDelay = time.Second
-	// firstBackoff is the delay after the first failure (SPEC §8.4).
-	firstBackoff = 10 * time.Second
+	firstBackoff      = 10 * time.Second
 )
 
 // Backoff returns the delay before an attempt, which is 1 for the first retry: 10

@@ -31,15 +31,22 @@ type Records struct {
 	Worked time.Time
 }
 
+// The bounds of the records. EndsInPack is the number of ends in a pack.
+const (
+	EndsInPack   = 100
+	recentEnds   = EndsInPack + 25 // ends from which on the oldest are packed; the rest stays, so that [State.Excuse] can take one back
+	maxPacks     = 128
+	maxHistory   = 20
+	maxQueued    = 500
+	maxCompleted = 1000 // a service runs for months
+)
+
 // clone returns a copy. Lists of ends are replaced, never changed.
 func (r *Records) clone() Records {
 	c := *r
 	c.Queued, c.History, c.Told = maps.Clone(r.Queued), slices.Clone(r.History), slices.Clone(r.Told)
 	return c
 }
-
-// maxHistory bounds how many past ticks the state keeps.
-const maxHistory = 20
 
 // TickRecord describes a tick that has ended.
 type TickRecord struct {
@@ -73,25 +80,12 @@ func (r *Records) AppendHistory(p TickRecord) {
 	}
 }
 
-// maxCompleted bounds the list of completed issues: a service runs for months.
-const maxCompleted = 1000
-
 // complete appends an issue to the completed ones, or moves it to their end. It
 // makes a new list, since a display may still hold the old one.
 func (r *Records) complete(id tracker.ID) {
 	ids := append(slices.DeleteFunc(slices.Clone(r.Completed), func(old tracker.ID) bool { return old == id }), id)
 	r.Completed = ids[max(len(ids)-maxCompleted, 0):]
 }
-
-// EndsInPack is the number of ends in a pack.
-const EndsInPack = 100
-
-// recentEnds is the number of ends from which on the oldest are packed. The rest is left as it
-// is, so that [State.Excuse] can still take back an end of this tick.
-const recentEnds = EndsInPack + 25
-
-// maxPacks bounds the packs of ends that the state keeps.
-const maxPacks = 128
 
 // addEnd records an end of the work of a claim.
 func (r *Records) addEnd(c Claim, end End, why Reason, at time.Time) {
@@ -160,9 +154,6 @@ func (r *Records) settleEnds(slice []IssueEnd, planned Claim, limit int64) {
 		r.appendEnd(e)
 	}
 }
-
-// maxQueued bounds the issues in [Records].Queued.
-const maxQueued = 500
 
 // Queued says which issues lack nothing but room, or start now, in this order.
 type Queued struct {

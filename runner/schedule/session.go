@@ -286,7 +286,7 @@ func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 		}
 		why := text.Count(c.Idle, "session") + " in a row " + nothing + " (budget.max_idle_sessions)"
 		if said := strings.Join(strings.Fields(o.Said), " "); said != "" {
-			why += "; the agent's last words: " + shorten(said, maxLastWords)
+			why += "; the agent's last words: " + text.Head(said, maxLastWords)
 		}
 		return parked(Why{IsParked, why})
 	}
@@ -322,64 +322,6 @@ func LastFailure(why string) string {
 		return why
 	}
 	return last
-}
-
-// InWords returns a reason for people, without the categories before its sentence, which are
-// for logs and scripts. Of "turn: turn_failed: other: no such model" it returns "no such
-// model". The subject of the reason may stand before the categories, such as the number of
-// failures in a row; it stays.
-func InWords(why string) string {
-	about, rest := "", why
-	for range maxAbout {
-		if cause, found := withoutCategories(rest); found {
-			return about + cause
-		}
-		before, after, more := strings.Cut(rest, ": ")
-		if !more {
-			break
-		}
-		about, rest = about+before+": ", after
-	}
-	return why
-}
-
-// maxAbout is one more than the number of parts, each ended by a colon, that can be the subject
-// of a reason.
-const maxAbout = 3
-
-// withoutCategories returns a text without the categories at its beginning, and reports
-// whether there were any. Categories are single words that a colon ends: one is written like
-// turn_failed. Any words may stand before that one, and behind it the codes of the agent, such
-// as other and usageLimitExceeded.
-func withoutCategories(text string) (rest string, found bool) {
-	rest = text
-	for {
-		word, after, more := strings.Cut(rest, ":")
-		sentence := strings.TrimLeft(after, " \n")
-		if !more || sentence == "" || len(sentence) == len(after) || !isWord(word) {
-			break
-		}
-		lower := word == strings.ToLower(word)
-		isCategory := lower && strings.Contains(word, "_")
-		if found && lower && !isCategory && word != "other" {
-			break
-		}
-		rest, found = sentence, found || isCategory
-	}
-	if !found {
-		return text, false
-	}
-	return rest, true
-}
-
-// isWord reports whether text is one word of ASCII letters and underscores.
-func isWord(text string) bool {
-	for _, c := range []byte(text) {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '_' {
-			return false
-		}
-	}
-	return text != ""
 }
 
 func waiting(why string, due time.Time) Next {

@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// maxTold bounds how many entries the state keeps of what destinations were told.
-const maxTold = 10_000
-
-// maxTellings bounds how often a destination is told the same that refuses to be told.
-const maxTellings = 3
+const (
+	maxTold     = 10_000 // entries that the state keeps
+	maxTellings = 3      // tries to tell the same to a destination that refuses it
+)
 
 // Told says that a destination of notices was told of something that still holds, or that it
 // held before the destination was known.
