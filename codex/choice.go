@@ -172,7 +172,7 @@ func refuted(key, value, model string, has []string) error {
 
 // TakesImages returns the model of the thread, and whether it takes images, as the server lists
 // it. A model of which the server does not say so takes them.
-func (s *Session) TakesImages(ctx context.Context) (model string, takes bool) {
+func (s *checks) TakesImages(ctx context.Context) (model string, takes bool) {
 	s.mu.Lock()
 	model = s.spending.tariffs.model[s.spending.tariffs.main]
 	s.mu.Unlock()

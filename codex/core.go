@@ -66,3 +66,17 @@ func (c *core) callOptional(ctx context.Context, method string, params any, acce
 	}
 	return err
 }
+
+// checkAge returns the error of a request as [ErrTooOld] if the server refused a part of the posture
+// that it does not know. A session never begins with less: without the permission profile the
+// agent could read logins and keys.
+func (c *core) checkAge(err error) error {
+	refused, ok := errors.AsType[*ResponseError](err)
+	if !ok {
+		return err
+	}
+	if what := c.posture.lacking(refused); what != "" {
+		return tooOld(what, err)
+	}
+	return err
+}

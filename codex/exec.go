@@ -318,17 +318,17 @@ func (p *programs) onOutput(params json.RawMessage) error {
 // CleanTerminals kills the commands that the agent left running on the thread. The
 // server answers when it has sent the signals, so they may live for some milliseconds
 // more. A turn must not be in progress, because it could start others.
-func (s *Session) CleanTerminals(ctx context.Context) error {
-	return s.cleanTerminals(ctx, s.ThreadID())
+func (c *core) CleanTerminals(ctx context.Context) error {
+	return c.cleanTerminals(ctx, c.ThreadID())
 }
 
 // cleanTerminals kills the commands that were left running on a thread; none if it is "".
-func (s *Session) cleanTerminals(ctx context.Context, thread string) error {
+func (c *core) cleanTerminals(ctx context.Context, thread string) error {
 	if thread == "" {
 		return nil
 	}
 	const method = "thread/backgroundTerminals/clean"
-	err := s.conn.call(ctx, max(s.o.Config.ReadTimeout, execGrace), method, map[string]string{"threadId": thread}, nil)
+	err := c.conn.call(ctx, max(c.o.Config.ReadTimeout, execGrace), method, map[string]string{"threadId": thread}, nil)
 	if err != nil {
 		return fmt.Errorf("end the agent's background commands: %w", execRefusal(err))
 	}

@@ -29,10 +29,10 @@ type serverInfo struct {
 
 // handshake initializes the connection, logs in and reads the server's report about itself
 // (SPEC §10.2).
-func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
+func (c *core) handshake(ctx context.Context) (serverInfo, error) {
 	var about serverInfo
-	wait := s.o.Config.ReadTimeout
-	err := s.conn.call(ctx, max(wait, initializeTimeout), "initialize", initialize(s.o.Version), func(result json.RawMessage) error {
+	wait := c.o.Config.ReadTimeout
+	err := c.conn.call(ctx, max(wait, initializeTimeout), "initialize", initialize(c.o.Version), func(result json.RawMessage) error {
 		answer := members(result)
 		about.version, about.home = parseVersion(answer.text("useragent")), answer.text("codexhome")
 		return nil
@@ -49,16 +49,16 @@ func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
 	if err != nil {
 		return serverInfo{}, err
 	}
-	if err := s.conn.send(ctx, request{Method: "initialized"}); err != nil {
+	if err := c.conn.send(ctx, request{Method: "initialized"}); err != nil {
 		return serverInfo{}, err
 	}
-	if s.o.Home != "" && about.home != "" && filepath.Clean(about.home) != filepath.Clean(s.o.Home) {
-		return serverInfo{}, mismatch("the Codex home", s.o.Home, about.home)
+	if c.o.Home != "" && about.home != "" && filepath.Clean(about.home) != filepath.Clean(c.o.Home) {
+		return serverInfo{}, mismatch("the Codex home", c.o.Home, about.home)
 	}
-	if err := s.login(ctx); err != nil {
+	if err := c.login(ctx); err != nil {
 		return serverInfo{}, err
 	}
-	return about, s.callOptional(ctx, "config/read", struct{}{}, about.readConfig)
+	return about, c.callOptional(ctx, "config/read", struct{}{}, about.readConfig)
 }
 
 // namesCapability reports whether a refusal is about the capabilities of the client. All
@@ -69,12 +69,12 @@ func namesCapability(message string) bool {
 
 // login sends the API key to the server, which keeps it in memory if its home is
 // configured so. No other message contains the key, and Options.Wire sees it masked.
-func (s *Session) login(ctx context.Context) error {
-	if s.o.Key == "" {
+func (c *core) login(ctx context.Context) error {
+	if c.o.Key == "" {
 		return nil
 	}
-	params := map[string]string{"type": "apiKey", "apiKey": s.o.Key}
-	err := s.call(ctx, "account/login/start", params, nil)
+	params := map[string]string{"type": "apiKey", "apiKey": c.o.Key}
+	err := c.call(ctx, "account/login/start", params, nil)
 	refused, isRefusal := errors.AsType[*ResponseError](err)
 	switch {
 	case isRefusal && refused.unknown():

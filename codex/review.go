@@ -36,7 +36,7 @@ type Review struct {
 // a turn does, and only one at a time. Options.ReviewWork must be set. The thread has no tools of
 // the host, does not know the instructions in the repository (AGENTS.md), and is not kept. It fails
 // as [Session.Turn] does, with [ErrNoSandbox], and with errors of a call.
-func (s *Session) Review(ctx context.Context, r Review) (answer string, err error) {
+func (s *turns) Review(ctx context.Context, r Review) (answer string, err error) {
 	t := s.newReview(r)
 	s.mu.Lock()
 	busy := s.reviewing
@@ -69,7 +69,7 @@ func (s *Session) Review(ctx context.Context, r Review) (answer string, err erro
 	return said, nil
 }
 
-func (s *Session) newReview(r Review) *turn {
+func (s *turns) newReview(r Review) *turn {
 	o := s.o
 	o.Cwd, o.Name, o.Tools, o.Resume, o.Temp = r.Dir, "", nil, "", ""
 	o.Config.Choice, o.Config.TurnTimeout = r.Choice, r.Timeout
@@ -103,7 +103,7 @@ exit 3`
 func (t *turn) isReview() bool { return t.posture.turns == t.o.profileOf(reviewName) }
 
 // openReview opens the thread of a review, when its sandbox has been tried.
-func (s *Session) openReview(ctx context.Context, t *turn, fork bool) error {
+func (s *turns) openReview(ctx context.Context, t *turn, fork bool) error {
 	if s.posture.sandbox != nil {
 		return fmt.Errorf("%w: %s sets a sandbox of its own for the turns, and a review needs one that writes nothing", ErrSettings, s.sandbox.sandboxKey())
 	}

@@ -17,7 +17,7 @@ import (
 
 // checkSkills warns about skills that the prompt names and the server does not have.
 // It never fails because of them, as a $word in a prompt can mean something else.
-func (s *Session) checkSkills(ctx context.Context) error {
+func (s *checks) checkSkills(ctx context.Context) error {
 	named := skillMentions(s.o.Prompt)
 	if len(named) == 0 {
 		return nil

@@ -116,6 +116,20 @@ type spending struct {
 	limits  json.RawMessage // the latest snapshot; core.mu guards it
 }
 
+// Usage returns the tokens that the session has used so far, including sub-agents.
+func (s *spending) Usage() Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.meter.total()
+}
+
+// Tariffs returns the same tokens by tariff, in no order.
+func (s *spending) Tariffs() []TariffUsage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return listed(s.meter.spent)
+}
+
 // onUsage counts the tokens of a usage report. A report of an older server may
 // contain the account's limits too, or only those.
 func (s *spending) onUsage(e *Event, params json.RawMessage) {
