@@ -78,7 +78,6 @@ func (c NamedChoice) Key(field string) string {
 	return "codex.by_label." + c.Label + "." + field
 }
 
-// listedModel is a model as model/list has it.
 type listedModel struct {
 	ID, Model string
 	IsDefault bool
@@ -93,7 +92,6 @@ type listedModel struct {
 // other one that the model does not list.
 var plainTiers = []string{"default", "flex"}
 
-// modelList checks choices.
 type modelList struct {
 	models   []listedModel
 	own      string          // model of Codex's own configuration; "" for the default of the list

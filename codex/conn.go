@@ -112,7 +112,6 @@ func (c *conn) fail(err error) {
 	}
 }
 
-// failure returns the reason why the connection ended, or nil while it is open.
 func (c *conn) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,7 +159,6 @@ const (
 	overloadPause = 100 * time.Millisecond // pause before the second attempt; it doubles with each further one
 )
 
-// call is a request of ours that the server has not answered yet.
 type call struct {
 	method string
 	then   replyFunc

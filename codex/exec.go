@@ -163,7 +163,11 @@ func (p *programs) env(x Exec) map[string]*string {
 // everything is written.
 func (p *programs) run(ctx context.Context, x Exec) (ExecResult, error) {
 	run := newExecOutput(x.MaxOutput, x.Stderr != nil)
-	id := p.add(run)
+	p.mu.Lock()
+	p.last++
+	id := fmt.Sprintf("exec-%d", p.last)
+	p.running[id] = run
+	p.mu.Unlock()
 	defer p.remove(id)
 	what := cmp.Or(x.Doing, "the host runs `"+strings.Join(x.Argv, " ")+"`")
 	p.emit(Event{Kind: Notification, Method: execMethod, Summary: what, Doing: what, Progress: true})
@@ -230,10 +234,10 @@ const (
 	exitKilled  = 137
 )
 
-// execReply is the answer to command/exec.
+// execReply is the answer to command/exec. Both texts are empty when the output is streamed.
 type execReply struct {
-	ExitCode int    `json:"exitCode"`
-	Stdout   string `json:"stdout"` // empty when the output is streamed
+	ExitCode       int
+	Stdout, Stderr string
 }
 
 // execRefusal returns the error of a call that the server refused. Its refusal of the
@@ -276,15 +280,6 @@ func (p *programs) terminate(ctx context.Context, id string, answered <-chan str
 			return nil
 		}
 	}
-}
-
-func (p *programs) add(run *execOutput) (id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last++
-	id = fmt.Sprintf("exec-%d", p.last)
-	p.running[id] = run
-	return id
 }
 
 // remove drops a program: output under its id is ignored from now on.

@@ -33,10 +33,8 @@ func serverSettings(rules map[string]any) []string {
 	return lines
 }
 
-// profileKey returns the beginning of the settings of a permission profile.
 func profileKey(name string) string { return "permissions." + name + "." }
 
-// isRule reports whether a setting is a rule of our permission profiles.
 func isRule(key string) bool {
 	return strings.HasPrefix(key, profileKey(profile)) || strings.HasPrefix(key, "permissions."+profile+"-")
 }

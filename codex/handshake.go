@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// builtInProvider is the provider of a server whose configuration names none.
 const builtInProvider = "openai"
 
 // serverInfo holds a server's report about itself before a thread is opened.
@@ -31,13 +30,17 @@ type serverInfo struct {
 // (SPEC §10.2).
 func (c *core) handshake(ctx context.Context) (serverInfo, error) {
 	var about serverInfo
-	wait := c.o.Config.ReadTimeout
-	err := c.conn.call(ctx, max(wait, initializeTimeout), "initialize", initialize(c.o.Version), func(result json.RawMessage) error {
+	params := map[string]any{
+		"clientInfo":   map[string]string{"name": "symphony", "title": "Symphony", "version": c.o.Version},
+		"capabilities": map[string]bool{"experimentalApi": true}, // the tools, the granular approval policy and the permission profile
+	}
+	err := c.conn.call(ctx, max(c.o.Config.ReadTimeout, initializeTimeout), "initialize", params, func(result json.RawMessage) error {
 		answer := members(result)
 		about.version, about.home = parseVersion(answer.text("useragent")), answer.text("codexhome")
 		return nil
 	})
-	if refused, ok := errors.AsType[*ResponseError](err); ok && namesCapability(refused.Message) {
+	refused, isRefusal := errors.AsType[*ResponseError](err) // with one code for all reasons
+	if isRefusal && (strings.Contains(refused.Message, "experimentalApi") || strings.Contains(refused.Message, "apabilities")) {
 		err = tooOld("the experimental API", err)
 	}
 	if errors.Is(err, ErrResponseTimeout) {
@@ -59,12 +62,6 @@ func (c *core) handshake(ctx context.Context) (serverInfo, error) {
 		return serverInfo{}, err
 	}
 	return about, c.callOptional(ctx, "config/read", struct{}{}, about.readConfig)
-}
-
-// namesCapability reports whether a refusal is about the capabilities of the client. All
-// refusals have the same code.
-func namesCapability(message string) bool {
-	return strings.Contains(message, "experimentalApi") || strings.Contains(message, "apabilities")
 }
 
 // login sends the API key to the server, which keeps it in memory if its home is

@@ -141,7 +141,9 @@ func (n *notifications) onThreadClosed(method string, params json.RawMessage) {
 // its abilities differ.
 func (n *notifications) onRerouted(params json.RawMessage) {
 	to := textMember(params, "tomodel")
-	n.spending.onRerouted(textMember(params, "threadid"), to)
+	n.mu.Lock() // without a name of the thread it is the session's own, and without a name of the model nobody knows its price
+	n.spending.tariffs.rerouted[cmp.Or(textMember(params, "threadid"), n.thread)] = to
+	n.mu.Unlock()
 	said := "Codex has chosen another model: " + cmp.Or(to, "it does not say which")
 	if from := textMember(params, "frommodel"); from != "" {
 		said += " in place of " + from

@@ -162,13 +162,6 @@ func hardenedSettings() map[string]any {
 // time to retry.
 const maxIdleTimeout = 90 * time.Second
 
-func idleTimeout(stall time.Duration) time.Duration {
-	if stall <= 0 {
-		return maxIdleTimeout
-	}
-	return min(maxIdleTimeout, stall/3)
-}
-
 // guardedSandbox returns the sandbox policy with which a server tries its sandbox before it has the
 // permission profile: the part of the profile that a policy can say.
 func guardedSandbox(o Options) json.RawMessage {
@@ -225,7 +218,11 @@ func newPosture(o Options) (posture, error) {
 // settings that codex.command overrides, which are left out.
 func (p *posture) complete(o Options, s serverInfo, rules map[string]any) (overridden []string) {
 	p.settings = hardenedSettings()
-	if limit := idleTimeout(o.Config.StallTimeout); s.custom && (s.idle <= 0 || s.idle > limit) {
+	limit := maxIdleTimeout
+	if stall := o.Config.StallTimeout; stall > 0 {
+		limit = min(limit, stall/3)
+	}
+	if s.custom && (s.idle <= 0 || s.idle > limit) {
 		p.settings["model_providers."+s.provider+".stream_idle_timeout_ms"] = limit.Milliseconds()
 	}
 	if p.sandbox == nil {
@@ -273,13 +270,10 @@ func turnSandbox(thread json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(thread, &mode); err != nil {
 		return nil, fmt.Errorf("codex.thread_sandbox: %w: %w: use read-only, workspace-write or danger-full-access", ErrSettings, err)
 	}
-	switch strings.ToLower(strings.ReplaceAll(mode, "-", "")) {
-	case "readonly":
-		return json.RawMessage(`{"type":"readOnly"}`), nil
-	case "workspacewrite":
-		return json.RawMessage(`{"type":"workspaceWrite"}`), nil
-	case "dangerfullaccess":
-		return json.RawMessage(`{"type":"dangerFullAccess"}`), nil
+	for _, name := range []string{"readOnly", "workspaceWrite", "dangerFullAccess"} {
+		if strings.EqualFold(strings.ReplaceAll(mode, "-", ""), name) {
+			return json.RawMessage(`{"type":"` + name + `"}`), nil
+		}
 	}
 	return nil, fmt.Errorf("codex.thread_sandbox: %w: unknown value %q: use read-only, workspace-write or danger-full-access", ErrSettings, mode)
 }

@@ -1,6 +1,10 @@
 package codex
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
 
 // PostureWarnings describes, for people, the freedom that the workflow gives the agent beyond
 // the guarded posture. It returns nothing for a workflow that sets no policy or a stricter one.
@@ -30,7 +34,6 @@ func (c Config) sandbox() (key string, policy json.RawMessage) {
 	return "codex.thread_sandbox", policy
 }
 
-// hasNetwork reports whether the agent may reach the services of this machine.
 func (c Config) hasNetwork() bool {
 	_, sandbox := c.sandbox()
 	if !present(sandbox) {
@@ -62,18 +65,12 @@ func allowsEscalation(policy json.RawMessage) bool {
 	if json.Unmarshal(policy, &p) != nil || p.Granular == nil {
 		return true
 	}
-	for _, asks := range p.Granular {
-		if asks {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(p.Granular)), true)
 }
 
 // readsEverything describes what every sandbox except ours lets the agent read.
 const readsEverything = "the agent can read the Codex home with its login, your keys, what codex.deny names, and other issues' workspaces and event logs"
 
-// sandboxPolicy holds the relevant fields of a sandbox policy.
 type sandboxPolicy struct {
 	Type          string
 	NetworkAccess any

@@ -15,11 +15,10 @@ import (
 // profile with which they write nothing but the folder around the work, which nobody uses.
 // review/start of the protocol is not used, because it reports no tokens.
 
-// reviewName takes the place of the name of a network in the permission profile of reviews.
-const reviewName = "review"
-
-// reviewEnd bounds the end of the commands that a review has left running.
-const reviewEnd = 5 * time.Second
+const (
+	reviewName = "review"        // takes the place of the name of a network in the permission profile
+	reviewEnd  = 5 * time.Second // bounds the end of the commands that a review has left running
+)
 
 // Review describes a turn that reads work.
 type Review struct {

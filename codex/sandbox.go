@@ -158,10 +158,7 @@ func (s *sandbox) trySandbox(ctx context.Context, policy json.RawMessage) error 
 	params := map[string]any{
 		"command": []string{"true"}, "cwd": s.o.Cwd, "sandboxPolicy": policy, "timeoutMs": sandboxTime.Milliseconds(),
 	}
-	var r struct {
-		ExitCode int
-		Stderr   string
-	}
+	var r execReply
 	err := s.conn.call(ctx, sandboxTime+s.o.Config.ReadTimeout, execMethod, params, into(&r)) // an answer of an unknown shape still means that it ran
 	refused, isRefusal := errors.AsType[*ResponseError](err)
 	switch {

@@ -78,7 +78,6 @@ func refuseWith(why string) func(context.Context, message) (any, *refusal) {
 	}
 }
 
-// decision returns the answer to a request for approval.
 func decision(word string) map[string]string { return map[string]string{"decision": word} }
 
 // approve returns a handler that accepts, with the word that the request expects.

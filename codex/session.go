@@ -22,7 +22,9 @@ type Session struct {
 
 func newSession(c *core) *Session {
 	s := &Session{core: c, requests: newRequests(c)}
-	s.spending = &spending{core: c, meter: newUsageMeter(c.o.Resume), tariffs: newTariffs(c.o.LongInput)}
+	s.spending = &spending{core: c, meter: newUsageMeter(c.o.Resume), tariffs: tariffs{
+		model: map[string]string{}, tier: map[string]string{}, rerouted: map[string]string{}, long: c.o.LongInput,
+	}}
 	programs := &programs{core: c, running: make(map[string]*execOutput)}
 	s.sandbox = &sandbox{core: c, programs: programs, tried: make(map[string]bool)}
 	s.threads = &threads{core: c, spending: s.spending, sandbox: s.sandbox}

@@ -50,11 +50,10 @@ type sharing struct {
 	sandbox *sandbox
 }
 
-// leaveTime bounds the requests by which Close leaves nothing behind.
-const leaveTime = 10 * time.Second
-
-// sharedAdvice is the remedy for a server that is not on this machine.
-const sharedAdvice = "start the app-server on this machine, as the same user"
+const (
+	leaveTime    = 10 * time.Second                                         // bounds the requests by which Close leaves nothing behind
+	sharedAdvice = "start the app-server on this machine, as the same user" // the remedy for one that is not
+)
 
 func elsewhere(why string) error {
 	return fmt.Errorf("%w: the app-server of codex.endpoint %s: %s", ErrNoSandbox, text.OneLine(why, messageRunes), sharedAdvice)
@@ -136,7 +135,6 @@ func (s *sharing) unlessLost(err error) error {
 	return err
 }
 
-// readFile returns a file as the server sees it.
 func (s *sharing) readFile(ctx context.Context, path string) (content []byte, err error) {
 	var r struct{ DataBase64 []byte }
 	err = s.call(ctx, "fs/readFile", map[string]string{"path": path}, into(&r))

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // threads opens the session's thread, or resumes it.
@@ -28,7 +27,7 @@ func (s *threads) OpenThread(ctx context.Context) error {
 }
 
 func (s *threads) open(ctx context.Context) error {
-	err := s.resumeOrStart(ctx, s.o.Config.ReadTimeout)
+	err := s.resumeOrStart(ctx)
 	if err == nil {
 		err = s.sandbox.verifyLoopback(ctx)
 	}
@@ -40,9 +39,9 @@ func (s *threads) open(ctx context.Context) error {
 
 // resumeOrStart resumes the thread of Options.Resume. It starts a new one if there is
 // none or it cannot be resumed.
-func (s *threads) resumeOrStart(ctx context.Context, wait time.Duration) error {
+func (s *threads) resumeOrStart(ctx context.Context) error {
 	if s.o.Resume != "" {
-		err := s.conn.call(ctx, wait, "thread/resume", s.posture.resume(s.o, s.server), s.opened)
+		err := s.call(ctx, "thread/resume", s.posture.resume(s.o, s.server), s.opened)
 		if err == nil {
 			s.resumed = true
 			return nil
@@ -55,7 +54,7 @@ func (s *threads) resumeOrStart(ctx context.Context, wait time.Duration) error {
 		}
 		s.warn(fmt.Sprintf("starting a new thread: %v", err))
 	}
-	return s.checkAge(s.conn.call(ctx, wait, "thread/start", s.posture.start(s.o), s.opened))
+	return s.checkAge(s.call(ctx, "thread/start", s.posture.start(s.o), s.opened))
 }
 
 func tooOld(what string, err error) error {

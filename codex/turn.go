@@ -114,14 +114,12 @@ func (s *turns) runTurn(ctx context.Context, t *turn, input Input) error {
 	outcome, questions, abortReason, limits := t.outcome, t.blockingQuestions, t.abortReason, s.spending.limits
 	s.mu.Unlock()
 	switch {
-	case abortReason != nil:
+	case abortReason != nil, questions != nil:
 		if outcome == nil {
 			s.interrupt(ctx, t)
 		}
-		return fmt.Errorf("turn: %w", abortReason)
-	case questions != nil:
-		if outcome == nil {
-			s.interrupt(ctx, t)
+		if abortReason != nil {
+			return fmt.Errorf("turn: %w", abortReason)
 		}
 		return &InputRequired{Questions: questions}
 	case outcome != nil:

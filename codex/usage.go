@@ -31,8 +31,6 @@ type tokenCount struct {
 	sumOnly int64 // the sum; zero when the server reports the parts
 }
 
-func (r tokenCount) sum() int64 { return r.Total() + r.sumOnly }
-
 // usageMeter counts the tokens that a session uses. Servers repeatedly report, for
 // each thread, the total of the thread's whole life. Sometimes they estimate a total
 // and report one that is too low.
@@ -46,7 +44,6 @@ func newUsageMeter(resumed string) usageMeter {
 	return usageMeter{resumed: map[string]bool{resumed: resumed != ""}, threads: map[string]*threadUsage{}, spent: map[Tariff]Usage{}}
 }
 
-// threadUsage is the total of one thread.
 type threadUsage struct {
 	parts   Usage // the highest of each part
 	sumOnly int64 // the highest sum that was reported without parts
@@ -93,7 +90,7 @@ func (t *threadUsage) add(r tokenCount) {
 // without returns the total as it was before the latest response.
 func (t *threadUsage) without(last tokenCount) Usage {
 	before := t.total.minus(last.Usage)
-	sum := max(t.total.Total()-last.sum(), 0)
+	sum := max(t.total.Total()-last.Total()-last.sumOnly, 0)
 	before.Output = min(before.Output, sum)
 	before.Input = sum - before.Output
 	return before
@@ -138,7 +135,11 @@ func (s *spending) onUsage(e *Event, params json.RawMessage) {
 	if !ok {
 		return
 	}
-	thread, turn := usageTurn(params)
+	var thread, turn string // "" if the server leaves it out
+	for _, body := range eventBodies(params) {
+		thread = cmp.Or(thread, textMember(body, "threadid", "conversationid"))
+		turn = cmp.Or(turn, textMember(body, "turnid"))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A report that does not name its turn belongs to the one in progress.
@@ -195,16 +196,6 @@ func eventBodies(params json.RawMessage) []json.RawMessage {
 		}
 	}
 	return found
-}
-
-// usageTurn returns the thread and the turn that a usage report is about. Either is
-// "" if the server leaves it out.
-func usageTurn(params json.RawMessage) (thread, turn string) {
-	for _, body := range eventBodies(params) {
-		thread = cmp.Or(thread, textMember(body, "threadid", "conversationid"))
-		turn = cmp.Or(turn, textMember(body, "turnid"))
-	}
-	return thread, turn
 }
 
 // parseUsageReport returns the total of a thread's life from a message of any

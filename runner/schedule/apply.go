@@ -134,7 +134,6 @@ func (c *Claim) moveTo(host string) {
 	c.Host, c.Left, c.Thread = host, left[max(len(left)-maxLeft, 0):], ""
 }
 
-// maxLeft bounds [Claim].Left.
 const maxLeft = 200
 
 // setFree makes the claim due at once. If a person lets it go on, everything that is

@@ -235,7 +235,6 @@ func (c Conversation) isMarkedRead(f Feedback) bool {
 	return f.Round != "" || f.Command != "" || f.Mark.IsZero() || f.Mark.Equal(c.ReadUpTo) && c.CommandsUpTo.IsZero()
 }
 
-// obey notes that the command was obeyed.
 func (c *Conversation) obey(f Feedback) {
 	if f.Pending {
 		if c.PendingCommand.Answer != "" {
@@ -273,5 +272,4 @@ func (c *Conversation) end(o Outcome, stop Reason, phase Phase) {
 	}
 }
 
-// maxAsked bounds the bytes of a question.
 const maxAsked = 4000

@@ -52,15 +52,18 @@ func (s *State) Reclassify(id tracker.ID, o Outcome) (Outcome, []Fault) {
 		s.Tick.HadTurn = true
 	}
 	c, claimed := s.Claims[id]
-	if o.isOfHost(c) {
+	switch {
+	case o.isOfHost(c):
 		o.Class, o.Cause = HostLost, ""
 		return o, nil
-	}
-	if o.Cause == CauseDelivery && claimed && s.isRefusedAgain(o) {
-		o.Class, o.Why = Systemic, refusedAlike+o.Why
+	case o.Fault == "" || o.Class != IssueFailed || !claimed:
 		return o, nil
-	}
-	if o.Cause == CauseDelivery || o.Fault == "" || o.Class != IssueFailed || !claimed || s.Tick.HadTurn || s.hasTurn() {
+	case o.Cause == CauseDelivery:
+		if s.isRefusedAgain(o.Fault) {
+			o.Class, o.Why = Systemic, refusedAlike+o.Why
+		}
+		return o, nil
+	case s.Tick.HadTurn || s.hasTurn():
 		return o, nil
 	}
 	why, charged := addFault(&s.Faults, Fault{Kind: o.Fault, Why: o.Why, Before: c})
@@ -74,16 +77,13 @@ func (s *State) Reclassify(id tracker.ID, o Outcome) (Outcome, []Fault) {
 // isRefusedAgain reports whether the server has refused a push in the same way before: a push
 // for another issue, or by the last session on this one. Sessions have turns before they
 // push, and each costs, so twice is enough.
-func (s *State) isRefusedAgain(o Outcome) bool {
-	if o.Fault == "" || o.Class != IssueFailed {
-		return false
-	}
+func (s *State) isRefusedAgain(fault string) bool {
 	for _, c := range s.Claims {
-		if c.Fault == o.Fault {
+		if c.Fault == fault {
 			return true
 		}
 	}
-	return s.Pause.Why != "" && s.Pause.Fault == o.Fault
+	return s.Pause.Why != "" && s.Pause.Fault == fault
 }
 
 // refusedAlike begins the reason of a pause after a second refusal.

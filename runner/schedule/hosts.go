@@ -26,7 +26,6 @@ type HostState struct {
 	Why      string    `json:"why,omitempty" bound:"line=500"` // the last of them
 }
 
-// isDown reports whether no session may start on the host.
 func (h HostState) isDown(now time.Time) bool { return now.Before(h.Until) }
 
 // DownHost is a worker host on which no session may start for a time.
@@ -88,13 +87,11 @@ func (o Outcome) isOfHost(c Claim) bool {
 	return o.Class == Systemic && c.Host != "" && (o.Cause == CauseMachine || o.Cause == CauseStart)
 }
 
-// hostLoad counts the sessions on a host.
 type hostLoad struct {
 	sessions int
 	tries    int // of these, the ones that began since its last failure
 }
 
-// hostSlots counts the sessions of a plan on the worker hosts.
 type hostSlots struct {
 	names  []string // of the policy; empty if sessions run on this machine
 	each   int      // maximum of sessions at once on each; 0: no limit
@@ -116,7 +113,6 @@ func (s *hostSlots) add(host string, began time.Time) {
 	s.loads[host] = load
 }
 
-// isFree reports whether a session may start on a host now.
 func (s *hostSlots) isFree(host string) bool {
 	load := s.loads[host]
 	h, failed := s.failed[host]
@@ -183,7 +179,6 @@ func (s *hostSlots) choose(last string) string {
 	return best
 }
 
-// maxNamedHosts bounds the hosts in a reason.
 const maxNamedHosts = 3
 
 // NameDownHosts returns hosts for people, each with its time and its reason, in one line. It names

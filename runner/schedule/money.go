@@ -132,7 +132,6 @@ func (p Prices) Has(model, tier string) (price, factor bool) {
 	return price, factor
 }
 
-// factor returns the factor of a service tier.
 func (p Price) factor(tier string) (factor float64, known bool) {
 	if slices.Contains(defaultTiers, tier) {
 		return 1, true

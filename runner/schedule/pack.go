@@ -151,7 +151,6 @@ func (p *packedEnds) take(n, times, others int) ([]int64, error) {
 	return row, nil
 }
 
-// next returns the next end, and removes its numbers.
 func (p *packedEnds) next(issue string) (IssueEnd, error) {
 	n, err := p.take(p.Fields+1, 1, 4)
 	if err != nil || n[0] >= int64(len(p.Kinds)) || n[p.Fields] > maxTariffs+1 {

@@ -23,29 +23,15 @@ const (
 	Finish   Action = "finish"   // its pull request was merged, or its work is over: delete its claim and clean up
 )
 
+var happened = map[Action]string{
+	Dispatch: "dispatched", Observe: "observed", Stop: "stopping", // its session still has to end
+	Steer:   "steering", // its session still has to take it
+	Release: "released", Park: "parked", Free: "free to go on", Finish: "finished",
+}
+
 // Happened returns the words for an action that was taken. The log, the displays and the
 // API all use them.
-func (a Action) Happened() string {
-	switch a {
-	case Dispatch:
-		return "dispatched"
-	case Observe:
-		return "observed"
-	case Steer:
-		return "steering" // its session still has to take it
-	case Stop:
-		return "stopping" // its session still has to end
-	case Release:
-		return "released"
-	case Park:
-		return "parked"
-	case Free:
-		return "free to go on"
-	case Finish:
-		return "finished"
-	}
-	return string(a)
-}
+func (a Action) Happened() string { return happened[a] }
 
 // Decision represents one step of a plan. [State.Apply] writes it into the state,
 // then the runner performs it.

@@ -35,7 +35,6 @@ func (pl *planner) finish(c Claim, known *tracker.Issue, f Feedback) {
 	pl.decide(d, issue, c.Phase)
 }
 
-// mergedOrClosed returns the end of a pull request as a reason.
 func mergedOrClosed(f Feedback) Why {
 	who := cmp.Or(f.PullBy, "somebody")
 	if f.Pull == PullMerged {
@@ -67,7 +66,6 @@ func (pl *planner) obey(c Claim, known *tracker.Issue, f Feedback) bool {
 	return true
 }
 
-// commanded returns a command as a reason, with its author.
 func commanded(f Feedback) Why {
 	verb := "wrote /symphony"
 	if f.Pending {
@@ -107,7 +105,6 @@ func (pl *planner) beginAgain(c Claim, known *tracker.Issue, f Feedback, why Why
 	}
 }
 
-// park keeps an issue claimed until a person acts.
 func (pl *planner) park(c Claim, known *tracker.Issue, f Feedback, why Why) {
 	pl.taken[c.ID] = true
 	d := Decision{Action: Park, ID: c.ID, Issue: *known, Why: why, Feedback: f, Answers: pl.eligible.answers(known)}

@@ -47,7 +47,6 @@ func (pl *planner) reconcile(c Claim) {
 	pl.note(issue, c.Phase, Why{InProgress, "a session works on it"})
 }
 
-// stopReason returns the reason for ending a running session; zero for none.
 func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool, f Feedback) Why {
 	if asked && known == nil {
 		return Why{NotVisible, "the tracker no longer shows the issue"}

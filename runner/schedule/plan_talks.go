@@ -21,7 +21,6 @@ func newTalks(s *State, read map[tracker.ID]Feedback, p Policy) *talks {
 	return &talks{state: s, read: read, p: p, changed: map[tracker.ID]Conversation{}, ended: map[tracker.ID]bool{}, obeyed: map[tracker.ID]bool{}}
 }
 
-// of returns the conversation on an issue.
 func (t *talks) of(id tracker.ID) Conversation {
 	if c, changed := t.changed[id]; changed {
 		return c
@@ -67,14 +66,12 @@ func (t *talks) unclaimed() []Claim {
 	return claims
 }
 
-// deliveredClaim returns a synthetic claim for a delivered issue.
 func (t *talks) deliveredClaim(id tracker.ID) Claim {
 	c := t.of(id).nextClaim(id)
 	c.Identifier = t.state.Deliveries[id].Identifier
 	return c
 }
 
-// lastHost returns the host of the last session on an issue.
 func (t *talks) lastHost(id tracker.ID) string {
 	if c, claimed := t.state.Claims[id]; claimed {
 		return c.Host

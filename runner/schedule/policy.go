@@ -118,7 +118,6 @@ func Backoff(attempt int, limit time.Duration) time.Duration {
 	return min(wait, limit)
 }
 
-// longestWait returns the longest wait that a run can decide on.
 func (p Policy) longestWait() time.Duration { return max(p.MaxBackoff, maxImposedWait) }
 
 // IneligibleToStart returns the reason for not working on the issue even when there
@@ -167,7 +166,6 @@ func (p Policy) rules() rules {
 	return r
 }
 
-// forFeedback returns the rules for feedback on issues that are handed over to a state.
 func (r rules) forFeedback(handedOver string) rules {
 	r.anyState, r.labels = true, nil
 	if state := tracker.NormalState(handedOver); r.terminal[state] {

@@ -293,10 +293,8 @@ func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 	return waiting("continuation", now.Add(continuationDelay))
 }
 
-// maxLastWords bounds the bytes of the agent's last words in a reason.
 const maxLastWords = 200
 
-// failed handles a failure that counts against the issue.
 func (c *Claim) failed(why string, p Policy, now, notBefore time.Time) Next {
 	c.Attempt++
 	c.Failures++

@@ -46,7 +46,6 @@ func TariffsOf(entries []TariffUsage) Tariffs {
 	return slices.SortedFunc(slices.Values(entries), func(a, b TariffUsage) int { return compareToTariff(a, b.Tariff) })
 }
 
-// total returns the sum of input and output.
 func (t Tariffs) total() (n int64) {
 	for _, u := range t {
 		n += u.Input + u.Output
