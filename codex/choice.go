@@ -88,10 +88,6 @@ type listedModel struct {
 	Modalities   []string              `json:"inputModalities"` // none if an older server does not say
 }
 
-// plainTiers holds the service tiers that Codex passes on for every model. It leaves out every
-// other one that the model does not list.
-var plainTiers = []string{"default", "flex"}
-
 type modelList struct {
 	models   []listedModel
 	own      string          // model of Codex's own configuration; "" for the default of the list
@@ -130,8 +126,8 @@ func (l modelList) checkChoice(c NamedChoice) error {
 		}
 		return fmt.Errorf("%s %q: %w: use one of %s, or install a newer Codex", c.Key("model"), want, ErrNoModel, strings.Join(names, ", "))
 	}
-	model, tiers := listedModel{ID: want}, slices.Clone(plainTiers)
-	tiersKnown := true // Codex passes on no further one for a model that it does not know
+	model, tiers := listedModel{ID: want}, []string{"default", "flex"} // which Codex passes on for every model
+	tiersKnown := true                                                 // Codex passes on no further one for a model that it does not know
 	if at >= 0 {
 		model = l.models[at]
 		tiersKnown = model.ServiceTiers != nil

@@ -184,6 +184,31 @@ func (c *conn) sendCall(ctx context.Context, method string, params any, then rep
 	return id, nil
 }
 
+// ask sends a request that is to end something, and waits until it has ended. It reports whether the
+// server refused the request instead.
+func (c *conn) ask(ctx context.Context, method string, params any, ended <-chan struct{}) (refused bool, err error) {
+	refusal := make(chan struct{})
+	id, err := c.sendCall(ctx, method, params, func(_ json.RawMessage, err error) {
+		if err != nil {
+			close(refusal)
+		}
+	})
+	if err != nil {
+		return false, err
+	}
+	defer c.forget(id)
+	select {
+	case <-ended:
+		return false, nil
+	case <-refusal:
+		return true, nil
+	case <-c.done:
+		return false, c.failure()
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}
+
 // forget drops a call and reports whether it was still unanswered.
 func (c *conn) forget(id int64) bool {
 	c.mu.Lock()

@@ -15,7 +15,7 @@ import (
 // other parts that say so; conn.mu guards the calls without an answer and the reason why the
 // connection ended; execOutput.mu guards the output that is not written yet. None of the three
 // is held while another mutex is acquired or while code of the caller runs. core.eventsMu is
-// held while Options.Events runs, which may therefore call ThreadID, Resumed and Usage. It is
+// held while Options.Events runs, which may therefore call ThreadID, Resumed and Tariffs. It is
 // acquired before core.mu: emit must not be called with core.mu held. Methods whose name ends
 // in Locked require core.mu, and methods of execOutput its own mutex.
 //

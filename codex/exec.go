@@ -257,22 +257,9 @@ func (p *programs) terminate(ctx context.Context, id string, answered <-chan str
 		fmt.Errorf("%w: Codex does not say that the program was killed: end the session", ErrResponseTimeout))
 	defer cancel()
 	for {
-		refused := make(chan struct{})
-		call, err := p.conn.sendCall(ctx, "command/exec/terminate", map[string]string{"processId": id}, func(_ json.RawMessage, err error) {
-			if err != nil {
-				close(refused)
-			}
-		})
-		if err != nil {
-			return err // the connection has ended, and the program with it
-		}
-		defer p.conn.forget(call)
-		select {
-		case <-refused:
-		case <-answered:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		refused, err := p.conn.ask(ctx, "command/exec/terminate", map[string]string{"processId": id}, answered)
+		if !refused {
+			return err // the program has ended, with the connection if there is an error
 		}
 		select {
 		case <-time.After(killPause):

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/symphony-runner/symphony/internal/shell"
 )
 
 // A thread gets the permission profile with its own settings (posture.go). A program of the
@@ -72,7 +74,7 @@ func CommandWithProfile(command string, o Options) (string, bool) {
 		settings = append(settings, networkFeature+"="+toml(rules[networkFeature]))
 	}
 	for _, setting := range settings {
-		command += " -c '" + strings.ReplaceAll(setting, "'", `'\''`) + "'"
+		command += " -c " + shell.Quote(setting)
 	}
 	return command, true
 }

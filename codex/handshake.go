@@ -11,8 +11,6 @@ import (
 	"time"
 )
 
-const builtInProvider = "openai"
-
 // serverInfo holds a server's report about itself before a thread is opened.
 type serverInfo struct {
 	version    string          // "" when it does not say
@@ -107,7 +105,7 @@ func (s *serverInfo) readConfig(result json.RawMessage) error {
 		} `json:"origins"`
 	}
 	decodeLenient(result, &r)
-	s.provider, s.model, s.tier = cmp.Or(r.Config.Provider, builtInProvider), r.Config.Model, r.Config.Tier
+	s.provider, s.model, s.tier = cmp.Or(r.Config.Provider, "openai"), r.Config.Model, r.Config.Tier
 	s.shared.ready = r.Config.Permissions != "" && r.Config.Features.Network
 	p, custom := r.Config.Providers[s.provider]
 	s.custom, s.idle = custom, time.Duration(p.Idle)*time.Millisecond

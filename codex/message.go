@@ -19,8 +19,6 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-var errNotMessage = errors.New("neither a request, a notification nor a reply")
-
 // parseMessage decodes a line. It fails if the line is not a message.
 func parseMessage(line []byte) (message, error) {
 	var m message
@@ -32,7 +30,7 @@ func parseMessage(line []byte) (message, error) {
 	}
 	switch {
 	case m.Method == nil && m.ID == nil:
-		return message{}, errNotMessage
+		return message{}, errors.New("neither a request, a notification nor a reply")
 	case m.ID != nil && m.ID[0] != '"' && m.ID[0] != '-' && (m.ID[0] < '0' || m.ID[0] > '9'):
 		return message{}, errors.New("an id is a number or a string")
 	}

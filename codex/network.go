@@ -136,6 +136,7 @@ func (s *sandbox) checkNetworks() error {
 			return fmt.Errorf("the network %q: %w: a name has small letters, digits and _", name, ErrSettings)
 		}
 	}
+	key, _, _ := s.o.Config.sandbox()
 	switch {
 	case !s.o.anyHosts():
 		return nil
@@ -144,7 +145,7 @@ func (s *sandbox) checkNetworks() error {
 	case !s.o.Loopback:
 		return noNetwork("it needs sandbox.loopback: true")
 	case s.o.Network.hasHosts() && s.posture.sandbox != nil:
-		return noNetwork(s.sandboxKey() + " sets a sandbox of its own for the turns")
+		return noNetwork(key + " sets a sandbox of its own for the turns")
 	case s.o.SaveProfile == nil && !s.o.ProfileGiven:
 		return noNetwork("codex.command is not one simple command like `codex app-server` that does not set permissions")
 	case s.o.Certificates == "" && slices.ContainsFunc(slices.Collect(maps.Values(s.o.profiles())), Network.isRead):

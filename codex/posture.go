@@ -194,18 +194,15 @@ func (c Config) UsesProfile() bool { return !present(c.TurnSandboxPolicy) && !pr
 // IsGuarded reports whether the agent can neither read the denied paths nor leave its sandbox.
 func (c Config) IsGuarded() bool { return c.UsesProfile() && !allowsEscalation(c.ApprovalPolicy) }
 
-// newPosture returns the posture that the workflow asks for. It applies
-// thread_sandbox to each turn, for the reason given in hardenedSettings.
+// newPosture returns the posture that the workflow asks for.
 func newPosture(o Options) (posture, error) {
-	p := posture{approval: o.Config.ApprovalPolicy, sandbox: o.Config.TurnSandboxPolicy, turns: o.profileOf("")}
+	_, policy, err := o.Config.sandbox()
+	if err != nil {
+		return posture{}, err
+	}
+	p := posture{approval: o.Config.ApprovalPolicy, sandbox: policy, turns: o.profileOf("")}
 	if !present(p.approval) {
 		p.approval, p.guarded = json.RawMessage(guardedApproval), true
-	}
-	if !present(p.sandbox) {
-		var err error
-		if p.sandbox, err = turnSandbox(o.Config.ThreadSandbox); err != nil {
-			return posture{}, err
-		}
 	}
 	for _, t := range o.Tools {
 		p.tools = append(p.tools, toolSpec{Type: "function", Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})

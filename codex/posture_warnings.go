@@ -14,7 +14,7 @@ func (c Config) PostureWarnings(servesPage bool) []string {
 	if allowsEscalation(c.ApprovalPolicy) {
 		notes = append(notes, "codex.approval_policy: what Codex asks for is accepted, so commands may run outside the sandbox")
 	}
-	key, sandbox := c.sandbox()
+	key, sandbox, _ := c.sandbox()
 	if note := sandboxWarning(sandbox); note != "" {
 		notes = append(notes, key+": "+note)
 	}
@@ -24,18 +24,19 @@ func (c Config) PostureWarnings(servesPage bool) []string {
 	return notes
 }
 
-// sandbox returns the sandbox policy of the workflow, empty for none, and the key that
-// sets it.
-func (c Config) sandbox() (key string, policy json.RawMessage) {
+// sandbox returns the sandbox policy of the turns, nil if the workflow sets none, and the key that sets
+// it. thread_sandbox goes with each turn, for the reason given in hardenedSettings. It fails for a bad
+// value, which fails the session.
+func (c Config) sandbox() (key string, policy json.RawMessage, err error) {
 	if present(c.TurnSandboxPolicy) {
-		return "codex.turn_sandbox_policy", c.TurnSandboxPolicy
+		return "codex.turn_sandbox_policy", c.TurnSandboxPolicy, nil
 	}
-	policy, _ = turnSandbox(c.ThreadSandbox) // a bad value fails the session
-	return "codex.thread_sandbox", policy
+	policy, err = turnSandbox(c.ThreadSandbox)
+	return "codex.thread_sandbox", policy, err
 }
 
 func (c Config) hasNetwork() bool {
-	_, sandbox := c.sandbox()
+	_, sandbox, _ := c.sandbox()
 	if !present(sandbox) {
 		return allowsEscalation(c.ApprovalPolicy)
 	}
@@ -46,7 +47,7 @@ func (c Config) hasNetwork() bool {
 
 // NeedsSandbox reports whether Codex has to start a sandbox with these settings.
 func (c Config) NeedsSandbox() bool {
-	_, sandbox := c.sandbox()
+	_, sandbox, _ := c.sandbox()
 	p := decodeSandbox(sandbox) // none is our own sandbox
 	return p.Type != "dangerFullAccess" && p.Type != "externalSandbox"
 }

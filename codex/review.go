@@ -104,7 +104,8 @@ func (t *turn) isReview() bool { return t.posture.turns == t.o.profileOf(reviewN
 // openReview opens the thread of a review, when its sandbox has been tried.
 func (s *turns) openReview(ctx context.Context, t *turn, fork bool) error {
 	if s.posture.sandbox != nil {
-		return fmt.Errorf("%w: %s sets a sandbox of its own for the turns, and a review needs one that writes nothing", ErrSettings, s.sandbox.sandboxKey())
+		key, _, _ := s.o.Config.sandbox()
+		return fmt.Errorf("%w: %s sets a sandbox of its own for the turns, and a review needs one that writes nothing", ErrSettings, key)
 	}
 	probe := Exec{Argv: []string{"bash", "-c", reviewProbe, s.o.ReviewWork}, Env: []string{"BASH_ENV="}, Dir: t.o.Cwd, Network: reviewName}
 	if err := s.sandbox.tryProgram(ctx, probe, noSandbox); err != nil {

@@ -165,7 +165,8 @@ func (s *sandbox) trySandbox(ctx context.Context, policy json.RawMessage) error 
 	case isRefusal && refused.unknown():
 		return nil
 	case isRefusal && s.posture.sandbox != nil && strings.HasPrefix(refused.Message, "Invalid request"):
-		return fmt.Errorf("%s: %w: %s: Codex refuses it: %s", s.sandboxKey(), ErrSettings,
+		key, _, _ := s.o.Config.sandbox()
+		return fmt.Errorf("%s: %w: %s: Codex refuses it: %s", key, ErrSettings,
 			text.OneLine(string(s.posture.sandbox), summaryRunes), text.OneLine(refused.Message, messageRunes))
 	case isRefusal:
 		return noSandbox(refused.Error())
@@ -173,14 +174,6 @@ func (s *sandbox) trySandbox(ctx context.Context, policy json.RawMessage) error 
 		return noSandbox(fmt.Sprintf("exit status %d: %s", r.ExitCode, r.Stderr))
 	}
 	return err
-}
-
-// sandboxKey returns the key of WORKFLOW.md that sets the sandbox of the turns.
-func (s *sandbox) sandboxKey() string {
-	if present(s.o.Config.TurnSandboxPolicy) {
-		return "codex.turn_sandbox_policy"
-	}
-	return "codex.thread_sandbox"
 }
 
 // noSandbox returns the error for a sandbox that does not start, with the advice for its

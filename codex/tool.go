@@ -31,16 +31,6 @@ type Tool struct {
 	Call func(ctx context.Context, arguments json.RawMessage) (text string, ok bool)
 }
 
-type toolResult struct {
-	Success      bool       `json:"success"`
-	ContentItems []toolItem `json:"contentItems"`
-}
-
-type toolItem struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
 // callTool answers item/tool/call. It runs outside the read loop.
 func (r *requests) callTool(ctx context.Context, m message) (any, *refusal) {
 	name := textMember(m.Params, "tool", "name")
@@ -117,7 +107,6 @@ func toolArguments(params json.RawMessage) json.RawMessage {
 }
 
 // answerText returns text as the answer to a call, cut to maxToolText.
-func answerText(s string, ok bool) toolResult {
-	s = text.Cut(s, maxToolText, "")
-	return toolResult{Success: ok, ContentItems: []toolItem{{Type: "inputText", Text: s}}}
+func answerText(s string, ok bool) map[string]any {
+	return map[string]any{"success": ok, "contentItems": []map[string]string{{"type": "inputText", "text": text.Cut(s, maxToolText, "")}}}
 }

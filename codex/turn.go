@@ -220,23 +220,7 @@ func (t *turn) abortLocked(err error) {
 func (s *turns) interrupt(ctx context.Context, t *turn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), interruptWait)
 	defer cancel()
-	refused := make(chan struct{})
-	params := map[string]string{"threadId": t.thread, "turnId": t.id}
-	id, err := s.conn.sendCall(ctx, "turn/interrupt", params, func(_ json.RawMessage, err error) {
-		if err != nil {
-			close(refused)
-		}
-	})
-	if err != nil {
-		return // the connection has ended, and the turn with it
-	}
-	defer s.conn.forget(id)
-	select {
-	case <-t.ended:
-	case <-refused:
-	case <-ctx.Done():
-	case <-s.conn.done:
-	}
+	_, _ = s.conn.ask(ctx, "turn/interrupt", map[string]string{"threadId": t.thread, "turnId": t.id}, t.ended)
 }
 
 func turnEvent(err error) Event {

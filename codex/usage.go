@@ -96,13 +96,6 @@ func (t *threadUsage) without(last tokenCount) Usage {
 	return before
 }
 
-func (m *usageMeter) total() (sum Usage) {
-	for _, u := range m.spent {
-		sum = sum.plus(u)
-	}
-	return sum
-}
-
 // spending counts the tokens of a session, and keeps the limits of its account.
 type spending struct {
 	*core
@@ -113,14 +106,8 @@ type spending struct {
 	limits  json.RawMessage // the latest snapshot; core.mu guards it
 }
 
-// Usage returns the tokens that the session has used so far, including sub-agents.
-func (s *spending) Usage() Usage {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.meter.total()
-}
-
-// Tariffs returns the same tokens by tariff, in no order.
+// Tariffs returns the tokens that the session has used so far, including sub-agents, by tariff and in
+// no order.
 func (s *spending) Tariffs() []TariffUsage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,8 +134,7 @@ func (s *spending) onUsage(e *Event, params json.RawMessage) {
 	ours := t != nil && t.id != "" && (turn == "" || turn == t.id)
 	thread = cmp.Or(thread, s.thread, s.o.Resume)
 	s.meter.report(thread, total, last, s.tariffs.of(thread, last), ours)
-	spent := s.meter.total()
-	e.Usage, e.Tariffs = &spent, listed(s.meter.spent) // the summary stays the method: to count tokens is not something that the agent does
+	e.Tariffs = listed(s.meter.spent) // the summary stays the method: to count tokens is not something that the agent does
 }
 
 // onRateLimits records a snapshot of the account's limits and adds it to the event.

@@ -8,14 +8,14 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// leaseTime bounds how long a claim counts as alive when its owner cannot be
-// asked.
-const leaseTime = 10 * time.Minute
-
-// spendingKept bounds the time for which a store may know nothing of the tokens that sessions spend,
-// if a budget limits them: a run that is killed leaves only what is stored, and the next one may
-// spend the rest.
-const spendingKept = time.Minute
+const (
+	// leaseTime bounds how long a claim counts as alive when its owner cannot be asked.
+	leaseTime = 10 * time.Minute
+	// spendingKept bounds the time for which a store may know nothing of the tokens that sessions
+	// spend, if a budget limits them: a run that is killed leaves only what is stored, and the next
+	// one may spend the rest.
+	spendingKept = time.Minute
+)
 
 // Renew extends the leases of this run's claims when less than half of one is left, and reports
 // whether it extended any. With a budget of tokens or money it does so each minute, because a store
@@ -29,7 +29,7 @@ func (s *State) Renew(p Policy, now time.Time) bool {
 	var own []tracker.ID
 	due := false
 	for id, c := range s.Claims {
-		if c.holdsSlot() && c.Owner == s.Self {
+		if c.Phase.HasSession() && c.Owner == s.Self {
 			own = append(own, id)
 			due = due || c.Lease.Sub(now) < enough
 		}
@@ -52,7 +52,7 @@ func (s *State) Orphans() []Owner {
 	seen := map[Owner]bool{s.Self: true}
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
 		c := s.Claims[id]
-		if c.holdsSlot() && !seen[c.Owner] {
+		if c.Phase.HasSession() && !seen[c.Owner] {
 			seen[c.Owner] = true
 			owners = append(owners, c.Owner)
 		}
@@ -86,7 +86,7 @@ func (s *State) Adopt(statuses map[Owner]OwnerStatus, p Policy, now time.Time) [
 	var adopted []Adopted
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
 		c := s.Claims[id]
-		if !c.holdsSlot() || c.Owner == s.Self {
+		if !c.Phase.HasSession() || c.Owner == s.Self {
 			continue
 		}
 		switch statuses[c.Owner] {

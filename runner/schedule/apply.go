@@ -41,7 +41,7 @@ func (s *State) Apply(d Decision, now time.Time) {
 		if d.Why.Reason == Commanded && d.Feedback.Command == CommandResume {
 			s.Resume(now)
 		}
-		if c.observe(d.Issue); c.holdsSlot() { // the command of a person changes nothing for its session
+		if c.observe(d.Issue); c.Phase.HasSession() { // the command of a person changes nothing for its session
 			talk.obey(d.Feedback)
 		} else {
 			c.setFree(&talk, d, now)

@@ -46,7 +46,7 @@ type Delivered struct {
 	Delivery Delivery
 }
 
-// Apply calls [State.Deliver] if this run still has the claim.
+// Apply calls [Issues.Deliver] if this run still has the claim.
 func (c Delivered) Apply(s *State, _ Policy) {
 	if s.Claims[c.ID].Owner == s.Self {
 		s.Deliver(c.ID, c.Delivery)
@@ -74,7 +74,7 @@ type Steered struct {
 func (c Steered) Apply(s *State, _ Policy) {
 	claim := s.Claims[c.ID]
 	talk, known := s.Conversations[c.ID]
-	if !known || claim.Owner != s.Self || !claim.holdsSlot() || claim.Sessions != c.Session {
+	if !known || claim.Owner != s.Self || !claim.Phase.HasSession() || claim.Sessions != c.Session {
 		return
 	}
 	talk.markSteered(c.Mark)
@@ -88,7 +88,7 @@ type CommandGiven struct {
 	At    time.Time
 }
 
-// Apply calls [State.Order].
+// Apply calls [Issues.Order].
 func (c CommandGiven) Apply(s *State, _ Policy) { s.Order(c.ID, c.Order, c.At) }
 
 // PausePassed says that a test of the cause of a pause passed.

@@ -72,9 +72,6 @@ type Claim struct {
 // Spent returns the tokens of all sessions.
 func (c Claim) Spent() Usage { return Usage{Input: c.Tokens, Tariffs: c.Tariffs} }
 
-// holdsSlot reports whether the claim counts against the concurrency limits.
-func (c Claim) holdsSlot() bool { return c.Phase.HasSession() }
-
 // observe stores the fields of an issue; a zero one was not read.
 func (c *Claim) observe(issue tracker.Issue) {
 	if issue.ID == "" {
@@ -89,7 +86,7 @@ func (c *Claim) observe(issue tracker.Issue) {
 func (c *Claim) setPhase(phase Phase, why string, now time.Time) {
 	c.Phase, c.Why, c.Since = phase, why, now
 	c.Due, c.StopReason, c.TurnSince = time.Time{}, "", time.Time{}
-	if !c.holdsSlot() {
+	if !c.Phase.HasSession() {
 		c.Owner, c.Lease, c.Heard, c.Turns, c.Live = Owner{}, time.Time{}, time.Time{}, 0, Usage{}
 	}
 }

@@ -93,7 +93,7 @@ const refusedAlike = "each push is refused in the same way: "
 // workflow before a turn work.
 func (s *State) hasTurn() bool {
 	for _, c := range s.Claims {
-		if c.holdsSlot() && c.Owner == s.Self && c.Turns > 0 {
+		if c.Phase.HasSession() && c.Owner == s.Self && c.Turns > 0 {
 			return true
 		}
 	}
@@ -104,7 +104,7 @@ func (s *State) hasTurn() bool {
 // and reports whether it did. The claim is given as it was before the charge.
 func (s *State) Excuse(before Claim, why string, now time.Time) bool {
 	c, claimed := s.Claims[before.ID]
-	if !claimed || c.holdsSlot() {
+	if !claimed || c.Phase.HasSession() {
 		return false // it is gone, or tried again already
 	}
 	if c.Phase == Parked {

@@ -155,7 +155,7 @@ func (s *Issues) forgetLost(id tracker.ID) {
 func (s *Issues) LeaseEnded(owner Owner, now time.Time) bool {
 	owns := false
 	for _, c := range s.Claims {
-		if !c.holdsSlot() || c.Owner != owner {
+		if !c.Phase.HasSession() || c.Owner != owner {
 			continue
 		}
 		if now.Before(c.Lease) {
@@ -170,7 +170,7 @@ func (s *Issues) LeaseEnded(owner Owner, now time.Time) bool {
 // the attempts included, at the request of an operator. It reports whether there was such a claim.
 func (s *Issues) Retry(id tracker.ID, now time.Time) bool {
 	c, claimed := s.Claims[id]
-	if !claimed || c.holdsSlot() {
+	if !claimed || c.Phase.HasSession() {
 		return false
 	}
 	c.setPhase(Waiting, "an operator asked for a retry", now)
@@ -188,7 +188,7 @@ func (s *Issues) Retry(id tracker.ID, now time.Time) bool {
 // of an operator. It reports whether there was such a claim.
 func (s *Issues) Release(id tracker.ID) bool {
 	c, claimed := s.Claims[id]
-	if !claimed || c.holdsSlot() {
+	if !claimed || c.Phase.HasSession() {
 		return false
 	}
 	delete(s.Claims, id)

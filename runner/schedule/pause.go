@@ -97,7 +97,7 @@ func (s *State) freeCharged(now time.Time) {
 		return
 	}
 	for id, c := range s.Claims {
-		if c.Fault != s.Pause.Fault || c.holdsSlot() {
+		if c.Fault != s.Pause.Fault || c.Phase.HasSession() {
 			continue
 		}
 		c.setPhase(Waiting, "its failure was not its own: "+s.Pause.Why, now)

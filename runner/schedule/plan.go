@@ -158,14 +158,14 @@ func (pl *planner) run() {
 	}
 	claims = Sorted(claims, pl.compareClaims)
 	for _, c := range claims {
-		if c.holdsSlot() {
+		if c.Phase.HasSession() {
 			pl.reconcile(c)
 		}
 	}
 	var last []Claim
 	for _, c := range claims {
 		switch {
-		case c.holdsSlot():
+		case c.Phase.HasSession():
 		case pl.room.probing && c.Setup != Setup{}:
 			last = append(last, c)
 		default:

@@ -132,10 +132,6 @@ func (p Policy) IneligibleToContinue(issue tracker.Issue) Why {
 	return p.rules().ineligibleToContinue(&issue)
 }
 
-// blockableState is the only state in which blockers keep an issue from being
-// started (SPEC §8.2).
-const blockableState = "todo"
-
 // Answering returns the policy for a session that answers feedback: its issue was handed
 // over, so it need not be in an active state nor carry the required labels.
 func (p Policy) Answering() Policy {
@@ -218,7 +214,7 @@ func (r rules) ineligibleToStart(issue *tracker.Issue) Why {
 	if why := r.ineligibleToContinue(issue); !why.None() {
 		return why
 	}
-	if r.anyState || tracker.NormalState(issue.State) != blockableState {
+	if r.anyState || tracker.NormalState(issue.State) != "todo" { // the only state in which blockers count (SPEC §8.2)
 		return Why{}
 	}
 	for _, blocker := range issue.BlockedBy {

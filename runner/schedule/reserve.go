@@ -139,7 +139,7 @@ func (s *State) owned(owner Owner) []tracker.ID {
 	}
 	var ids []tracker.ID
 	for _, id := range among {
-		if c := s.Claims[id]; c.holdsSlot() && c.Owner == owner {
+		if c := s.Claims[id]; c.Phase.HasSession() && c.Owner == owner {
 			ids = append(ids, id)
 		}
 	}

@@ -104,7 +104,7 @@ func (r *room) start(state, lastHost string) string {
 func NoRoom(s *State, hold Why, p Policy, now time.Time) Why {
 	r := newRoom(s, hold, p, now, false)
 	for _, c := range s.Claims {
-		if c.holdsSlot() {
+		if c.Phase.HasSession() {
 			r.occupy(c, c.State, c.Since)
 		}
 	}

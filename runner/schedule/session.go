@@ -34,7 +34,7 @@ type Update struct {
 // Heartbeat applies an update of a session of this run (SPEC §7.3, §13.5).
 func (s *State) Heartbeat(id tracker.ID, u Update, now time.Time) {
 	c, claimed := s.Claims[id]
-	if !claimed || !c.holdsSlot() || c.Owner != s.Self {
+	if !claimed || !c.Phase.HasSession() || c.Owner != s.Self {
 		return // sent before the session ended, received after
 	}
 	if u.Alive && now.After(c.Heard) {
@@ -134,7 +134,7 @@ func (c Claim) Next() Next {
 // Exit applies the end of a session (SPEC §7.3, §8.4) and frees its slot.
 func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	c, claimed := s.Claims[id]
-	if !claimed || !c.holdsSlot() || c.Owner != s.Self {
+	if !claimed || !c.Phase.HasSession() || c.Owner != s.Self {
 		return Next{Why: Why{ClaimLost, "another run holds the claim"}}
 	}
 	s.countTokens(&c, o.Usage, now)

@@ -11,7 +11,7 @@ import (
 
 // Slice returns the part of the state that the shard with this owner works on: its claims
 // with their conversations and deliveries. The claims are due, as if their sessions had not
-// been started: the shard starts them. It leaves out commands of [State.Order], which are
+// been started: the shard starts them. It leaves out commands of [Issues.Order], which are
 // obeyed after the result is settled.
 func (s *State) Slice(owner Owner, now time.Time) *State {
 	slice := New(owner)
@@ -80,7 +80,7 @@ func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tr
 // of the slice.
 func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time) {
 	given, limit := s.Claims[id], s.Reserves[slice.Self].limit()
-	if c, kept := slice.Claims[id]; kept && c.holdsSlot() {
+	if c, kept := slice.Claims[id]; kept && c.Phase.HasSession() {
 		slice.abandon(c, slice.Self.Name()+" ended before its session did", p, now)
 	}
 	if c, kept := slice.Claims[id]; kept {
