@@ -41,11 +41,6 @@ func isRule(key string) bool {
 	return strings.HasPrefix(key, profileKey(profile)) || strings.HasPrefix(key, "permissions."+profile+"-")
 }
 
-// ofProfile reports whether CommandWithProfile gives the server this setting.
-func ofProfile(key string) bool {
-	return key == "default_permissions" || key == networkFeature || isRule(key)
-}
-
 // toml returns a string, a boolean or a table of them as TOML on one line.
 func toml(v any) string {
 	if table, ok := v.(map[string]any); ok {

@@ -34,7 +34,9 @@ func (c *core) handshake(ctx context.Context) (serverInfo, error) {
 	}
 	err := c.conn.call(ctx, max(c.o.Config.ReadTimeout, initializeTimeout), "initialize", params, func(result json.RawMessage) error {
 		answer := members(result)
-		about.version, about.home = parseVersion(answer.text("useragent")), answer.text("codexhome")
+		_, version, _ := strings.Cut(answer.text("useragent"), "/") // symphony/0.169.0 (Debian 12; x86_64) …
+		about.version, _, _ = strings.Cut(version, " ")
+		about.home = answer.text("codexhome")
 		return nil
 	})
 	refused, isRefusal := errors.AsType[*ResponseError](err) // with one code for all reasons
@@ -114,12 +116,4 @@ func (s *serverInfo) readConfig(result json.RawMessage) error {
 		s.overridden[key] = origin.Name.Type == "sessionFlags"
 	}
 	return nil
-}
-
-// parseVersion returns the server's version from a user agent such as
-// "symphony/0.169.0 (Debian 12; x86_64) …".
-func parseVersion(userAgent string) string {
-	_, version, _ := strings.Cut(userAgent, "/")
-	version, _, _ = strings.Cut(version, " ")
-	return version
 }

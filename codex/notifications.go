@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -267,11 +268,7 @@ func (n *notifications) onItem(e *Event, params json.RawMessage) {
 
 // acts reports whether the item is more than thinking and speaking.
 func (i item) acts() bool {
-	switch i.Type {
-	case "", "userMessage", "agentMessage", "reasoning", "plan", "contextCompaction":
-		return false
-	}
-	return true
+	return !slices.Contains([]string{"", "userMessage", "agentMessage", "reasoning", "plan", "contextCompaction"}, i.Type)
 }
 
 // summary describes the item in a few words for people. Paths are shown as seen from

@@ -246,7 +246,7 @@ func (p *posture) complete(o Options, s serverInfo, rules map[string]any) (overr
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.settings)) {
-		if s.overridden[key] && key != networkFeature && !((o.ProfileGiven || o.Shared != "") && ofProfile(key)) {
+		if s.overridden[key] && key != networkFeature && !((o.ProfileGiven || o.Shared != "") && (key == "default_permissions" || isRule(key))) {
 			overridden = append(overridden, key)
 			delete(p.settings, key)
 		}

@@ -147,7 +147,8 @@ type planner struct {
 func newPlanner(s *State, snap Snapshot, p Policy, now time.Time, explain, resumed bool) *planner {
 	return &planner{
 		state: s, snap: snap, p: p, now: now, eligible: p.eligibility(), steps: steps{claims: s.Claims, explain: explain},
-		room: newRoom(s, snap.Hold, p, now, resumed), talks: newTalks(s, snap.Feedback, p), freed: map[tracker.ID]bool{}, taken: map[tracker.ID]bool{},
+		talks: &talks{state: s, read: snap.Feedback, p: p, changed: map[tracker.ID]Conversation{}, ended: map[tracker.ID]bool{}, obeyed: map[tracker.ID]bool{}},
+		room:  newRoom(s, snap.Hold, p, now, resumed), freed: map[tracker.ID]bool{}, taken: map[tracker.ID]bool{},
 	}
 }
 

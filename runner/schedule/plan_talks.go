@@ -17,10 +17,6 @@ type talks struct {
 	obeyed  map[tracker.ID]bool         // issues whose command in a comment this plan obeys
 }
 
-func newTalks(s *State, read map[tracker.ID]Feedback, p Policy) *talks {
-	return &talks{state: s, read: read, p: p, changed: map[tracker.ID]Conversation{}, ended: map[tracker.ID]bool{}, obeyed: map[tracker.ID]bool{}}
-}
-
 func (t *talks) of(id tracker.ID) Conversation {
 	if c, changed := t.changed[id]; changed {
 		return c

@@ -16,6 +16,11 @@ const (
 	reserveKept = 25 * time.Hour
 	// maxReserves bounds how many reserves of shards without a claim the state keeps.
 	maxReserves = 2000
+	// overshoot bounds the tokens by which a session exceeds its share of the budgets. It is
+	// stopped after the response with which it does.
+	overshoot = 2_000_000
+	// maxSession bounds the tokens of a session that no budget limits.
+	maxSession = 1_000_000_000
 )
 
 // Reserve is the share of a shard in a plan until its result is settled.
@@ -26,14 +31,6 @@ type Reserve struct {
 	USD    Money        `json:"usd,omitempty" bound:"max=1000000000000000"` // share of the budgets in dollars; 0: no limit
 	IDs    []tracker.ID `json:"ids" bound:"keep list=16 whole=256"`         // issues that the plan gave to the shard, sorted
 }
-
-const (
-	// overshoot bounds the tokens by which a session exceeds its share of the budgets. It is
-	// stopped after the response with which it does.
-	overshoot = 2_000_000
-	// maxSession bounds the tokens of a session that no budget limits.
-	maxSession = 1_000_000_000
-)
 
 // limit returns the largest number of tokens that the sessions of the shard can have used.
 func (r Reserve) limit() int64 {

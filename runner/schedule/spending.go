@@ -123,10 +123,8 @@ func (s *Spending) day(date string) *Day {
 // SpentToday returns the spending of the day of now.
 func (s *Spending) SpentToday(now time.Time) Day {
 	date := now.UTC().Format(time.DateOnly)
-	for _, day := range s.Days {
-		if day.Date == date {
-			return day
-		}
+	if at := slices.IndexFunc(s.Days, func(d Day) bool { return d.Date == date }); at >= 0 {
+		return s.Days[at]
 	}
 	return Day{Date: date}
 }

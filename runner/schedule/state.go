@@ -100,7 +100,7 @@ func (s *State) BoundTimes(p Policy, now time.Time) []string {
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Conversations)) {
 		c := s.Conversations[id]
-		name := "the conversation on " + cmp.Or(s.Claims[id].Identifier, cmp.Or(s.Deliveries[id].Identifier, string(id)))
+		name := "the conversation on " + cmp.Or(s.Claims[id].Identifier, s.Deliveries[id].Identifier, string(id))
 		for _, m := range []*Mark{&c.ReadUpTo, &c.PromptedUpTo, &c.ParkedUpTo, &c.CommandsUpTo} {
 			bound(name+" was read", &m.At, 0, now)
 		}
