@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// Session is a conversation with one app-server on one thread.
+// Session is a conversation with one app-server on one thread. Most methods belong to its parts:
+// they are named beside them.
 type Session struct {
-	*core
+	*core         // ThreadID, CleanTerminals
 	requests      *requests
 	notifications *notifications
-	*spending
-	*sandbox
-	*threads
-	*checks
-	*turns
-	sharing *sharing
+	*spending     // Tariffs
+	*sandbox      // Exec, CanExec
+	*threads      // OpenThread, Resumed
+	*checks       // Check, TakesImages
+	*turns        // Turn, Steer, Review
+	sharing       *sharing
 }
 
 func newSession(c *core) *Session {
