@@ -13,7 +13,7 @@ import (
 // long as it has a claim or a delivery.
 type Issues struct {
 	Claims        map[tracker.ID]Claim
-	Deliveries    map[tracker.ID]Delivery     // published work; at most maxDeliveries, changed by Deliver alone
+	Deliveries    map[tracker.ID]Delivery     // published work, which outlives claims; at most maxDeliveries
 	Conversations map[tracker.ID]Conversation // marks of handled comments and checks
 }
 

@@ -24,9 +24,14 @@ const (
 )
 
 var happened = map[Action]string{
-	Dispatch: "dispatched", Observe: "observed", Stop: "stopping", // its session still has to end
-	Steer:   "steering", // its session still has to take it
-	Release: "released", Park: "parked", Free: "free to go on", Finish: "finished",
+	Dispatch: "dispatched",
+	Observe:  "observed",
+	Steer:    "steering", // its session still has to take it
+	Stop:     "stopping", // its session still has to end
+	Release:  "released",
+	Park:     "parked",
+	Free:     "free to go on",
+	Finish:   "finished",
 }
 
 // Happened returns the words for an action that was taken. The log, the displays and the
