@@ -189,15 +189,10 @@ func (pl *planner) run() {
 // compareClaims orders claims as their issues would be dispatched.
 func (pl *planner) compareClaims(a, b *Claim) int {
 	x, y := pl.snap.Claimed[a.ID], pl.snap.Claimed[b.ID]
-	switch {
-	case x != nil && y != nil:
+	if x != nil && y != nil {
 		return Compare(x, y)
-	case x != nil:
-		return -1
-	case y != nil:
-		return 1
 	}
-	return cmp.Or(cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID))
+	return cmp.Or(compareBools(x == nil, y == nil), cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID))
 }
 
 func (pl *planner) dispatch(issue tracker.Issue, phase Phase) {
