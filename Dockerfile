@@ -12,7 +12,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -tags nethttpomithttp2 -ldflags '-s -w -funcalign=16' -o /symphony ./cmd/symphony
+RUN CGO_ENABLED=0 go build -trimpath -tags nethttpomithttp2 -ldflags '-s -w' -o /symphony ./cmd/symphony
 
 FROM node:22-bookworm-slim@sha256:48e4b67d85f87bd551df43704e24d252f56cc5f8e9718841aace50f19948f0f9 AS codex
 ARG CODEX_VERSION=0.169.0

@@ -4,8 +4,8 @@
 //
 // It works on any [io.ReadWriteCloser]. It never starts a process and never reads the
 // environment: package workspace starts and ends the process behind the connection. It touches
-// files only for the /tmp of commands, the test of the loopback, and certificates. Package
-// attempt calls [Open], then [Session.Turn] as often as the issue needs, then [Session.Close].
+// files only for the /tmp of commands, links to denied paths, the test of the loopback, and
+// certificates. Package attempt calls [Open], then [Session.Turn] as often as the issue needs, then [Session.Close].
 // In one session of a tick it calls [Session.Check] before the first turn, to find out whether
 // any session can work; [Preflight] makes the same checks alone.
 //
@@ -26,6 +26,7 @@
 //	handshake        the first calls: initialize, login, configuration
 //	posture          what the agent may do: what the thread and each turn are told
 //	params           the parameters of our calls
+//	denied_links     links to denied paths that Codex takes for patterns
 //	verify_posture   whether the server grants what was asked for, and no more
 //	loopback         the network and the Unix sockets of the agent's commands, and whether those of
 //	                 this machine are closed

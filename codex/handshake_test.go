@@ -3,6 +3,7 @@ package codex
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -151,6 +152,34 @@ func TestAPathThatIsAPatternForCodexIsRefused(t *testing.T) {
 		if said := errors.Is(err, ErrNoSandbox) && strings.Contains(err.Error(), strconv.Quote(path)); said != refused || !refused && err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// TestALinkStandsForAPathThatIsAPatternForCodex has paths with a link, in which the agent could
+// write one, and that are denied with the folder around them.
+func TestALinkStandsForAPathThatIsAPatternForCodex(t *testing.T) {
+	t.Parallel()
+	o := Options{Cwd: "/work", Temp: "/temp", Link: func(path string) string {
+		return "/link" + strings.Map(func(r rune) rune {
+			if strings.ContainsRune(patternCharacters, r) {
+				return '-'
+			}
+			return r
+		}, path)
+	}}
+	o.Deny = func(string, int) []string {
+		return []string{"/a[1]", "/a[1]/b", "/c/d?", "/c", "/work/e*", "/temp/f]", "/plain"}
+	}
+	files := permissions(o, "/home", 0)[profileKey(profile)+"filesystem"].(map[string]any)
+	var denied []string
+	for path, rule := range files {
+		if rule == "deny" {
+			denied = append(denied, path)
+		}
+	}
+	slices.Sort(denied)
+	if diff := cmp.Diff([]string{"/c", "/link/a-1-", "/plain", "/temp/f]", "/work/e*"}, denied); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

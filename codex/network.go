@@ -11,14 +11,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf16"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
@@ -53,9 +52,7 @@ const (
 
 // networkName is the form of the names in Options.Networks. A dot would end a name in the
 // settings of Codex.
-var networkName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-})
+var networkName = lazy.Regexp(`^[a-z][a-z0-9_]*$`)
 
 func (n Network) hasHosts() bool { return len(n.Hosts) > 0 }
 
@@ -205,9 +202,7 @@ type Blocked struct{ Host, Command string }
 
 // blockedHost matches the message of Codex, or of its proxy, at the end of a refused command,
 // inside JSON text.
-var blockedHost = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:Network access to \\"|\{\\"status\\":\\"blocked\\",\\"host\\":\\")([\w.:\[\]-]{1,253})\\"`)
-})
+var blockedHost = lazy.Regexp(`(?:Network access to \\"|\{\\"status\\":\\"blocked\\",\\"host\\":\\")([\w.:\[\]-]{1,253})\\"`)
 
 // blockedBy returns the requests that a command was refused, each host once, by the
 // notification that it has ended.

@@ -92,7 +92,10 @@ type Options struct {
 	// no links, because Codex cannot deny a link. It is called once, with the server's
 	// Codex home and, with Shared, the id of its process, when it is running. nil denies only
 	// that home. Cwd and Temp remain readable.
-	Deny       func(home string, pid int) []string
+	Deny func(home string, pid int) []string
+	// Link returns the path of a link to a path of Deny that Codex takes for a pattern, by which
+	// the sandbox hides it; "" if there is none. No agent may write the link. nil has none.
+	Link       func(path string) string
 	Repository bool // the workspace is a git repository in which the agent may commit
 
 	// SaveProfile adds lines to the top of config.toml in a Codex home that is the

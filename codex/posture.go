@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -37,8 +38,7 @@ func permissions(o Options, home string, pid int) map[string]any {
 	if o.Deny != nil {
 		all = o.Deny(home, pid)
 	}
-	paths := outermost(all, o.Cwd, o.Temp)
-	files := make(map[string]any, len(paths)+4)
+	files := map[string]any{}
 	files[":workspace_roots"] = workspace
 	files[":slash_tmp"] = "read" // shared with everybody, such as the builds of other workspaces
 	files[":tmpdir"] = "read"
@@ -51,9 +51,7 @@ func permissions(o Options, home string, pid int) map[string]any {
 	if o.Certificates != "" {
 		files[o.Certificates], files[trustStorePath(o.Certificates)] = "read", "read"
 	}
-	for _, path := range paths {
-		files[path] = "deny"
-	}
+	o.deny(files, outermost(all, o.Cwd, o.Temp))
 	rules := map[string]any{
 		// Because paths are denied, each file that Codex itself looks at takes two sandboxes
 		// and three processes: 45 ms of CPU time. This setting saves the search for a .git in
@@ -85,15 +83,24 @@ func permissions(o Options, home string, pid int) map[string]any {
 // read Options.Temp: the agent whose work is read writes there.
 func reviewFiles(o Options, denied []string) map[string]any {
 	files := map[string]any{":workspace_roots": map[string]any{o.ReviewWork: "read", ".git": "read"}, ":slash_tmp": "read", ":tmpdir": "read"}
-	for _, path := range outermost(append(denied, o.Temp)) {
-		files[path] = "deny"
-	}
+	o.deny(files, outermost(append(denied, o.Temp)))
 	return files
 }
 
-// checkPaths returns an error if Codex takes a path of the rules for a pattern. It would close other
-// paths than this one, and for a folder none at all, and before each command it would search the
-// folder around it, which fails when a file goes away meanwhile.
+// deny adds the rules for denied paths. A path that Codex takes for a pattern is denied by a link,
+// except where the agent could write the link.
+func (o Options) deny(files map[string]any, paths []string) {
+	for _, path := range paths {
+		if o.Link != nil && strings.ContainsAny(path, patternCharacters) && !inside(path, o.Cwd) && !inside(path, o.Temp) {
+			path = cmp.Or(o.Link(path), path)
+		}
+		files[path] = "deny"
+	}
+}
+
+// checkPaths returns an error if Codex takes a path of the rules for a pattern, because it has no
+// link. The rule would close other paths than this one, and for a folder none at all, and before
+// each command Codex would search the folder around it, which fails when a file goes away meanwhile.
 func (s *sandbox) checkPaths() error {
 	for _, key := range slices.Sorted(maps.Keys(s.rules)) {
 		files, _ := s.rules[key].(map[string]any)
@@ -101,7 +108,7 @@ func (s *sandbox) checkPaths() error {
 			continue
 		}
 		for _, path := range slices.Sorted(maps.Keys(files)) {
-			if strings.ContainsAny(path, "*?[]") {
+			if strings.ContainsAny(path, patternCharacters) {
 				return fmt.Errorf("%w: Codex takes the path %q for a pattern, and no rule for it would hold: give it a name without the characters *, ?, [ and ], or remove it", ErrNoSandbox, path)
 			}
 		}

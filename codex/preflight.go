@@ -92,7 +92,7 @@ func (s *checks) checkLogin(ctx context.Context) (needed bool, err error) {
 		return false, nil
 	}
 	if err == nil && missing {
-		advice := "set OPENAI_API_KEY or CODEX_API_KEY, or run `codex login` as the user of this program"
+		advice := "Codex has no login: set OPENAI_API_KEY or CODEX_API_KEY, or run `codex login` as the user of this program"
 		if s.o.Shared != "" {
 			advice = "the app-server of codex.endpoint has no login: run `codex login` with CODEX_HOME=" + s.server.home
 		}

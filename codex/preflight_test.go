@@ -80,6 +80,9 @@ func TestPreflightFindsWhatKeepsSessionsFromWorking(t *testing.T) {
 				t.Errorf("%s: then %s", name, m.Method)
 			}
 		}), Options{Config: Config{Choice: Choice{Model: test.model}}})
+		if test.want == ErrNotLoggedIn && !strings.Contains(fmt.Sprint(err), "Codex has no login: set OPENAI_API_KEY") { // people see no category
+			t.Errorf("%s: %v", name, err)
+		}
 		if test.want == nil && (err != nil || version != "0.169.0") || test.want != nil && !errors.Is(err, test.want) {
 			t.Errorf("%s: %q, %v", name, version, err)
 		}

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // A prompt names a skill as $name, and Codex adds the skill's instructions to the
@@ -67,12 +67,8 @@ func parseSkills(result json.RawMessage) (names []string, known bool) {
 }
 
 var (
-	skillName = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^\$[a-z][a-z0-9]+([-:][a-z0-9]+)*$`)
-	})
-	codeSpan = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile("`[^`]*`")
-	})
+	skillName = lazy.Regexp(`^\$[a-z][a-z0-9]+([-:][a-z0-9]+)*$`)
+	codeSpan  = lazy.Regexp("`[^`]*`")
 )
 
 // skillMentions returns the skills that a prompt names, sorted and without

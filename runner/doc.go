@@ -25,19 +25,18 @@
 // settings, prompt turns an issue into text, schedule decides what should happen now,
 // delivery decides what an agent's work may change, report turns what happened into
 // text and JSON. Beside them transcript shows what a session did, also while it runs.
-// store keeps claims between runs, publish brings work to a branch and a pull request,
-// and attempt makes one run attempt: it composes workspace, prompt and codex, and turns
-// whatever happens into an outcome that schedule understands.
+// store keeps claims between runs, publish brings work to a branch and a pull request, for which
+// receipt writes the facts, and attempt makes one run attempt: it composes workspace, prompt and
+// codex, and turns whatever happens into an outcome that schedule understands.
 //
 // The work of a run at one moment is a progress.Progress. The runner fills it, and the
 // packages terminal and statuspage show it. runlog writes the log beside a display, or shows
 // the work of the sessions in a plain log.
 //
 // A tick can be spread over many machines, which is called a fleet: a plan, its shards, and
-// collect. Package fleet explains these words. It writes and reads the files that the three
-// hand to each other: the slices of the plan, the results of the shards, and the threads
-// that any shard can resume. Artifacts carry these files from job to job, or references of the
-// repository, which workspace/git pushes and reads.
+// collect. Package fleet explains these words, and has the files that the three hand to each
+// other. Sessions of any tick can run on other machines: package worker is this program at both
+// ends of a connection, which worker/ssh opens.
 //
 // Comments of people and results of checks come back by feedback: it reads them, finds the part
 // that nobody has answered, which is pure, and answers it. pictures takes what issues and comments

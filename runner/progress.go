@@ -83,7 +83,7 @@ func (d *display) view(now time.Time) progress.Progress {
 		return tracker.CompareNaturally(d.state.Claims[a.id].Identifier, d.state.Claims[b.id].Identifier)
 	}) {
 		p.Sessions = append(p.Sessions, progress.Session{
-			Claim: d.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started, Model: report.Choice(w.choice).Words(),
+			Claim: d.state.Claims[w.id], ID: w.last.Session, PID: w.last.PID, Status: w.last.Status, Started: w.started, Model: report.Choice(w.choice).Settings(), Choice: report.Choice(w.choice).Words(),
 			Event: w.last.Event, Summary: w.last.Summary, Doing: w.last.Doing, Log: w.eventLog, Live: w.live, Events: w.events,
 		})
 	}

@@ -48,7 +48,7 @@ func TestTheDisplayGetsWhatRunsAndWhatHappened(t *testing.T) {
 		for _, p := range seen {
 			if len(p.Sessions) == 2 && p.Sessions[0].Event == "turn_completed" && p.Sessions[1].Event == "turn_completed" && names == nil {
 				for _, s := range p.Sessions {
-					names = append(names, s.Claim.Identifier+" "+s.Doing+" with the "+s.Model+", "+s.Events[len(s.Events)-1].Kind)
+					names = append(names, s.Claim.Identifier+" "+s.Doing+" with the "+s.Choice+", "+s.Events[len(s.Events)-1].Kind)
 				}
 			}
 		}

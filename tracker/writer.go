@@ -3,13 +3,12 @@ package tracker
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
@@ -43,7 +42,7 @@ type Writer interface {
 // MaxComment is the greatest length of a comment in bytes. GitHub takes twice as much.
 const MaxComment = 32 << 10
 
-var keyPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`) })
+var keyPattern = lazy.Regexp(`^[a-z][a-z0-9-]{0,63}$`)
 
 // PrepareComment returns the text of a comment as every adapter posts it: the [PlainText]
 // with comments of HTML made visible, so that no text can pass for a [CommentMarker]. It fails with

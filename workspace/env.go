@@ -2,10 +2,10 @@ package workspace
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // Env is the source of the environments of all children.
@@ -128,9 +128,7 @@ func (e Env) afterProfile() string {
 }
 
 // shellName matches the names that a shell can set. A profile cannot set others.
-var shellName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-})
+var shellName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (e Env) get(name string) string {
 	prefix := name + "="

@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"strings"
-	"sync"
 	"syscall"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // trustedGitEnv is the environment of git in hooks that run outside the sandbox where an
@@ -38,9 +38,7 @@ const maxRefFile = 1 << 10
 
 // headContent matches a HEAD that git accepts. For any other, git looks for a repository
 // elsewhere.
-var headContent = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(ref: refs/heads/[^\x00-\x20~^:?*\[\\\x7f]+|[0-9a-f]{40}([0-9a-f]{24})?)\n?$`)
-})
+var headContent = lazy.Regexp(`^(ref: refs/heads/[^\x00-\x20~^:?*\[\\\x7f]+|[0-9a-f]{40}([0-9a-f]{24})?)\n?$`)
 
 // checkGit returns [ErrUnsafe] with a reason if git must not run outside the sandbox in a
 // workspace that an agent has used: its .git is not one that git makes. It only reads. No

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/child"
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
@@ -25,16 +25,17 @@ func Output(ctx context.Context, script, dir string, environment []string) (stri
 	if err != nil {
 		return "", err
 	}
-	runtime.LockOSThread() // the kernel kills the script when the thread that started it ends
-	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, bash, "-c", script)
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, environment, childProcAttr()
+	cmd.Dir, cmd.Env = dir, environment
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	var out limitedOutput
 	said := newTail()
 	cmd.Stdout, cmd.Stderr = &out, said
-	err = cmd.Run()
+	wait, err := child.Start(cmd)
+	if err == nil {
+		err = wait()
+	}
 	if err == nil && out.over {
 		err = fmt.Errorf("it printed more than %d bytes", maxOperatorOutput)
 	}

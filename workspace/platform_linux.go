@@ -66,12 +66,6 @@ func becomeSubreaper() error {
 	return nil
 }
 
-// childProcAttr returns attributes that give a child a session of its own and kill it
-// when we die.
-func childProcAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-}
-
 // childDir returns the working directory for a child: dir by its descriptor, so that
 // the child cannot end up in another folder that was put at the same path.
 func childDir(dir *os.File, _ string) string {

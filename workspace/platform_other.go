@@ -30,8 +30,6 @@ func becomeSubreaper() error { return nil }
 
 func isKernelFS(string) bool { return false }
 
-func childProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
-
 func childDir(_ *os.File, path string) string { return path }
 
 func (s *session) killRemaining() error {

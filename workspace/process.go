@@ -8,12 +8,12 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
@@ -100,9 +100,7 @@ func (p *Process) Stderr() string { return p.session.output.String() }
 func (p *Process) Done() <-chan struct{} { return p.session.done }
 
 // notFound matches a shell's message about a program that it does not find.
-var notFound = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(\S+): (?:command )?not found`)
-})
+var notFound = lazy.Regexp(`(\S+): (?:command )?not found`)
 
 // missingProgram returns the program of a command that the shell did not find or may not run.
 // If the shell does not say so, it is the first word of the command's last line.

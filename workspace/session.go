@@ -8,11 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/symphony-runner/symphony/internal/child"
 )
 
 // Environment variables that mark the processes of a session: one identifies the
@@ -82,7 +83,6 @@ func (r *Root) launch(ctx context.Context, l launchOptions) (*session, error) {
 		Path: r.bash, Args: []string{"bash", "-lc", r.env.afterProfile() + l.script},
 		Dir: childDir(dir, l.ws.Path), Env: append(env, l.set...),
 		Stdin: l.stdin, Stdout: l.stdout, Stderr: childErr,
-		SysProcAttr: childProcAttr(),
 	}
 	if l.stdout == nil {
 		cmd.Stdout = childErr
@@ -91,38 +91,29 @@ func (r *Root) launch(ctx context.Context, l launchOptions) (*session, error) {
 		stderr.Close()
 		return nil, err
 	}
-	started := make(chan error)
-	go s.run(context.WithoutCancel(ctx), cmd, started, pipe{stderr}, l.reader)
-	if err := <-started; err != nil {
+	wait, err := child.Start(cmd)
+	if err != nil {
+		stderr.Close()
 		if s.wasIdle {
 			r.markIdle(l.ws)
 		}
 		return nil, fmt.Errorf("start bash in %s: %w", l.ws.Path, err)
 	}
+	s.leader = cmd.Process.Pid
+	go s.supervise(context.WithoutCancel(ctx), wait, pipe{stderr}, l.reader)
 	return s, nil
 }
 
-// run starts the leader, reports that on started, waits for its end and closes done.
-// It keeps its thread for the whole life of the leader, because the kernel kills the
-// leader (see childProcAttr) when the thread that started it ends. Waiting for a
-// process takes a thread anyway.
-func (s *session) run(ctx context.Context, cmd *exec.Cmd, started chan<- error, stderr, stdout pipe) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+// supervise waits for the end of the leader and closes done.
+func (s *session) supervise(ctx context.Context, wait func() error, stderr, stdout pipe) {
 	defer stderr.f.Close()
-	if err := cmd.Start(); err != nil {
-		started <- err
-		return
-	}
-	s.leader = cmd.Process.Pid
-	started <- nil
 	var collecting sync.WaitGroup
 	collecting.Go(func() { s.output.collect(ctx, stderr, s.log.Load()) })
 	if s.root.Killed != nil {
 		go s.obeyKill()
 	}
 
-	waited := cmd.Wait()
+	waited := wait()
 	close(s.exited)
 	s.killErr = s.killRemaining()
 	stderr.expire()

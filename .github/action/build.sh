@@ -21,7 +21,7 @@ take)
   rm -rf "$BUILT"
   ;;
 make)
-  CGO_ENABLED=0 go build -C "$SOURCE" -buildvcs=false -trimpath -tags nethttpomithttp2 -ldflags '-s -w -funcalign=16' -o "$SYMPHONY" ./cmd/symphony
+  CGO_ENABLED=0 go build -C "$SOURCE" -buildvcs=false -trimpath -tags nethttpomithttp2 -ldflags '-s -w' -o "$SYMPHONY" ./cmd/symphony
   rm -rf "$BUILT"
   mkdir -p "$BUILT"
   cp "$SYMPHONY" "$BUILT/symphony"

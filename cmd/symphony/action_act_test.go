@@ -15,10 +15,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/storetest"
 )
 
@@ -349,4 +349,4 @@ func pinned(t testing.TB, name string) string {
 }
 
 // checkoutPin matches the actions/checkout of a user's workflow.
-var checkoutPin = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`actions/checkout@[0-9a-f]{40}`) })
+var checkoutPin = lazy.Regexp(`actions/checkout@[0-9a-f]{40}`)

@@ -76,7 +76,7 @@ codex: {command: "%s; . %s/agent.sh"}
 func (p *project) built() *project {
 	p.t.Helper()
 	p.exe = filepath.Join(p.t.TempDir(), "symphony")
-	build := exec.CommandContext(p.t.Context(), "go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w -funcalign=16", "-o", p.exe, ".")
+	build := exec.CommandContext(p.t.Context(), "go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", p.exe, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as releases are
 	if out, err := build.CombinedOutput(); err != nil {
 		p.t.Fatalf("%v\n%s", err, out)

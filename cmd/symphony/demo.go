@@ -52,7 +52,7 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.app.program = shell.Word(program)
+	d.app.program = commandOf(d.Process, program)
 	agent := demo.RealAgent
 	if !d.codex {
 		agent = scriptedAgent(program, folder)
@@ -76,16 +76,21 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	case (ended || noGit == nil) && d.printAdvice(folder, noGit == nil):
 		issues = "Symphony changed the states of the issues,"
 	case ended:
-		fmt.Fprintf(d.Stderr, "\nNo issue was finished. See whether something is missing with\n\n    %s validate %s\n\n", d.ownCommand(), shell.Word(workflow))
-	default:
-		fmt.Fprintln(d.Stderr)
+		d.advise("No issue was finished. See whether something is missing with", d.ownCommand()+" validate "+shell.Word(workflow))
 	}
 	if ended {
-		fmt.Fprintf(d.Stderr, "Read what the agent did, here in the session that failed, with\n\n    %s log DEMO-3 %s\n\n", d.ownCommand(), shell.Word(workflow))
+		d.advise("Read what the agent did, here in the session that failed, with", d.ownCommand()+" log DEMO-3 "+shell.Word(workflow))
 	}
-	fmt.Fprintf(d.Stderr, "%s in %s.\nRun the next tick with\n\n    %s --once %s\n",
-		issues, filepath.Join(folder, "issues"), d.ownCommand(), shell.Word(workflow))
+	d.advise(fmt.Sprintf("%s in %s. Run the next tick with", issues, filepath.Join(folder, "issues")), d.ownCommand()+" --once "+shell.Word(workflow))
 	return err
+}
+
+// advise prints a sentence, and below it the commands that complete it, each on one line, so that
+// it can be copied.
+func (d *demoCommand) advise(sentence string, commands ...string) {
+	fmt.Fprintln(d.Stderr)
+	printItem(d.Stderr, "", sentence)
+	fmt.Fprintf(d.Stderr, "\n    %s\n", strings.Join(commands, "\n    "))
 }
 
 // scriptedAgent returns the command of the scripted agent, which keeps its threads below a folder.
@@ -122,8 +127,8 @@ func (d *demoCommand) printAdvice(folder string, delivers bool) bool {
 	if len(patches) == 0 {
 		return false
 	}
-	fmt.Fprintf(d.Stderr, "\nThe finished work is on branches of the sample repository %s,\nand in %s. Look at it, and take a patch over, with\n\n    git -C %s log --all --patch\n    git -C %s apply %s\n\n",
-		shop, filepath.Join(folder, "patches"), shell.Word(shop), shell.Word(shop), shell.Word(filepath.Join(folder, patches[0])))
+	d.advise(fmt.Sprintf("The finished work is on branches of the sample repository %s, and in %s. Look at it, and take a patch over, with", shop, filepath.Join(folder, "patches")),
+		"git -C "+shell.Word(shop)+" log --all --patch", "git -C "+shell.Word(shop)+" apply "+shell.Word(filepath.Join(folder, patches[0])))
 	return true
 }
 

@@ -8,13 +8,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gopkg.in/yaml.v3"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/runner/feedback"
 )
 
@@ -124,9 +124,7 @@ func plainFleet(t testing.TB) string {
 
 // furtherAccount matches a line that gives the action the account of something that not
 // everybody uses.
-var furtherAccount = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^ +(?:github-token|linear-api-key|app-id|private-key): \$\{\{ .+ \}\}\n`)
-})
+var furtherAccount = lazy.Regexp(`(?m)^ +(?:github-token|linear-api-key|app-id|private-key): \$\{\{ .+ \}\}\n`)
 
 // furtherAccounts returns what users of the copy add to each of its jobs if they use these
 // accounts: what all jobs of the workflow that others call have.

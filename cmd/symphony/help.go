@@ -59,7 +59,7 @@ var environmentMeanings = []row{
 // the linker would keep too much.
 func printHelp(cmd *cobra.Command, _ []string) {
 	usages := ""
-	if cmd.Runnable() {
+	if !cmd.HasParent() || !cmd.HasAvailableSubCommands() { // a group alone does nothing
 		usages = wrap(cmd, "  ", cmd.UseLine())
 	}
 	if cmd.HasAvailableSubCommands() {

@@ -74,6 +74,9 @@ func (i *initCommand) Run(ctx context.Context, given func(flag string) bool) err
 	if i.trial {
 		return i.writeTrial(folder, given)
 	}
+	if err := scaffold.Vacant(folder); err != nil { // before a person answers in vain
+		return fmt.Errorf("%w: init: %w", wiring.ErrUsage, err)
+	}
 	s, err := i.ask(ctx, found, given)
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func (l *logCommand) Run(ctx context.Context, args []string) error {
 		return l.writePages(ctx, source, files)
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("%w: no session has left a log in %s", wiring.ErrUsage, source.name)
+		return fmt.Errorf("%w: no session has left a log in %s: name another folder with --logs, or a run of Actions with --run", wiring.ErrUsage, source.name)
 	}
 	file, err := l.choose(files)
 	if err != nil {

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -18,9 +17,7 @@ import (
 
 // runPage matches the page of a workflow run below its server: its repository and its
 // number.
-var runPage = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([^/:]+/[^/]+)/actions/runs/([0-9]+)(?:[/?#].*)?$`)
-})
+var runPage = lazy.Regexp(`^([^/:]+/[^/]+)/actions/runs/([0-9]+)(?:[/?#].*)?$`)
 
 // fetchRun returns the logs in the artifact of the workflow run that --run names, with its name
 // for people. The run must belong to the repository of the WORKFLOW.md at path.

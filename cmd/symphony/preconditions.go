@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/identity"
@@ -112,9 +111,7 @@ func checkTrackerKey(p wiring.Process, wf workflow.Workflow) error {
 // ownProvider matches the options that give Codex a provider of its own on the command line,
 // which takes a key from codex.env or none at all. Codex itself reports a missing key, before
 // the first turn.
-var ownProvider = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\bmodel_provider|\bopenai_base_url|(^|\s)--(oss|profile)\b|(^|\s)-p\b`)
-})
+var ownProvider = lazy.Regexp(`\bmodel_provider|\bopenai_base_url|(^|\s)--(oss|profile)\b|(^|\s)-p\b`)
 
 // checkLogin returns an error when Codex has no way to log in, as in a fork, where
 // every secret is empty.

@@ -50,7 +50,7 @@ func (x *tickRun) serve() (stop func(), err error) {
 	stop = page.Serve(listener)
 	fmt.Fprintf(x.console, "status on http://%s\n", listener.Addr())
 	if token != "" {
-		fmt.Fprintf(x.console, "to answer, retry and stop there: http://%s/#token=%s\n", listener.Addr(), token)
+		fmt.Fprintf(x.console, "to answer there: http://%s/#token=%s\n", listener.Addr(), token)
 	}
 	return stop, nil
 }

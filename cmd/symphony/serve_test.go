@@ -32,6 +32,9 @@ func TestTheStatusServerShowsWhatRuns(t *testing.T) {
 	for url == "" && lines.Scan() {
 		_, url, _ = strings.Cut(lines.Text(), "status on ")
 	}
+	if lines.Scan(); !strings.Contains(lines.Text(), url+"/#token=") || len(lines.Text()) > 80 { // the live display cuts a longer one
+		t.Errorf("the address for commands: %q", lines.Text())
+	}
 	drained := make(chan struct{})
 	go func() {
 		defer close(drained)

@@ -14,6 +14,7 @@ import (
 	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -144,10 +145,11 @@ type preparedProject struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Text returns the result in a sentence.
-func (p preparedProject) Text(int) string {
-	if !p.Made {
-		return fmt.Sprintf("Nothing has changed since the project was prepared: see --again. The files are in %s (%d bytes).\n", p.Path, p.Bytes)
+// Text returns the result in sentences.
+func (p preparedProject) Text(width int) string {
+	result := "Nothing has changed since the project was prepared: see --again."
+	if p.Made {
+		result = fmt.Sprintf("The project is prepared, in %.1f s.", p.Seconds)
 	}
-	return fmt.Sprintf("The project is prepared, in %.1f s. The files are in %s (%d bytes).\n", p.Seconds, p.Path, p.Bytes)
+	return report.Wrapped("", fmt.Sprintf("%s The files are in %s (%d bytes).", result, shownPath(p.Path), p.Bytes), width)
 }

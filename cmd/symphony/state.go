@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -105,7 +106,7 @@ func (s *stateCommand) show(ctx context.Context, args []string) error {
 		known := lookup.InState(state.Issues)
 		n, ok := matchIssue(wf, name, known)
 		if !ok {
-			return unknownIssueError("the state knows no issue", name, "issues in it", known)
+			return unknownIssueError("the state knows no issue", name, "issues in "+s.shownState(wf), known)
 		}
 		maps.DeleteFunc(state.Claims, func(id tracker.ID, _ schedule.Claim) bool { return id != n.ID })
 		state.Days, state.History = nil, nil // they are of all issues
@@ -142,7 +143,7 @@ func (s *stateCommand) retry(ctx context.Context, names []string) error {
 	return s.edit(ctx, func(wf workflow.Workflow, state *schedule.State) (string, error) {
 		var claims []schedule.Claim
 		for _, name := range names {
-			claim, err := findClaim(wf, state, name)
+			claim, err := s.findClaim(wf, state, name)
 			if err != nil {
 				return "", err
 			}
@@ -169,7 +170,7 @@ func (s *stateCommand) retry(ctx context.Context, names []string) error {
 		said := strings.Join(due, ", ") + ": due now"
 		if pause := state.Pause; pause.Why != "" && pause.Until.After(time.Now()) {
 			said += fmt.Sprintf(", but nothing starts until %s (end the pause with: %s): %s",
-				pause.Until.Format(time.RFC3339), cmp.Or(report.StateCommand(s.ownCommand(), s.state, "resume"), s.ownCommand()+" state resume"), pause.Why)
+				pause.Until.Format(time.RFC3339), cmp.Or(report.StateCommand(s.ownCommand(), s.state, "resume"), s.ownCommand()+" state resume"), text.InWords(pause.Why))
 		}
 		return said, nil
 	})
@@ -180,7 +181,7 @@ func (s *stateCommand) release(ctx context.Context, names []string) error {
 		return fmt.Errorf("%w: %s", wiring.ErrUsage, issueOf("state release"))
 	}
 	return s.edit(ctx, func(wf workflow.Workflow, state *schedule.State) (string, error) {
-		claim, err := findClaim(wf, state, names[0])
+		claim, err := s.findClaim(wf, state, names[0])
 		if err != nil {
 			return "", err
 		}
@@ -201,7 +202,7 @@ func notEdited(operation string, c schedule.Claim) error {
 
 func (s *stateCommand) resume(ctx context.Context) error {
 	return s.edit(ctx, func(_ workflow.Workflow, state *schedule.State) (string, error) {
-		why := state.Pause.Why
+		why := text.InWords(state.Pause.Why)
 		switch {
 		case why == "":
 			return "there is no pause", nil
@@ -236,7 +237,7 @@ func (s *stateCommand) edit(ctx context.Context, change func(workflow.Workflow, 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(s.Stdout, s.redactor.String(said))
+	s.printItem("", said)
 	return nil
 }
 
@@ -262,7 +263,12 @@ func (s *stateCommand) stateHere(use wiring.StateUse) (*wiring.StateStore, workf
 	return kept, wf, err
 }
 
-func findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedule.Claim, error) {
+// shownState returns the place of the state as --state takes it.
+func (a *app) shownState(wf workflow.Workflow) string {
+	return cmp.Or(a.state, "file:"+shownPath(filepath.Join(wiring.DataFolder(wf.Path), "state.json")))
+}
+
+func (s *stateCommand) findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedule.Claim, error) {
 	if n, ok := matchIssue(wf, name, lookup.InState(state.Issues)); ok {
 		if c, claimed := state.Claims[n.ID]; claimed {
 			return c, nil
@@ -273,5 +279,5 @@ func findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedu
 		}
 	}
 	claimed := lookup.InState(schedule.Issues{Claims: state.Claims})
-	return schedule.Claim{}, unknownIssueError("no claim of", name, "claims", claimed)
+	return schedule.Claim{}, unknownIssueError("no claim of", name, "claims in "+s.shownState(wf), claimed)
 }

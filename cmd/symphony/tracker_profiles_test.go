@@ -100,7 +100,7 @@ func TestTheProfilesNameTheirToolsWithSchemaAndResult(t *testing.T) {
 		kind := k.Name
 		cfg, problems := trackertest.Decode(k, written[kind])
 		if problems != nil {
-			t.Fatal(problems)
+			t.Fatalf("%s: write its settings into this test: %v", kind, problems)
 		}
 		adapter, err := cfg.Open(tracker.Options{}, http.DefaultClient, quiet())
 		if err != nil {

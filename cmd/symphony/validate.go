@@ -295,8 +295,7 @@ func (v *validateCommand) checkState(ctx context.Context, found *validation.Repo
 	if err := workspace.CheckWritable(wiring.DataFolder(wf.Path)); err != nil {
 		return "", wiring.DataFolderError(wf.Path, err)
 	}
-	where := cmp.Or(v.state, "file:"+shownPath(filepath.Join(wiring.DataFolder(wf.Path), "state.json")))
-	return fmt.Sprintf("%s, %s", where, text.Count(len(state.Claims), "claim")), nil
+	return fmt.Sprintf("%s, %s", v.shownState(wf), text.Count(len(state.Claims), "claim")), nil
 }
 
 // checkWorkspace checks the folder of the workspaces, without making it.

@@ -123,7 +123,7 @@ func fields(t reflect.Type) []field {
 		}
 		r := parse(f.Tag.Get("bound"))
 		if kind := f.Type.Kind(); r.text == nil && (kind == reflect.String || kind == reflect.Slice && f.Type.Elem().Kind() == reflect.String) {
-			panic("bounds: a text without a bound: " + t.String() + "." + f.Name)
+			panic("bounds: a text without a bound: " + t.String() + "." + f.Name + ": give its tag one, see package bounds")
 		}
 		all = append(all, field{f.Index[0], name, r})
 	}

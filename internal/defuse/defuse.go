@@ -8,12 +8,11 @@
 package defuse
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
@@ -64,9 +63,7 @@ func Message(title, s string, trailers ...string) string {
 }
 
 // trailer matches a line that git reads as a trailer.
-var trailer = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^([A-Za-z][A-Za-z0-9-]*[ \t]*:|\(cherry picked from)`)
-})
+var trailer = lazy.Regexp(`(?m)^([A-Za-z][A-Za-z0-9-]*[ \t]*:|\(cherry picked from)`)
 
 // visible returns a text without characters that a person cannot see. Characters that compose
 // emoji stay.

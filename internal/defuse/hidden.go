@@ -1,9 +1,9 @@
 package defuse
 
 import (
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // Markdown has places whose text people do not see on the page, and programs that read its
@@ -16,37 +16,31 @@ const prefix = `^(?:[ \t>*+-]|[0-9]{1,9}[.)])*`
 var (
 	// entity matches what Markdown turns into a character that means something to a
 	// server. Servers look for mentions and references in the result.
-	entity = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)&(#[0-9]+|#x[0-9a-f]+|commat|num|sol|colon|lowbar|excl|lsqb|lbrack|dollar|percnt|bsol|zerowidthspace|nobreak|shy|zwj|zwnj|lrm|rlm);?`)
-	})
+	entity = lazy.Regexp(`(?i)&(#[0-9]+|#x[0-9a-f]+|commat|num|sol|colon|lowbar|excl|lsqb|lbrack|dollar|percnt|bsol|zerowidthspace|nobreak|shy|zwj|zwnj|lrm|rlm);?`)
 	// comment matches an HTML comment, also one without an end.
-	comment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<!--.*?(-->|$)`) })
+	comment = lazy.Regexp(`(?s)<!--.*?(-->|$)`)
 	// tag matches the beginning of HTML. Autolinks such as <https://example.org> stay.
-	tag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([/!?]|[A-Za-z][A-Za-z0-9-]*(?:[\s/>]|$))`) })
+	tag = lazy.Regexp(`<([/!?]|[A-Za-z][A-Za-z0-9-]*(?:[\s/>]|$))`)
 	// command matches a line that a bot obeys.
-	command = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)` + prefix + `([/!])[A-Za-z]`) })
+	command = lazy.Regexp(`(?m)` + prefix + `([/!])[A-Za-z]`)
 	// definition matches the beginning of a line that defines a link or a footnote: neither is
 	// shown unless something refers to it. Its name may have several lines.
-	definition = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)` + prefix + `\[(?:[^\[\]\\]|\\(?s:.))*\]:`)
-	})
+	definition = lazy.Regexp(`(?m)` + prefix + `\[(?:[^\[\]\\]|\\(?s:.))*\]:`)
 	// fence matches the beginning of a fenced block and the rest of its line, which is not shown.
-	fence = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile("(?m)(" + prefix + ")(`{3,}|~{3,})[ \t]*([^\n]*)$")
-	})
+	fence = lazy.Regexp("(?m)(" + prefix + ")(`{3,}|~{3,})[ \t]*([^\n]*)$")
 	// language matches the name of a language that changes colors alone. GitHub draws
 	// pictures from others, in which text can be hidden.
-	language = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9+#._-]{1,16}$`) })
+	language = lazy.Regexp(`^[A-Za-z0-9+#._-]{1,16}$`)
 	// emptyLink matches a link that shows nothing.
-	emptyLink = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[[\s*_~` + "`" + `]*\](\(|\[)`) })
+	emptyLink = lazy.Regexp(`\[[\s*_~` + "`" + `]*\](\(|\[)`)
 	// delimiters matches the line that makes a table of the line before it.
-	delimiters = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[ \t>*+|:-]*-[ \t|:-]*$`) })
-	listItem   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[ \t>]*(?:[*+-][ \t]+)+`) })
+	delimiters = lazy.Regexp(`^[ \t>*+|:-]*-[ \t|:-]*$`)
+	listItem   = lazy.Regexp(`^[ \t>]*(?:[*+-][ \t]+)+`)
 	// dollars matches everything between the first dollar sign of a text and the last.
-	dollars = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\$.*\$`) })
+	dollars = lazy.Regexp(`(?s)\$.*\$`)
 	// texCommand and texComment match what can hide text in a formula.
-	texCommand = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\[A-Za-z]`) })
-	texComment = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\*%`) })
+	texCommand = lazy.Regexp(`\\[A-Za-z]`)
+	texComment = lazy.Regexp(`\\*%`)
 )
 
 var drawn = []string{"math", "mermaid", "geojson", "topojson", "stl"}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // A server or a bot finds its words in the text itself or in what Markdown makes of it, so
@@ -13,27 +15,17 @@ import (
 
 var (
 	// closing matches a word with which GitHub, GitLab or Linear closes an issue.
-	closing = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)\b(?:clos|fix|resolv|complet|implement)(?:es|ed|ing|e|s|)(?:[^\pL\pN]|$)`)
-	})
+	closing = lazy.Regexp(`(?i)\b(?:clos|fix|resolv|complet|implement)(?:es|ed|ing|e|s|)(?:[^\pL\pN]|$)`)
 	// reference matches the name of an issue.
-	reference = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)(?:#\\?|/issues/|/pull/|/issue/|[a-z][a-z0-9]{0,9}-\\?)[0-9]`)
-	})
+	reference = lazy.Regexp(`(?i)(?:#\\?|/issues/|/pull/|/issue/|[a-z][a-z0-9]{0,9}-\\?)[0-9]`)
 	// identifier matches the name of an issue by which Linear or Jira link the title of a
 	// pull request to it, and common names of another kind.
-	identifier = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)\b(?:utf|sha|iso|rfc|cve)-[0-9]+|\b[a-z][a-z0-9_]{0,9}-[0-9]+`)
-	})
+	identifier = lazy.Regexp(`(?i)\b(?:utf|sha|iso|rfc|cve)-[0-9]+|\b[a-z][a-z0-9_]{0,9}-[0-9]+`)
 	// skip matches a word in brackets that keeps checks or deployments from starting, as in
 	// [skip ci] and [CF-Pages-Skip]; bareSkip matches the same without brackets, as in
 	// ***NO_CI***, skip-checks: true and --skip-ci.
-	skip = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)\[[^\[\]\n]{0,40}(?:skip|no[ _-]?(?:ci|cd|build|test|deploy|action))`)
-	})
-	bareSkip = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)(?:skip|no)(?:[_-](?:ci|cd|check|build|deploy|action)|[ ]ci\b)|\bci[ _-]skip`)
-	})
+	skip     = lazy.Regexp(`(?i)\[[^\[\]\n]{0,40}(?:skip|no[ _-]?(?:ci|cd|build|test|deploy|action))`)
+	bareSkip = lazy.Regexp(`(?i)(?:skip|no)(?:[_-](?:ci|cd|check|build|deploy|action)|[ ]ci\b)|\bci[ _-]skip`)
 	// orders match what bots obey anywhere, without a mention or a slash: bors, the pull
 	// request builder of Jenkins, the bots of Rust, Zuul, Ansible and GitHub's issue-ops.
 	orders = sync.OnceValue(func() (all []*regexp.Regexp) {
@@ -52,9 +44,7 @@ var (
 		return all
 	})
 	// version matches the text after the @ of a version, such as in actions/checkout@v4.
-	version = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[v^~]?[0-9]+(?:[.][0-9]+)*(?:[^0-9A-Za-z_.-]|[.]?(?:\s|$))`)
-	})
+	version = lazy.Regexp(`^[v^~]?[0-9]+(?:[.][0-9]+)*(?:[^0-9A-Za-z_.-]|[.]?(?:\s|$))`)
 )
 
 // splitWords splits the words of a text that servers obey wherever they stand.

@@ -2,8 +2,8 @@ package redact
 
 import (
 	"bytes"
-	"regexp"
-	"sync"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // A known secret that is spread over lines, such as by base64 or xxd -p, or over the columns
@@ -36,7 +36,7 @@ const (
 )
 
 // dumpLine matches a line of xxd, hexdump or od: the offset, and the rest after it.
-var dumpLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*[0-9a-fA-F]{6,16}(:?)[ \t]+(.*)$`) })
+var dumpLine = lazy.Regexp(`^\s*[0-9a-fA-F]{6,16}(:?)[ \t]+(.*)$`)
 
 // compacted is a text of letters and digits alone.
 type compacted struct {

@@ -7,9 +7,9 @@ package shell
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // Quote returns text as one quoted word.
@@ -27,11 +27,11 @@ func Word(text string) string {
 func IsPlain(text string) bool { return isPlain().MatchString(text) }
 
 var (
-	isPlain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })
+	isPlain = lazy.Regexp(`^[A-Za-z0-9_@%+=:,./-]+$`)
 	// isRelativePath matches a word that is a relative path as it stands.
-	isRelativePath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w.@+-]+/[\w.@+/-]+$`) })
+	isRelativePath = lazy.Regexp(`^[\w.@+-]+/[\w.@+/-]+$`)
 	// isNotProgram matches a word before the name of a program.
-	isNotProgram = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(exec|env|[A-Za-z_]\w*=.*)$`) })
+	isNotProgram = lazy.Regexp(`^(exec|env|[A-Za-z_]\w*=.*)$`)
 )
 
 // Program returns the program that a command starts; empty if it names none.

@@ -6,10 +6,10 @@
 // tracker. The suite knows no provider. It creates issues and reads them back; it
 // never looks at requests, it only counts them.
 //
-// A nil function of a Harness is something that the tracker cannot do. The checks
-// that need it are skipped by name, so that the test's output shows the gap. The suite does
-// not open a tracker.Config: an adapter tests its settings and Identifier itself, and that
-// Open refuses wrong ones.
+// A nil function of a Harness, other than Put, Delete and Comments, is something that the
+// tracker cannot do. The checks that need it are skipped by name. The suite does not open a
+// tracker.Config: an adapter tests its settings and Identifier itself, and that Open refuses
+// wrong ones.
 //
 // [Program] runs the real program for one tick with a sample workflow over the fake
 // server of an adapter's tests. The rest is equipment that the adapters' tests share.

@@ -59,7 +59,11 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"ACanceledWriteDoesNotWaitForTheTracker", writesCanceledWaiting},
 		{"ACommentWhoseAnswerIsLostIsPostedOnce", lostAnswer},
 	}
-	if adapter := open(t).Adapter; adapter.Find == nil || adapter.Writer == nil {
+	h := open(t)
+	if h.Put == nil || h.Delete == nil || h.Comments == nil {
+		t.Fatal("Put, Delete or Comments of the Harness is nil: the checks make, remove and read issues with them; what else a tracker cannot do may be nil")
+	}
+	if h.Adapter.Find == nil || h.Adapter.Writer == nil {
 		t.Fatal("Find or Writer of the adapter is nil: the program finds issues by name, comments, moves and labels with them; only Conversation, Tools, Warnings and Check may be missing")
 	}
 	for _, check := range append(checks, writes...) {

@@ -2,16 +2,16 @@ package action
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // delimiter ends a value in the file of outputs. The library's is fixed, so
 // an author who knows it could end a value early and forge other outputs.
 const delimiter = "_GitHubActionsFileCommandDelimeter_"
 
-var outputName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`) })
+var outputName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 // Output sets an output of the step. It fails with [ErrOutput] if the runner would read
 // another name or value, and with [ErrCommandFile] when the file cannot be written.

@@ -104,11 +104,21 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepositor
 		UnixSockets: a.dirs.sockets.Own != "", HostSocket: a.dirs.sockets.Own,
 		Deny: func(home string, pid int) []string {
 			readable := slices.Concat(a.Denied.Readable, server.programs(pid))
-			denied := room.RealPaths(a.deniedPaths(home), readable)
+			denied := slices.DeleteFunc(room.RealPaths(a.deniedPaths(home), readable), a.dirs.links.Hold)
 			if err := a.dirs.shareTmp(slices.Concat(a.dirs.named(denied), readable, []string{ws.Path}), a.Workspaces.Environment(a.Codex.Env)); err != nil {
 				a.warn("commands cannot write /tmp", err)
 			}
 			return denied
+		},
+		Link: func(path string) string {
+			link, err := a.dirs.links.To(path)
+			if err == nil {
+				err = a.dirs.shareTmp([]string{link, path}, nil)
+			}
+			if err != nil {
+				a.warn("a denied path that is a pattern for Codex has no link", err)
+			}
+			return link
 		},
 	}
 	if a.dirs.temp != "" {

@@ -115,6 +115,7 @@ type sessionDirs struct {
 	home, temp string            // the session's own Codex home and temporary folder; empty for none
 	bubblewrap *codex.Bubblewrap // program and /tmp of the session; nil for none
 	sockets    room.Sockets
+	links      codex.Links       // by which paths are denied
 	tokens     *identity.Channel // nil without Account.Tokens
 	renewal    time.Duration     // time between two renewals of the token
 }
@@ -266,11 +267,12 @@ func (d *sessionDirs) environment() []string {
 
 func (d *sessionDirs) clean(thread string) (err error) {
 	d.sockets.Close()
+	err = d.links.Close()
 	if d.tokens != nil {
 		d.tokens.Close()
 	}
 	if d.temp != "" {
-		err = errors.Join(forceRemoveAll(d.temp), os.RemoveAll(filepath.Join(d.all, picturesDir, d.key)))
+		err = errors.Join(err, forceRemoveAll(d.temp), os.RemoveAll(filepath.Join(d.all, picturesDir, d.key)))
 	}
 	if d.bubblewrap != nil {
 		err = errors.Join(err, forceRemoveAll(d.bubblewrap.Dir))

@@ -12,11 +12,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
@@ -79,6 +78,6 @@ func CreateShop(ctx context.Context, host *git.Host, folder string, author git.P
 
 // The delivery settings of the sample files.
 var (
-	deliverSections = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(repository|delivery):\n(  .*\n)+`) })
-	deliverStep     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?m)^- \\[ \\] Call `deliver` .*$") })
+	deliverSections = lazy.Regexp(`(?m)^(repository|delivery):\n(  .*\n)+`)
+	deliverStep     = lazy.Regexp("(?m)^- \\[ \\] Call `deliver` .*$")
 )

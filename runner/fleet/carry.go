@@ -5,12 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/workspace/git"
 )
@@ -200,9 +199,7 @@ func (n PlanName) String() string {
 	return strconv.FormatInt(n.Started, 10) + "-" + n.Digest
 }
 
-var planNamePattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([1-9][0-9]{0,14})-([0-9a-f]{64})$`)
-})
+var planNamePattern = lazy.Regexp(`^([1-9][0-9]{0,14})-([0-9a-f]{64})$`)
 
 // ParsePlanName returns the plan name that a text spells. An empty text is the zero value.
 func ParsePlanName(text string) (PlanName, error) {

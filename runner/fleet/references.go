@@ -9,11 +9,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
@@ -62,9 +61,7 @@ func (r Reference) String() string {
 	return fmt.Sprintf("%s/%s-%d/%d/%s", referencesFolder, r.Run, r.Attempt, r.Started, name)
 }
 
-var referenceName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^` + referencesFolder + `/([0-9]{1,20}|x[0-9a-f]{32})-([0-9]{1,9})/([0-9]{1,15})/(?:plan|shard-([0-9]{1,3}))$`)
-})
+var referenceName = lazy.Regexp(`^` + referencesFolder + `/([0-9]{1,20}|x[0-9a-f]{32})-([0-9]{1,9})/([0-9]{1,15})/(?:plan|shard-([0-9]{1,3}))$`)
 
 // parseReference returns the reference of a name. It reports false for a name that String
 // does not return.

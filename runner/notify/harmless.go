@@ -5,9 +5,9 @@ import (
 	"regexp"
 	"sort"
 	"strings"
-	"sync"
 	"unicode/utf16"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
@@ -18,11 +18,9 @@ const separator = "\u200b"
 var (
 	// special matches the characters that begin a mention, an address or a tag, and the dots of
 	// names that clients turn into links.
-	special = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`@|<|://|(?i)\bwww\.|(?i)([a-z0-9_-])\.([a-z])`)
-	})
+	special = lazy.Regexp(`@|<|://|(?i)\bwww\.|(?i)([a-z0-9_-])\.([a-z])`)
 	// order matches the beginning of a line that bots obey.
-	order = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*[/!.?$+-][A-Za-z]`) })
+	order = lazy.Regexp(`(?m)^[ \t]*[/!.?$+-][A-Za-z]`)
 )
 
 // inert returns a text that reads the same, mentions nobody, holds no link and commands no bot.

@@ -3,10 +3,9 @@ package pictures
 import (
 	"cmp"
 	"html"
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -29,18 +28,14 @@ type reference struct {
 // tokens matches the parts of a Markdown text that count: comments of HTML and code, which show
 // no picture, and the two forms of a picture. Its groups are the description and the address in
 // Markdown, the address with and without brackets, and the attributes of a tag.
-var tokens = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s:<!--.*?(?:-->|\z))` +
-		"|(?ms:^ {0,3}(?:```.*?(?:^ {0,3}```|\\z)|~~~.*?(?:^ {0,3}~~~|\\z)))" +
-		"|`[^`\n]*`" +
-		`|!\[([^\]\n]*)\]\([ \t]*(?:<([^<>\n]+)>|([^\s()<>]+))` +
-		`|(?i:<img)(\s[^<>]+)>`)
-})
+var tokens = lazy.Regexp(`(?s:<!--.*?(?:-->|\z))` +
+	"|(?ms:^ {0,3}(?:```.*?(?:^ {0,3}```|\\z)|~~~.*?(?:^ {0,3}~~~|\\z)))" +
+	"|`[^`\n]*`" +
+	`|!\[([^\]\n]*)\]\([ \t]*(?:<([^<>\n]+)>|([^\s()<>]+))` +
+	`|(?i:<img)(\s[^<>]+)>`)
 
 // attribute matches an attribute of a tag, with its name and its value in one of three groups.
-var attribute = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\s(src|alt)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))`)
-})
+var attribute = lazy.Regexp(`(?i)\s(src|alt)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))`)
 
 // maxFound bounds the addresses of pictures that are looked at.
 const maxFound = 1000

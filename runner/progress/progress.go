@@ -150,7 +150,8 @@ type Session struct {
 	PID     int    // process id of the agent; 0 before it was started
 	Status  schedule.AttemptStatus
 	Started time.Time
-	Model   string           // the model and how it works, in words; empty for Codex's own settings
+	Model   string           // the model and how it works; empty for Codex's own settings
+	Choice  string           // the same with its reason, in words
 	Event   string           // last event of the session
 	Summary string           // last event in words
 	Doing   string           // latest message, command, tool or file in words; empty before the first

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -289,10 +288,9 @@ const (
 
 // lexeme returns the expression that matches one token of the engine's scanner. Its groups are the
 // classes from word on, in their order.
-var lexeme = sync.OnceValue(func() *regexp.Regexp {
-	const name = `[\pL_][\pL\pM\p{Nd}_-]*\??`
-	return regexp.MustCompile(`(?s)("(?:[^"\\]|\\.)*"|'[^']*')|(-?\d+(?:\.\d+)?)|(` + name + `:)|(` + name + `)|(\.` + name + `)|\.\.|[=!<>]=|[^\s\v]`)
-})
+var lexeme = lazy.Regexp(`(?s)("(?:[^"\\]|\\.)*"|'[^']*')|(-?\d+(?:\.\d+)?)|(` + lexemeName + `:)|(` + lexemeName + `)|(\.` + lexemeName + `)|\.\.|[=!<>]=|[^\s\v]`)
+
+const lexemeName = `[\pL_][\pL\pM\p{Nd}_-]*\??`
 
 func tokenize(args string) []token {
 	var all []token

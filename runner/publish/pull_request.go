@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/symphony-runner/symphony/internal/defuse"
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/runner/delivery"
 	"github.com/symphony-runner/symphony/runner/receipt"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -183,10 +183,8 @@ func sameText(a, b string) bool {
 
 // ofRun matches the words of origin for a run. textDigest matches the digest of the text in a marker.
 var (
-	ofRun = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^(An agent wrote this) in \[run [0-9]+[^]\n]*\]\([^)\s]*\)`)
-	})
-	textDigest = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` text=[0-9a-f]{64}`) })
+	ofRun      = lazy.Regexp(`(?m)^(An agent wrote this) in \[run [0-9]+[^]\n]*\]\([^)\s]*\)`)
+	textDigest = lazy.Regexp(` text=[0-9a-f]{64}`)
 )
 
 // byAgent stands before the agent's text, in which there are no comments.
@@ -234,9 +232,7 @@ func markerText(s string) string {
 // forger gains nothing: a person who may edit the body may do by hand all that the program then
 // does, which is to replace body and title and to end a draft, and the agent's text has no
 // comments.
-var marker = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^<!-- symphony: issue=\S+ head=[0-9a-f]{40}(?: title=(?P<title>[0-9a-f]{64}))? text=(?P<text>[0-9a-f]{64})(?P<draft> draft)? -->\n`)
-})
+var marker = lazy.Regexp(`^<!-- symphony: issue=\S+ head=[0-9a-f]{40}(?: title=(?P<title>[0-9a-f]{64}))? text=(?P<text>[0-9a-f]{64})(?P<draft> draft)? -->\n`)
 
 // withoutReturns returns a body with the ends of lines that it was written with: GitHub
 // stores others.

@@ -7,11 +7,10 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/symphony-runner/symphony/internal/defuse"
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
@@ -66,12 +65,10 @@ func (r Receipt) Markdown() string {
 }
 
 // Volatile matches the line that changes with each session whatever the work is.
-var Volatile = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^- \*\*Spent:\*\* .*\n*`) })
+var Volatile = lazy.Regexp(`(?m)^- \*\*Spent:\*\* .*\n*`)
 
 // folded matches a list of findings that is folded.
-var folded = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?s:(<details><summary>[\w ]{1,100}</summary>\n\n)(.*)(\n\n</details>))$`)
-})
+var folded = lazy.Regexp(`^(?s:(<details><summary>[\w ]{1,100}</summary>\n\n)(.*)(\n\n</details>))$`)
 
 // Harmless returns a receipt whose Markdown another machine has written, as that was to write it.
 func (r Receipt) Harmless() Receipt {

@@ -2,15 +2,14 @@ package report
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
 // plainPlace matches the names of files and branches that a shell reads as they are.
-var plainPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,199}$`) })
+var plainPlace = lazy.Regexp(`^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,199}$`)
 
 // advice is what people can do: a sentence, and the command that completes it; empty for none.
 type advice struct{ sentence, command string }

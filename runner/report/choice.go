@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/symphony-runner/symphony/internal/text"
 )
@@ -20,17 +21,25 @@ func (c Choice) Words() string {
 	if c == (Choice{}) {
 		return ""
 	}
-	words := "model " + cmp.Or(c.Model, "of Codex's own settings")
+	words := "model " + cmp.Or(c.Model, "of Codex's own settings") + c.manner()
+	if c.Label == "" {
+		return words + ", as for all issues (codex)"
+	}
+	return words + ", because of the label " + text.Fit(c.Label, itemWidth) + " (codex.by_label)"
+}
+
+// Settings returns the choice without its reason; empty for the zero value.
+func (c Choice) Settings() string { return strings.TrimPrefix(c.Model+c.manner(), ", ") }
+
+// manner returns the effort and the service tier, each after a comma; empty for neither.
+func (c Choice) manner() (words string) {
 	if c.Effort != "" {
 		words += ", effort " + c.Effort
 	}
 	if c.ServiceTier != "" {
 		words += ", service tier " + c.ServiceTier
 	}
-	if c.Label == "" {
-		return words + ", as for all issues (codex)"
-	}
-	return words + ", because of the label " + text.Fit(c.Label, itemWidth) + " (codex.by_label)"
+	return words
 }
 
 func (c Choice) orNil() *Choice {

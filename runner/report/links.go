@@ -2,11 +2,10 @@ package report
 
 import (
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -24,12 +23,10 @@ type Links struct {
 // The pattern of a repository is wider than that of package client, which checks names
 // and which a pure package does not import: here a wrong name only gives no link.
 var (
-	repository = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$`) })
-	runID      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{1,20}$`) })
+	repository = lazy.Regexp(`^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$`)
+	runID      = lazy.Regexp(`^[0-9]{1,20}$`)
 	// plainPath matches names of files that need no escapes in an address.
-	plainPath = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
-	})
+	plainPath = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
 )
 
 // page returns the address of a page of the repository; empty if that is not known.
@@ -131,7 +128,7 @@ func (l Links) owner(o schedule.Owner) phrase {
 }
 
 // startsWithShard matches the reason why a claim waits whose shard ended before its session.
-var startsWithShard = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(shard [0-9]{1,3} of run ([0-9]{1,20})) ended `) })
+var startsWithShard = lazy.Regexp(`^(shard [0-9]{1,3} of run ([0-9]{1,20})) ended `)
 
 // lostShard returns a text, in which the name of a shard that ended too early links to the
 // page of its run: the state does not keep the id of its job.

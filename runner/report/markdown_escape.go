@@ -3,10 +3,9 @@ package report
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
@@ -27,7 +26,7 @@ var entities = map[rune]string{
 }
 
 // listMarker matches what turns the line that it begins into an item or a rule.
-var listMarker = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(-|\+|[0-9]+[.)])(?: |$|-)`) })
+var listMarker = lazy.Regexp(`^(-|\+|[0-9]+[.)])(?: |$|-)`)
 
 // escapeMarkdown returns s so that a page shows it as it is, on one line and in at most
 // the given number of columns (see [Fit], which also removes what is invisible). The
@@ -79,9 +78,7 @@ func link(text, address string, columns int) markdown {
 
 // host matches the name of a host, and maybe a port: no credentials before it,
 // and no character that only looks like a letter.
-var host = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$`)
-})
+var host = lazy.Regexp(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$`)
 
 const maxAddress = 600 // bytes
 

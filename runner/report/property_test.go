@@ -5,12 +5,12 @@ import (
 	"math"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/texttest"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -60,10 +60,8 @@ func TestNoHeadingStandsAlone(t *testing.T) {
 
 // headingOfText matches a heading on a terminal, headingOfPage one on a page.
 var (
-	headingOfText = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^(What needs a person|Warnings|Good to know|Issues|Not started|Waiting|The plan|Parked|Running|Delivered|Spending|Last ticks that did something):.*\n`)
-	})
-	headingOfPage = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(##+ .*|<details><summary>.*)\n\n?`) })
+	headingOfText = lazy.Regexp(`(?m)^(What needs a person|Warnings|Good to know|Issues|Not started|Waiting|The plan|Parked|Running|Delivered|Spending|Last ticks that did something):.*\n`)
+	headingOfPage = lazy.Regexp(`(?m)^(##+ .*|<details><summary>.*)\n\n?`)
 )
 
 // emptySections returns the headings below which nothing can be seen: the end, an empty line,

@@ -85,7 +85,12 @@ func (v VerdictView) Text(width int) string {
 	w := newTextWriter(width, time.Time{}) // it shows no instant
 	w.prose("", v.finding(), maxItem)
 	w.prose("", v.rank(), maxItem)
-	w.prose("", v.nextStep(), maxItem)
+	if next := v.nextStep(); next.command == "" {
+		w.prose("", next.sentence, maxItem)
+	} else {
+		w.prose("", next.sentence+":", maxItem)
+		w.command("    ", next.command)
+	}
 	if v.Choice != (Choice{}) {
 		w.prose("", "A session that starts now has the "+v.Choice.Words()+".", maxItem)
 	}
@@ -116,12 +121,12 @@ func (v VerdictView) MarshalJSON() ([]byte, error) {
 		Choice     *Choice  `json:"codex,omitempty"`
 		Ignored    []string `json:"ignored,omitempty"`
 		Run        string   `json:"run_url,omitempty"`
-	}{verdictOf(v.verdict), v.nextStep(), s.Place, s.Of, s.Slots, v.Choice.orNil(), v.Ignored, v.Run})
+	}{verdictOf(v.verdict), v.nextStep().text(), s.Place, s.Of, s.Slots, v.Choice.orNil(), v.Ignored, v.Run})
 }
 
 func (v VerdictView) finding() string {
 	id, reason := name(v.verdict.Issue.Identifier, v.verdict.Issue.ID), v.verdict.Why.Reason
-	why := v.verdict.Why.String()
+	why := text.InWords(v.verdict.Why.String())
 	switch reason {
 	case schedule.Incomplete, schedule.NotActive, schedule.Terminal, schedule.NotRoutable:
 		why = "it " + why // is, has, lacks
@@ -164,32 +169,34 @@ func hostPhrase(v schedule.Verdict, preposition string) string {
 	return " " + preposition + " worker host " + v.Host
 }
 
-// nextStep returns the step that would change the verdict. It is empty for an issue that starts.
-func (v VerdictView) nextStep() string {
+// nextStep returns the step that would change the verdict; zero for an issue that starts.
+func (v VerdictView) nextStep() advice {
 	id := argument(name(v.verdict.Issue.Identifier, v.verdict.Issue.ID))
 	reason := v.verdict.Why.Reason
 	switch {
 	case v.verdict.Action == schedule.Dispatch:
-		return ""
+		return advice{}
 	case reason == "":
-		return "The next tick starts it if a slot is free."
+		return advice{sentence: "The next tick starts it if a slot is free."}
 	case reason == schedule.NotDue && v.ways.goOn(id).command != "":
-		return "To have it due at once, run: " + v.ways.goOn(id).command
+		return advice{"To have it due at once, run", v.ways.goOn(id).command}
 	case reason == schedule.NotDue && v.ways.comments != schedule.Comments{}:
-		return "To have it due at once, " + v.ways.comments.Command(schedule.CommandRetry) + "."
+		return advice{sentence: "To have it due at once, " + v.ways.comments.Command(schedule.CommandRetry) + "."}
 	case reason == schedule.NotDue:
-		return "The first tick after that starts it if a slot is free."
+		return advice{sentence: "The first tick after that starts it if a slot is free."}
 	case reason == schedule.Paused:
-		return reasonTexts[reason].step + v.ways.endPause().text()
+		end := v.ways.endPause()
+		end.sentence = reasonTexts[reason].step + end.sentence
+		return end
 	case reason == schedule.IsParked, reason == schedule.IssueBudget, reason == schedule.RoundsSpent,
 		reason == schedule.Commanded && v.verdict.Action != schedule.Free:
-		return v.ways.goOn(id).text()
+		return v.ways.goOn(id)
 	}
 	step := reasonTexts[reason].step
 	if active := v.Standing.Active; len(active) > 0 && (reason == schedule.NotActive || reason == schedule.Terminal) {
 		step = strings.Replace(step, "tracker.active_states", "tracker.active_states ("+strings.Join(active, ", ")+")", 1)
 	}
-	return step
+	return advice{sentence: step}
 }
 
 func showsNothing(s string) bool { return strings.TrimSpace(text.Fit(s, itemWidth)) == "" }

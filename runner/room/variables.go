@@ -67,7 +67,7 @@ var toolchains = []Variable{
 func (r Room) Variables() []Variable {
 	list := []Variable{
 		{"HOME", r.Home(), "a home that can be written, and is nobody else's"},
-		{"TMPDIR", r.Temp(), "temporary files are the session's own; /tmp is too where it can be written, see ROOM.md"},
+		{"TMPDIR", r.Temp(), "temporary files are the session's own; /tmp is too where it can be written"},
 		{"BASH_ENV", r.ShellStart(), "bash looks at the network of each command, and unsets the proxies of Codex where they refuse everything"},
 	}
 	for _, v := range homes {

@@ -2,11 +2,11 @@ package scaffold
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // parseProject returns the slugId in the address of a project of Linear, or the slugId
@@ -20,7 +20,7 @@ func parseProject(text string) (slug string, ok bool) {
 	return slug, slugID().MatchString(slug)
 }
 
-var slugID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9]+$`) })
+var slugID = lazy.Regexp(`^[A-Za-z0-9]+$`)
 
 // minuteOffset is the minute at which schedules begin: GitHub starts runs late or not at
 // all on the full hour.

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"embed"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"text/template"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -88,7 +87,7 @@ func (s Setup) Root() string {
 }
 
 // otherThanName matches the characters that a name without quotes cannot have anywhere.
-var otherThanName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9._-]+`) })
+var otherThanName = lazy.Regexp(`[^A-Za-z0-9._-]+`)
 
 // Checks returns the names of the workflows as a list in YAML.
 func (s Setup) Checks() string {
@@ -106,14 +105,14 @@ func (s Setup) Checks() string {
 }
 
 // plainYAML matches words that YAML takes for text.
-var plainYAML = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z_-]*[a-z_-]$`) })
+var plainYAML = lazy.Regexp(`^[a-z][a-z_-]*[a-z_-]$`)
 
 // File is a file to be made, by its path from the root of the repository.
 type File struct{ Path, Text, Purpose string }
 
 // Files returns the files of a setup.
 func (s Setup) Files() ([]File, error) {
-	files := []File{{Path: "WORKFLOW.md", Purpose: "what is worked on and how, and the prompt"}}
+	files := []File{{Path: settingsFile, Purpose: "what is worked on and how, and the prompt"}}
 	if s.Tracker == "file" {
 		files = append(files, File{Path: "issues/FIRST-1.md", Purpose: "a first issue"})
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 )
 
@@ -32,7 +33,7 @@ func Write(folder string, files []File) (written []File, err error) {
 	}
 	for _, f := range files {
 		if _, err := root.Lstat(f.Path); err == nil {
-			return nil, fmt.Errorf("%s is there already, and nothing is overwritten: remove or rename it, and run init again; nothing was written", f.Path)
+			return nil, isThere(f.Path)
 		}
 	}
 	for _, f := range files {
@@ -50,6 +51,21 @@ func Write(folder string, files []File) (written []File, err error) {
 		}
 	}
 	return files, nil
+}
+
+// settingsFile is the name of the file that every setup writes.
+const settingsFile = "WORKFLOW.md"
+
+// Vacant returns an error if the folder has a WORKFLOW.md already.
+func Vacant(folder string) error {
+	if _, err := os.Lstat(filepath.Join(folder, settingsFile)); err == nil {
+		return isThere(settingsFile)
+	}
+	return nil
+}
+
+func isThere(name string) error {
+	return fmt.Errorf("%s is there already, and nothing is overwritten: remove or rename it, and run init again; nothing was written", name)
 }
 
 // makeFolders makes a folder below root, and the folders above it. An existing one must be a

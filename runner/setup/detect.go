@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/shell"
 )
 
@@ -169,7 +168,7 @@ func projectsOf(paths []string) (found []project) {
 }
 
 // plainPath matches the paths that a script may name: others are no project's.
-var plainPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._@+][A-Za-z0-9._@+/ -]*$`) })
+var plainPath = lazy.Regexp(`^[A-Za-z0-9._@+][A-Za-z0-9._@+/ -]*$`)
 
 func depth(folder string) int {
 	if folder == "." {
@@ -222,9 +221,7 @@ func (p project) inFolder(command string) string {
 }
 
 // testRequirements matches the lists of requirements of tests besides requirements.txt.
-var testRequirements = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(requirements[-_.](dev|test|tests|testing|development|ci)|(dev|test)[-_]requirements)\.txt$`)
-})
+var testRequirements = lazy.Regexp(`^(requirements[-_.](dev|test|tests|testing|development|ci)|(dev|test)[-_]requirements)\.txt$`)
 
 func (p project) requirements() string {
 	options := "-r requirements.txt"

@@ -56,7 +56,7 @@ func TestAnIssueShowsTheModelOfItsSession(t *testing.T) {
 	t.Parallel()
 	p := sample()
 	for model, shown := range map[string]bool{"": false, "model big, effort high, because of the label <hard> (codex.by_label)": true} {
-		p.Sessions[0].Model = model
+		p.Sessions[0].Choice = model
 		body := ask(t, &p, http.MethodGet, "/issues/GH-1").Body.String()
 		if strings.Contains(body, "<dt>Model</dt>") != shown || shown && !strings.Contains(body, "<dd><bdi>model big, effort high, because of the label &lt;hard&gt; (codex.by_label)</bdi></dd>") {
 			t.Errorf("with %q:\n%s", model, body)

@@ -167,7 +167,7 @@ func (s *shownSession) Doing() string      { return s.view.line(s.raw().Doing, m
 func (s *shownSession) Summary() string    { return s.view.line(s.raw().Summary, maxLine) }
 func (s *shownSession) Event() string      { return s.view.line(s.raw().Event, maxName) }
 func (s *shownSession) Session() string    { return s.view.line(s.raw().ID, maxName) }
-func (s *shownSession) Model() string      { return s.view.line(s.raw().Model, maxLine) }
+func (s *shownSession) Model() string      { return s.view.line(s.raw().Choice, maxLine) }
 func (s *shownSession) Log() string        { return s.view.line(s.raw().Log, maxLine) }
 func (s *shownSession) Started() time.Time { return s.raw().Started }
 

@@ -333,12 +333,13 @@ func (p *painter) sessionRows(n int) []string {
 	}
 	t := table{columns: []text.Column{
 		{Head: "ISSUE", Min: 24, Max: 24},
-		{Head: "STATE", Min: 14, Max: 14, Drop: 1},
-		{Head: "TITLE", Min: 12, Drop: 3},
-		{Head: "PHASE", Min: 18, Drop: 4},
-		{Head: "HOST", Min: 8, Max: 24, Drop: 5},
-		{Head: "AGE", Right: true, Drop: 6},
-		{Head: "TOKENS", Right: true, Drop: 2},
+		{Head: "STATE", Min: 14, Max: 14, Drop: 2},
+		{Head: "TITLE", Min: 12, Drop: 4},
+		{Head: "PHASE", Min: 18, Drop: 5},
+		{Head: "HOST", Min: 8, Max: 24, Drop: 6},
+		{Head: "MODEL", Min: 12, Max: 24, Drop: 1},
+		{Head: "AGE", Right: true, Drop: 7},
+		{Head: "TOKENS", Right: true, Drop: 3},
 		{Head: "NOW", Min: 24, Max: 40, Shorten: report.Cause},
 	}}
 	for _, s := range choose(p.Progress.Sessions, n, rank) {
@@ -346,7 +347,7 @@ func (p *painter) sessionRows(n int) []string {
 		if s.Claim.Phase == schedule.Stopping {
 			now = p.clean(titled(s.PhaseWords(), text.InWords(s.Claim.Why)))
 		}
-		t.add(p.clean(s.Claim.Identifier), p.clean(s.Claim.State), p.clean(s.Claim.Title), s.PhaseWords(), p.clean(s.Claim.Host),
+		t.add(p.clean(s.Claim.Identifier), p.clean(s.Claim.State), p.clean(s.Claim.Title), s.PhaseWords(), p.clean(s.Claim.Host), p.clean(s.Model),
 			age(p.Now.Sub(s.Started)), text.Number(s.Claim.Live.Total()), cmp.Or(now, s.PhaseWords()))
 	}
 	return t.lines(p)

@@ -50,7 +50,7 @@ func busy() terminal.Frame {
 	starting := session("GH-11", "Start slowly", 3, "")
 	starting.Status, starting.Claim.Live = schedule.StatusLaunchingAgentProcess, schedule.Usage{}
 	stopping := session("GH-12", "Stop", 4000, "running `sleep 1000`")
-	stopping.Claim.Phase, stopping.Claim.Why = schedule.Stopping, "stalled: silent for 5m"
+	stopping.Model, stopping.Claim.Phase, stopping.Claim.Why = "gpt-5.6-sol, effort high", schedule.Stopping, "stalled: silent for 5m"
 	return terminal.Frame{
 		Now: now,
 		Progress: progress.Progress{
@@ -77,7 +77,7 @@ func busy() terminal.Frame {
 				{At: now.Add(-10 * time.Second), ID: "3", Identifier: "GH-3", Kind: "failed", Text: "turn_failed: other: exit code 1"},
 			},
 		},
-		Log: []string{"14:04:01 GH-9 dispatched", "14:04:56 warn: GH-3 failed: turn_failed: other: exit code 1"},
+		Log: []string{"14:04:01 GH-9 dispatched", "14:04:56 warn: GH-3 failed: exit code 1"},
 	}
 }
 

@@ -24,7 +24,7 @@ func TestALogLineSaysWhenWhichIssueAndWhatInOneHarmlessLine(t *testing.T) {
 	}{
 		{slog.LevelInfo, nil, "started", []any{"workflow", "/x/WORKFLOW.md", "claims", 3}, "14:05:06 started\n"},
 		{slog.LevelWarn, func(l *slog.Logger) *slog.Logger { return l.With("issue_id", "17", "issue_identifier", "GH-7") },
-			"failed", []any{"outcome", "issue", "reason", "exit code 1"}, "14:05:06 warn: GH-7 failed: exit code 1\n"},
+			"failed", []any{"outcome", "issue", "reason", "turn: turn_failed: other: exit code 1"}, "14:05:06 warn: GH-7 failed: exit code 1\n"},
 		{slog.LevelError, nil, "not read", []any{"error", errors.New("no \x1b[2Jroute\nGH-1 completed")}, "14:05:06 error: not read: no [2Jroute GH-1 completed\n"},
 		{slog.LevelInfo, func(l *slog.Logger) *slog.Logger { return l.WithGroup("g") }, "grouped", []any{"reason", "hidden"}, "14:05:06 grouped\n"},
 	} {

@@ -1,28 +1,24 @@
 package workflow
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // fetchingCommand matches a command of a script that needs a network.
-var fetchingCommand = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:^|[\s;&|(])(` + strings.Join([]string{
-		`npm (?:ci|i|install)`, `pnpm (?:i|install|fetch)`, `yarn install`, `yarn(?: -\S+)* *(?:$|[;&|)])`, `bun install`, `corepack (?:install|enable)`,
-		`(?:pip3?|(?:[\w./-]*/)?pip3?|python3? -m pip) (?:install|download)`, `uv (?:sync|pip install)`, `poetry install`, `pdm (?:sync|install)`, `pipenv (?:sync|install)`,
-		`go mod (?:download|tidy)`, `go (?:get|install)`,
-		`cargo (?:fetch|install|update)`, `rustup`, `bundle (?:install|update)`, `gem install`, `composer (?:install|update)`, `dotnet (?:restore|tool restore)`,
-		`apt(?:-get)? (?:-\S+ )*(?:install|update)`, `apk add`, `(?:yum|dnf|brew) install`, `curl`, `wget`,
-		`git (?:clone|fetch|pull|push|submodule update)`, `docker pull`,
-	}, "|") + `)(?:$|[\s;&|)])`)
-})
+var fetchingCommand = lazy.Regexp(`(?:^|[\s;&|(])(` +
+	`npm (?:ci|i|install)|pnpm (?:i|install|fetch)|yarn install|yarn(?: -\S+)* *(?:$|[;&|)])|bun install|corepack (?:install|enable)|` +
+	`(?:pip3?|(?:[\w./-]*/)?pip3?|python3? -m pip) (?:install|download)|uv (?:sync|pip install)|poetry install|pdm (?:sync|install)|pipenv (?:sync|install)|` +
+	`go mod (?:download|tidy)|go (?:get|install)|` +
+	`cargo (?:fetch|install|update)|rustup|bundle (?:install|update)|gem install|composer (?:install|update)|dotnet (?:restore|tool restore)|` +
+	`apt(?:-get)? (?:-\S+ )*(?:install|update)|apk add|(?:yum|dnf|brew) install|curl|wget|` +
+	`git (?:clone|fetch|pull|push|submodule update)|docker pull` +
+	`)(?:$|[\s;&|)])`)
 
 // noFetch matches a line that needs no network, although a command in it may.
-var noFetch = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^#|--offline|--no-index|localhost|127\.0\.0\.1`)
-})
+var noFetch = lazy.Regexp(`^#|--offline|--no-index|localhost|127\.0\.0\.1`)
 
 func fetches(script string) string {
 	for line := range strings.Lines(script) {

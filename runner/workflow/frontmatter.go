@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // decodeFront returns the map of the front matter, and its problems as YAML. After it, only the
@@ -114,8 +114,8 @@ func (c *cleaner) cleanMap(n *yaml.Node, key string, above []*yaml.Node) {
 }
 
 var (
-	lineOfError   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^line (\d+): `) })
-	unknownAnchor = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^unknown anchor '(.*)' referenced$`) })
+	lineOfError   = lazy.Regexp(`^line (\d+): `)
+	unknownAnchor = lazy.Regexp(`^unknown anchor '(.*)' referenced$`)
 )
 
 // Up to this size of the front matter the line of a syntax error is looked for: it is parsed

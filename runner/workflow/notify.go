@@ -5,13 +5,12 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/runner/notify"
 )
@@ -53,7 +52,7 @@ func (n Notify) credentials() []string {
 // destinationKeys are the keys of one destination.
 var destinationKeys = []string{"kind", "name", "url", "secret", "events"}
 
-var destinationName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`) })
+var destinationName = lazy.Regexp(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
 // destinations decodes the destinations of notices. Anything that cannot be used is a problem,
 // except a variable that is not set: such a destination is off, and the work goes on.

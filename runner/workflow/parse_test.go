@@ -143,6 +143,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	front, _, _ := strings.Cut(string(content), "\n---\n")
 	port := 8080
 	want := workflow.Workflow{
 		Path: path,
@@ -242,7 +243,7 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 				QuietDays: 16, SecretEnv: []string{"OPS_URL", "OPS_KEY"},
 			},
 		},
-		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: 161,
+		Prompt: "Work on {{ issue.identifier }}.\n\n---\n\nBe brief.", PromptLine: strings.Count(front, "\n") + 4,
 		Warnings: []string{
 			"open /repo/every-key.md: no such file or directory: name a text file with the rules of the review",
 			"sandbox.loopback is false, so no command of the agent, of a hook in the sandbox or of delivery.verify can open a socket: tests that start a server, a database or a browser fail; remove the key",
@@ -253,7 +254,6 @@ func TestEveryKeyReachesItsSetting(t *testing.T) {
 	if diff := cmp.Diff(want, wf, compareBranches); diff != "" {
 		t.Error(diff)
 	}
-	front, _, _ := strings.Cut(string(content), "\n---\n")
 	var written map[string]map[string]any
 	if err := yaml.Unmarshal([]byte(front), &written); err != nil {
 		t.Fatal(err)

@@ -4,15 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // variablePattern matches a reference to an environment variable, $NAME or ${NAME}.
-var variablePattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
-})
+var variablePattern = lazy.Regexp(`\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
 
 // variableName returns the environment variable that v is a reference to. It reports
 // false if v is anything else, or has other text around the reference.

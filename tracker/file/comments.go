@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -30,11 +31,9 @@ const oneHeading = `###[ \t]+(?:(\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9
 
 // commentsHeading matches the beginning of the comments. It needs both headings,
 // because people may describe an issue under "## Comments".
-var commentsHeading = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^## Comments[ \t]*\r?\n(?:[ \t]*\r?\n)*` + oneHeading)
-})
+var commentsHeading = lazy.Regexp(`(?m)^## Comments[ \t]*\r?\n(?:[ \t]*\r?\n)*` + oneHeading)
 
-var commentHeading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^` + oneHeading) })
+var commentHeading = lazy.Regexp(`(?m)^` + oneHeading)
 
 // markerLine matches the line that ends a comment of the program.
 var markerLine = sync.OnceValue(func() *regexp.Regexp {

@@ -7,9 +7,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/tracker"
 	"gopkg.in/yaml.v3"
 )
@@ -25,7 +25,7 @@ type document struct {
 }
 
 // fence matches the line before and after the front matter.
-var fence = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^---[ \t]*(?:\r?\n|\z)`) })
+var fence = lazy.Regexp(`(?m)^---[ \t]*(?:\r?\n|\z)`)
 
 // splitDocument splits the content of an issue file into its parts.
 func splitDocument(content []byte) (document, error) {

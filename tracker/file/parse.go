@@ -3,12 +3,11 @@ package file
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/tracker"
 	"gopkg.in/yaml.v3"
 )
@@ -172,7 +171,7 @@ func parseTime(n yaml.Node) time.Time {
 }
 
 // firstHeading matches a Markdown heading of the first level.
-var firstHeading = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^#[ \t]+(\S.*)$`) })
+var firstHeading = lazy.Regexp(`(?m)^#[ \t]+(\S.*)$`)
 
 func heading(text string) string {
 	match := firstHeading().FindStringSubmatch(text)

@@ -8,8 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
@@ -17,11 +17,9 @@ import (
 // The forms in which people name an issue: GH-11, #11 and 11, acme/shop#11, and the
 // address of the issue or of its pull request.
 var (
-	numberForm    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[Gg][Hh]-|#)?([1-9][0-9]{0,17})$`) })
-	qualifiedForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([^/\s]+/[^/#\s]+)#([1-9][0-9]{0,17})$`) })
-	addressForm   = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:https?://)?[^/\s]+/([^/\s]+/[^/\s]+)/(?:issues|pull)/([1-9][0-9]{0,17})(?:[/?#].*)?$`)
-	})
+	numberForm    = lazy.Regexp(`^(?:[Gg][Hh]-|#)?([1-9][0-9]{0,17})$`)
+	qualifiedForm = lazy.Regexp(`^([^/\s]+/[^/#\s]+)#([1-9][0-9]{0,17})$`)
+	addressForm   = lazy.Regexp(`^(?:https?://)?[^/\s]+/([^/\s]+/[^/\s]+)/(?:issues|pull)/([1-9][0-9]{0,17})(?:[/?#].*)?$`)
 )
 
 // Identifier implements [tracker.Config]. The number may belong to a pull request. A name

@@ -6,11 +6,10 @@ import (
 	"html"
 	"iter"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -61,9 +60,7 @@ func (p pictures) Read(ctx context.Context, issue tracker.Issue, list []tracker.
 }
 
 // uploadID matches the id of an uploaded file, which is in each of its addresses.
-var uploadID = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-})
+var uploadID = lazy.Regexp(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
 // uploadOf returns the id of the uploaded file at an address; empty for another address.
 func (p pictures) uploadOf(address string) string {
@@ -120,7 +117,7 @@ func (p pictures) bodies(ctx context.Context, nodes []string) (map[string]string
 }
 
 // pictureSource matches the source of a picture in GitHub's HTML.
-var pictureSource = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<img\s(?:[^>]*\s)?src="([^"]+)"`) })
+var pictureSource = lazy.Regexp(`<img\s(?:[^>]*\s)?src="([^"]+)"`)
 
 // fetch reads an uploaded file that the HTML of a text shows.
 func (p pictures) fetch(ctx context.Context, body, upload string, limit int) ([]byte, error) {

@@ -4,9 +4,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // Linear takes the id of a new comment from its author. The ids of the comments that this
@@ -19,7 +19,7 @@ const (
 )
 
 // commentIDPattern matches the id of a comment as Linear writes it.
-var commentIDPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`) })
+var commentIDPattern = lazy.Regexp(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // isOurComment reports whether the program or its agent posted a comment with this id. Only
 // callers of the API can choose the id of a comment.

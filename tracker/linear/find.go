@@ -2,24 +2,19 @@ package linear
 
 import (
 	"context"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
 // Identifiers and addresses of issues, as in LIN-3 and
 // https://linear.app/acme/issue/LIN-3/the-title.
 var (
-	identifierForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_]*)-([1-9][0-9]{0,8})$`) })
-	addressForm    = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:https?://)?linear\.app/[^/]+/issue/([^/?#]+)(?:[/?#].*)?$`)
-	})
-	idForm = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-	})
+	identifierForm = lazy.Regexp(`^([A-Za-z][A-Za-z0-9_]*)-([1-9][0-9]{0,8})$`)
+	addressForm    = lazy.Regexp(`^(?:https?://)?linear\.app/[^/]+/issue/([^/?#]+)(?:[/?#].*)?$`)
+	idForm         = lazy.Regexp(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
 
 // Identifier implements [tracker.Config]: it accepts LIN-3 in any case, and the address of

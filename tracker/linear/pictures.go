@@ -5,12 +5,11 @@ import (
 	"errors"
 	"iter"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/shurcooL/graphql"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/transport"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -96,7 +95,7 @@ func (p pictures) fileOf(address string) string {
 }
 
 // fileAddress matches an address in a text.
-var fileAddress = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("https?://[^\\s()<>\\[\\]\"'`\\\\]+") })
+var fileAddress = lazy.Regexp("https?://[^\\s()<>\\[\\]\"'`\\\\]+")
 
 // sign returns the signed addresses of files by the plain ones.
 func (p pictures) sign(ctx context.Context, issue tracker.Issue, list []tracker.Picture) (map[string]string, error) {

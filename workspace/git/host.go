@@ -9,12 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // Config holds the settings of a Host.
@@ -142,9 +142,7 @@ func (h *Host) makeDir(dir string) error {
 	return nil
 }
 
-var versionLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^git version ([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?`)
-})
+var versionLine = lazy.Regexp(`^git version ([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?`)
 
 func (e *engine) readVersion(ctx context.Context) (version, error) {
 	out, err := e.run(ctx, command{args: []string{"version"}, dir: e.dir})

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
@@ -171,9 +170,7 @@ func refusalOf(answer, stderr string) error {
 var contentWords = []string{"secret", "GH001", "GH008", "GH009", "large file", "file size", "larger than", "file path", "file extension", "commit message", "duplicate commit"}
 
 // variable matches the parts of a refusal that differ between two pushes for one reason.
-var variable = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`https?://\S+|refs/\S+|\b[0-9a-f]{7,40}\b|\d+`)
-})
+var variable = lazy.Regexp(`https?://\S+|refs/\S+|\b[0-9a-f]{7,40}\b|\d+`)
 
 // maxRule bounds the text of a rule, in bytes.
 const maxRule = 300

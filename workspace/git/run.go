@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/child"
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
@@ -161,37 +161,28 @@ func (e *engine) start(ctx context.Context, c command) (*process, error) {
 	cmd.Dir = c.dir
 	cmd.Env = e.commandEnv(c)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.stdin, c.stdout, &p.stderr
-	cmd.SysProcAttr = childProcAttr()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	if c.remote != nil {
 		p.mask = c.remote.mask
 	}
-	started := make(chan error)
-	go p.supervise(cmd, started)
-	if err := <-started; err != nil {
+	wait, err := child.Start(cmd)
+	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("git %s: %w", p.verb, err)
 	}
+	go p.supervise(cmd.Process.Pid, wait)
 	return p, nil
 }
 
-// supervise starts git, waits for its end and kills its remaining children. It keeps its
-// thread, because the kernel kills git when the thread that started it ends.
-func (p *process) supervise(cmd *exec.Cmd, started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	err := cmd.Start()
-	started <- err
-	if err != nil {
-		return
-	}
+// supervise waits for the end of git and kills its remaining children.
+func (p *process) supervise(pid int, wait func() error) {
 	defer close(p.done)
-	p.err = cmd.Wait()
+	p.err = wait()
 	// Children of git that are left are in its process group. If they have become our
 	// children we reap them; else somebody else does.
-	for syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) == nil {
-		if _, err := syscall.Wait4(-cmd.Process.Pid, nil, 0, nil); err != nil {
+	for syscall.Kill(-pid, syscall.SIGKILL) == nil {
+		if _, err := syscall.Wait4(-pid, nil, 0, nil); err != nil {
 			break
 		}
 	}

@@ -10,12 +10,12 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/symphony-runner/symphony/internal/child"
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
@@ -65,29 +65,18 @@ func open(host Host, m mark, command *exec.Cmd, endTime time.Duration, log *slog
 		endTime: endTime, closing: make(chan struct{}), ended: make(chan struct{}),
 	}
 	command.Stdin, command.Stdout, command.Stderr = childIn, childOut, c.stderr
-	command.SysProcAttr, command.WaitDelay = childAttributes(), leakTime
-	started := make(chan error)
-	go c.supervise(started) // ends with ssh, for which Close waits
-	if err := <-started; err != nil {
+	command.WaitDelay = leakTime
+	wait, err := child.Start(command)
+	if err != nil {
 		stdin.Close()
 		stdout.Close()
 		return nil, err
 	}
+	go func() { // ends with ssh, for which Close waits
+		_ = wait() // Err reads the status
+		close(c.ended)
+	}()
 	return c, nil
-}
-
-// supervise starts ssh and waits for its end. It keeps its thread, because the kernel kills ssh when the thread
-// that started it ends.
-func (c *Conn) supervise(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	err := c.command.Start()
-	started <- err
-	if err != nil {
-		return
-	}
-	_ = c.command.Wait() // Err reads the status
-	close(c.ended)
 }
 
 // kill ends ssh and all that it started, for a reason.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
 // ErrHost: the text names no host. The text may hold a password, so no error repeats it.
@@ -23,8 +23,8 @@ type Host struct {
 }
 
 var (
-	isName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,252}$`) })
-	isUser = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+@-]{0,99}$`) })
+	isName = lazy.Regexp(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,252}$`)
+	isUser = lazy.Regexp(`^[A-Za-z0-9_][A-Za-z0-9._+@-]{0,99}$`)
 )
 
 // Parse reads a host as people write it, also as ssh://USER@HOST:PORT. Nothing that it returns can be an

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/transport"
 )
 
@@ -52,7 +51,7 @@ func HostOf(address string) string {
 // IsHost reports whether text can be the host of a server, with or without a port.
 func IsHost(text string) bool { return hostPattern().MatchString(text) }
 
-var hostPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?$`) })
+var hostPattern = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?$`)
 
 // ParseRepository returns the server and the name in OWNER/NAME or in the address of a
 // repository, as git takes it.
@@ -78,7 +77,7 @@ func ParseRepository(text string) (server, repository string, ok bool) {
 
 // repoPattern matches owner/name as GitHub allows it, except that a name of dots
 // alone is refused separately.
-var repoPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+$`) })
+var repoPattern = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9_-]*/[A-Za-z0-9._-]+$`)
 
 // IsRepo reports whether s can be the owner/name of a repository.
 func IsRepo(s string) bool {

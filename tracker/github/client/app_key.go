@@ -6,14 +6,12 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/symphony-runner/symphony/internal/lazy"
 )
 
-var pemBlock = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)-----BEGIN (?:RSA )?PRIVATE KEY-----(.*?)-----END `)
-})
+var pemBlock = lazy.Regexp(`(?s)-----BEGIN (?:RSA )?PRIVATE KEY-----(.*?)-----END `)
 
 // ParseKey reads the private key of an App as people paste it: the file that GitHub
 // gives, the same in one line with spaces or the letters \n for the ends of lines, or

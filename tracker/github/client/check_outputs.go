@@ -6,15 +6,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/shurcooL/graphql"
 
+	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/internal/transport"
 )
@@ -165,9 +164,7 @@ func (n *outputNode) into(check *FailedCheck) {
 }
 
 // jobPage matches the page of a job, which is the page of its check run on older servers.
-var jobPage = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`/(?:actions/runs/[0-9]+/job|runs)/([0-9]{1,18})(?:\?.*)?$`)
-})
+var jobPage = lazy.Regexp(`/(?:actions/runs/[0-9]+/job|runs)/([0-9]{1,18})(?:\?.*)?$`)
 
 // jobOf returns the id of the job that has this page, or 0 if it is not the page of a
 // job.
@@ -207,4 +204,4 @@ func logEnd(text []byte, whole bool) string {
 }
 
 // logTime matches the time that GitHub puts before each line of a log.
-var logTime = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$`) })
+var logTime = lazy.Regexp(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$`)
