@@ -141,8 +141,11 @@ func (b *Bubblewrap) Share(paths []string) error {
 	}
 	for _, path := range paths {
 		rest, isBelow := strings.CutPrefix(filepath.Clean(path), slashTmp+"/")
+		if !isBelow {
+			continue
+		}
 		name, _, _ := strings.Cut(rest, "/")
-		if info, err := os.Lstat(filepath.Join(slashTmp, name)); isBelow && err == nil && (info.IsDir() || info.Mode().IsRegular()) && !strings.Contains(name, "\n") {
+		if info, err := os.Lstat(filepath.Join(slashTmp, name)); err == nil && (info.IsDir() || info.Mode().IsRegular()) && !strings.Contains(name, "\n") {
 			b.shared = append(b.shared, name)
 		}
 	}
