@@ -129,7 +129,7 @@ func (b *Bubblewrap) Command(command string) string {
 		return command
 	}
 	dir := shell.Quote(b.Dir)
-	return `case "$(bwrap --help 2>/dev/null)" in *--argv0*) type -P bwrap ;; *) echo ;; esac >` + dir + "/real\nPATH=" + dir + ":\"$PATH\"\n" + command
+	return `if type -P bwrap >/dev/null && [[ $(bwrap --help 2>/dev/null) == *--argv0* ]]; then type -P bwrap; else echo; fi >` + dir + "/real\nPATH=" + dir + ":\"$PATH\"\n" + command
 }
 
 // Share names paths that commands need. From then on they have a /tmp of their own, in which
