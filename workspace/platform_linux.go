@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -15,8 +16,8 @@ import (
 const limitProcesses = 6 // RLIMIT_NPROC, which package syscall does not name
 
 // machineMemory returns the bytes of memory that this machine has, or the container, if it has
-// less; 0 if that is not known.
-func machineMemory() uint64 {
+// less; 0 if that is not known. It looks once.
+var machineMemory = sync.OnceValue(func() uint64 {
 	var info syscall.Sysinfo_t
 	if syscall.Sysinfo(&info) != nil {
 		return 0
@@ -32,7 +33,7 @@ func machineMemory() uint64 {
 		}
 	}
 	return total
-}
+})
 
 // kernelFS are the types of file systems that show the kernel and take no files, also from the
 // superuser (statfs(2)).
