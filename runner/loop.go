@@ -30,7 +30,7 @@ const (
 	lookEvery = time.Second
 	// minRound is the least time between the beginnings of two rounds while sessions run:
 	// one round, with its save, serves all sessions that end in this time.
-	minRound = 10 * time.Millisecond
+	minRound = 20 * time.Millisecond
 	// askTime bounds the time of one round for asking whether other runs are
 	// alive.
 	askTime = 30 * time.Second
