@@ -81,8 +81,8 @@ func childDir(dir *os.File, _ string) string {
 
 func (s *session) killRemaining() error {
 	self := os.Getpid()
-	// The kernel makes orphans the children of our first thread. Usually it has no
-	// children, and then no search through all processes of the machine is needed.
+	// The kernel makes orphans the children of our first thread. If that starts no session, it
+	// usually has no children, and then no search through all processes of the machine is needed.
 	if orphans, err := readChildren(self); err == nil && len(orphans) == 0 {
 		return nil
 	}

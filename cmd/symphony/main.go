@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 )
 
@@ -26,7 +27,14 @@ func main() {
 	}
 	interrupts.quit = func() { os.Exit(exitInterrupted) }
 	interrupts.watch(wantsDumps(os.Getenv))
-	os.Exit(run(ctx, process{
-		args: os.Args[1:], environ: os.Environ(), stdout: os.Stdout, stderr: os.Stderr, stdin: os.Stdin, interrupts: interrupts,
-	}))
+	// This goroutine keeps the first thread, so that no session starts there: the kernel makes orphans
+	// its children, and the end of each session looks for them.
+	runtime.LockOSThread()
+	status := make(chan int)
+	go func() {
+		status <- run(ctx, process{
+			args: os.Args[1:], environ: os.Environ(), stdout: os.Stdout, stderr: os.Stderr, stdin: os.Stdin, interrupts: interrupts,
+		})
+	}()
+	os.Exit(<-status)
 }
