@@ -11,6 +11,9 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
+// askTime bounds the time of one round for asking whether other runs are alive.
+const askTime = 30 * time.Second
+
 // owners holds the knowledge of a run about the other owners of claims.
 type owners struct {
 	*core
@@ -65,27 +68,6 @@ func (o *owners) isOver(owner schedule.Owner) bool {
 		return o.state.LeaseEnded(owner, time.Now())
 	}
 	return false
-}
-
-// adopt takes over the claims of dead runs. An interrupted run adopts nothing:
-// the next run does.
-func (l *loop) adopt(ctx context.Context) {
-	l.owners.askAll(ctx)
-	if ctx.Err() != nil {
-		return
-	}
-	if !l.tick.DryRun {
-		l.collector.settleLeft(ctx)
-	}
-	for _, a := range l.state.Adopt(l.owners.status, l.policy(), time.Now()) {
-		if !l.owners.adopted[a.ID] { // a save that met a conflict adopts it again
-			l.owners.adopted[a.ID] = true
-			l.noteAdopted(a)
-			if !l.tick.DryRun {
-				l.owners.endProcesses(ctx, a.Claim)
-			}
-		}
-	}
 }
 
 // endProcesses ends the processes that a dead run may have left for a claim. A worker host does

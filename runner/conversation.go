@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/feedback"
@@ -229,4 +231,64 @@ func (c *conversations) pullOf(id tracker.ID) feedback.PullRequest {
 		return feedback.PullRequest{}
 	}
 	return feedback.PullRequest{Number: d.Number, Branch: d.Branch}
+}
+
+// givenItems holds the items of feedback that a session was given, by which its agent answers them.
+// It is safe for concurrent use.
+type givenItems struct {
+	mu    sync.Mutex
+	items []feedback.Item
+}
+
+// add numbers the items after the others, and returns them for the prompt.
+func (g *givenItems) add(items []feedback.Item) []prompt.Feedback {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	added := make([]prompt.Feedback, 0, len(items))
+	for _, item := range items {
+		item.ID = strconv.Itoa(len(g.items) + 1)
+		g.items = append(g.items, item)
+		added = append(added, item.Feedback)
+	}
+	return added
+}
+
+func (g *givenItems) find(id string) (feedback.Item, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.IndexFunc(g.items, func(item feedback.Item) bool { return item.ID == id })
+	if i < 0 {
+		return feedback.Item{}, false
+	}
+	return g.items[i], true
+}
+
+// give adds items to what a session was given, and returns them for its prompt.
+func (c *conversations) give(id tracker.ID, given *givenItems, items []feedback.Item) []prompt.Feedback {
+	for _, sentence := range feedback.Notes(items) {
+		c.notice(c.nameOf(id) + ": " + sentence)
+	}
+	return given.add(items)
+}
+
+// replyTo returns the function that answers an item that a session was given; nil without a way to
+// people.
+func (c *conversations) replyTo(id tracker.ID, given *givenItems) func(ctx context.Context, item, text string, resolve bool) error {
+	if c.conn.Feedback == nil {
+		return nil
+	}
+	channel, pull := c.conn.Feedback, c.pullOf(id)
+	return func(ctx context.Context, name, text string, resolve bool) error {
+		item, ok := given.find(name)
+		if !ok {
+			return fmt.Errorf("there is no item %q", name)
+		}
+		return channel.Reply(ctx, id, pull, item, c.redact(text), resolve)
+	}
+}
+
+// hasNews reports whether people said something that the session on an issue was not given.
+func (c *conversations) hasNews(id tracker.ID) bool {
+	_, talks := c.state.Conversations[id]
+	return talks && c.judge(id).Feedback.News != ""
 }

@@ -3,6 +3,7 @@ package runner
 import (
 	"time"
 
+	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -88,4 +89,27 @@ func (f *inForce) comments() schedule.Comments {
 		return schedule.Comments{}
 	}
 	return f.conn.Feedback.Where
+}
+
+// unsaved holds the changes since the state was last saved. If
+// another run has saved in between, its state is loaded and unsaved is applied to
+// it. Decisions are not: they are made again.
+type unsaved struct {
+	changes    []schedule.Change
+	heartbeats map[tracker.ID]attempt.Update // the merged updates of each session that still runs
+}
+
+func newUnsaved() unsaved { return unsaved{heartbeats: map[tracker.ID]attempt.Update{}} }
+
+func (u *unsaved) add(c schedule.Change) { u.changes = append(u.changes, c) }
+
+func (l *ledger) heartbeat(id tracker.ID, u attempt.Update) {
+	l.state.Heartbeat(id, u.Update, u.At)
+	l.unsaved.heartbeats[id] = u.Merge(l.unsaved.heartbeats[id])
+}
+
+func (l *ledger) recordExit(id tracker.ID, o schedule.Outcome, at time.Time) schedule.Next {
+	delete(l.unsaved.heartbeats, id)
+	l.unsaved.add(schedule.SessionEnded{ID: id, Session: l.state.Claims[id].Sessions, Outcome: o, At: at})
+	return l.state.Exit(id, o, l.policy(), at)
 }

@@ -50,3 +50,10 @@ func (d deadline) bound(ctx context.Context, now time.Time) (context.Context, co
 	}
 	return context.WithDeadlineCause(ctx, d.stopAt, schedule.StopError(schedule.DeadlineReached))
 }
+
+func stopText(reason schedule.Reason) string {
+	if reason == schedule.DeadlineReached {
+		return "the deadline was reached"
+	}
+	return "the run was interrupted"
+}

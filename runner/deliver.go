@@ -19,8 +19,8 @@ import (
 // the results reach the loop by messages.
 type deliverer struct {
 	*Repository
+	files  *files // takes the results
 	store  *git.Store
-	inbox  chan<- message
 	folder string // folder for work that may not leave
 	issue  tracker.Issue
 	base   git.Branch
@@ -64,12 +64,12 @@ func (d *deliverer) deliver(ctx context.Context, work attempt.Delivery) (attempt
 	case errors.Is(err, attempt.ErrRenewed):
 		return answer, err
 	case errors.Is(err, git.ErrMoved):
-		d.send(ctx, moved{d.issue.ID})
+		d.send(ctx, func() { d.files.stale[d.issue.ID] = true })
 	}
 	switch {
 	case ctx.Err() != nil || !result.IsLost(err):
 	case result.Secret:
-		d.send(ctx, kept{d.issue.ID, report.Kept{Secret: true}})
+		d.noteKept(ctx, report.Kept{Secret: true})
 	default:
 		if err := d.keep(ctx, in); err != nil {
 			answer.Warnings = append(answer.Warnings, err.Error())
@@ -101,7 +101,7 @@ func (d *deliverer) renewAfter(ctx context.Context, in *git.Incoming) error {
 	}
 	err := d.renew(ctx, in)
 	if err != nil {
-		d.send(ctx, oldBase{})
+		d.send(ctx, func() { d.files.current = false }) // another session with that fetch may not be able to push either
 		d.renewed = true
 	}
 	return err
@@ -164,30 +164,29 @@ func (d *deliverer) finish(ctx context.Context, result publish.Result, err error
 	if pull == publish.PullUnchanged && result.Pushed {
 		pull = publish.PullUpdated
 	}
-	d.send(ctx, delivered{id: d.issue.ID, delivery: d.delivery(result.Record), pull: string(pull), pushed: d.pushed})
+	delivery, pushed := d.delivery(result.Record), d.pushed
+	d.send(ctx, func() { d.files.noteDelivery(d.issue.ID, delivery, string(pull), pushed) })
 	return answer, nil
 }
 
 func (d *deliverer) keep(ctx context.Context, in *git.Incoming) error {
 	commands, err := publish.Keep(ctx, in, d.folder, d.branch)
 	if err == nil {
-		d.send(ctx, kept{d.issue.ID, report.Kept{Folder: d.folder, Commands: commands}})
+		d.noteKept(ctx, report.Kept{Folder: d.folder, Commands: commands})
 	}
 	return err
 }
 
-// kept is the message with the folder of refused work, or the reason why it has none.
-type kept struct {
-	id   tracker.ID
-	kept report.Kept
+// noteKept notes the folder of refused work, or the reason for which it has none.
+func (d *deliverer) noteKept(ctx context.Context, kept report.Kept) {
+	d.send(ctx, func() { d.files.account.tick.Row(d.issue.ID).Kept = kept })
 }
-
-func (m kept) applyTo(l *loop) { l.tick.Row(m.id).Kept = m.kept }
 
 // save has the loop make a record durable, before the push that it announces.
 func (d *deliverer) save(ctx context.Context, r publish.Record) error {
 	saved := make(chan error, 1)
-	d.send(ctx, recorded{d.issue.ID, d.delivery(r), ctx, saved})
+	delivery := d.delivery(r)
+	d.send(ctx, func() { saved <- d.files.saveDelivery(ctx, d.issue.ID, delivery) })
 	select {
 	case err := <-saved:
 		return err
@@ -198,51 +197,10 @@ func (d *deliverer) save(ctx context.Context, r publish.Record) error {
 
 func (d *deliverer) send(ctx context.Context, m message) {
 	select {
-	case d.inbox <- m:
+	case d.files.inbox <- m:
 	case <-ctx.Done(): // the loop learns it by the end of the session
 	}
 }
-
-// recorded is the message that a record has to be durable before the session goes on.
-type recorded struct {
-	id       tracker.ID
-	delivery schedule.Delivery
-	ctx      context.Context // context of the save
-	saved    chan<- error    // has room for the end of the save
-}
-
-func (m recorded) applyTo(l *loop) {
-	l.change(schedule.Delivered{ID: m.id, Delivery: m.delivery})
-	m.saved <- l.keeper.saveClaimed(m.ctx, m.id)
-}
-
-// delivered is the message that work was published.
-type delivered struct {
-	id       tracker.ID
-	delivery schedule.Delivery
-	pull     string // result for the pull request
-	pushed   bool   // the branch was moved since the last fetch
-}
-
-func (m delivered) applyTo(l *loop) {
-	l.change(schedule.Delivered{ID: m.id, Delivery: m.delivery})
-	if m.pushed {
-		l.files.stale[m.id] = true
-	}
-	l.tick.Row(m.id).Publish(m.delivery, m.pull)
-}
-
-// moved is the message that somebody else has moved the branch of an issue since the last
-// fetch.
-type moved struct{ id tracker.ID }
-
-func (m moved) applyTo(l *loop) { l.files.stale[m.id] = true }
-
-// oldBase is the message that the base has moved since the last fetch, so that a session that
-// begins with that fetch may not be able to push its work.
-type oldBase struct{}
-
-func (oldBase) applyTo(l *loop) { l.files.current = false }
 
 func (d *deliverer) delivery(r publish.Record) schedule.Delivery {
 	return schedule.Delivery{

@@ -75,11 +75,11 @@
 //
 // # The parts of a run
 //
-// The loop has the plan and what is done about it: loop.go, poll.go, reconcile.go, and for its
-// sessions sessions.go and session_log.go. Everything else is a part with its own state and
-// methods. A part knows the core, which all share, and the parts that it is given. Its work beside
-// the loop is a task, whose end the loop calls; only messages know the loop, which applies them
-// (tasks.go).
+// The loop has the plan and what is done about it: loop.go, poll.go, reconcile.go, for its
+// sessions sessions.go and steer.go, and record.go for the report. collect.go and dry_run.go start it
+// otherwise. Everything else is a part with its own state and methods. A part knows the core, which all
+// share, and the parts that it is given, and never the loop. Its work beside the loop is a task; the
+// loop calls what a task or a session sends as its end (tasks.go).
 //
 //	core           core.go          the workflow in force, the state with what is unsaved, the next poll,
 //	                                remarks (remarks.go) and tasks in the background (tasks.go)
@@ -90,7 +90,6 @@
 //	issueReader    issue_reader.go  reads the tracker, bounded by its rate limit (rate_limit.go)
 //	conversations  conversation.go  reads what people and checks say, and answers (conversation_posts.go)
 //	orders         order.go         commands of people that are no comments
-//	sessions       steer.go         are given what people say while they work
 //	owners         adopt.go         which other owners of claims are alive
 //	files          repository.go    the repository, fetched once a tick; deliver.go publishes from it
 //	cleaner        cleanup.go       removes workspaces

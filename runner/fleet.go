@@ -1,12 +1,10 @@
 package runner
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/fleet"
-	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -51,24 +49,6 @@ func (f *fleetPart) pollEvery() time.Duration {
 		return rand.N(every) + time.Millisecond
 	}
 	return every*4/5 + rand.N(every*2/5)
-}
-
-// Assign performs the plan of a fleet: a tick that gives its sessions to shards. It returns
-// after their claims are saved. It fails with the errors of [Runner.Run].
-func (r *Runner) Assign(ctx context.Context) (fleet.Plan, report.Tick, error) {
-	l, err := r.run(ctx)
-	if err != nil {
-		return fleet.Plan{}, l.tick, err
-	}
-	plan := l.fleet.slices(l.tick.Ended)
-	for _, shard := range plan.Shards {
-		l.tick.Assigned.Issues += len(shard.State.Claims)
-	}
-	l.tick.Assigned.Shards = len(plan.Shards)
-	if l.tick.Assigned.Shards > 0 {
-		l.Log.Info("planned", "issues", l.tick.Assigned.Issues, "shards", l.tick.Assigned.Shards)
-	}
-	return plan, l.tick, nil
 }
 
 // slices returns the plan, with the slices of the shards as they were saved.

@@ -8,6 +8,9 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
+// fresh bounds the age of the knowledge of an issue when a session starts on it.
+const fresh = time.Second
+
 // issueCache holds the latest knowledge of the tracker's issues, and its age.
 // Every read and every ended session updates it; a plan is made from it alone.
 type issueCache struct {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -124,4 +125,21 @@ func (r *issueReader) awaitsTracker(now time.Time) bool {
 	}
 	end := r.limit.end()
 	return end.Sub(r.limit.first) <= maxLimitWait && (r.deadline.startBy.IsZero() || end.Before(r.deadline.startBy))
+}
+
+// keepWait stores the wait in the state, for the next run and for a service that is
+// restarted. A wait that has ended stays there: it has no effect, and deleting it would
+// need a save in a tick in which nothing happened.
+func (r *issueReader) keepWait() {
+	if end := r.limit.end(); !end.IsZero() {
+		r.state.Wait = schedule.TrackerWait{Tracker: r.wf.Settings.Tracker.Kind, Until: end}
+	}
+}
+
+// takeWait adopts the wait that another run stored for the same tracker.
+func (r *issueReader) takeWait() {
+	now, wait := time.Now(), r.state.Wait
+	if left := wait.Until.Sub(now); left > 0 && wait.Tracker == r.wf.Settings.Tracker.Kind {
+		_ = r.limit.extend(&tracker.RateLimitError{Op: "read the tracker", RetryAfter: left.Round(time.Second)}, now, wait.Until)
+	}
 }

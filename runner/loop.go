@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -17,8 +18,6 @@ const (
 	// something that falls due: long enough for a continuation, too short for a
 	// backoff.
 	maxWait = 2 * time.Second
-	// fresh bounds the age of the knowledge of an issue when a session starts on it.
-	fresh = time.Second
 	// saveTime bounds the last save of an interrupted run.
 	saveTime = 3 * time.Second
 	// stopTime bounds the wait for everything that stopAll has stopped. It is more than any
@@ -31,9 +30,6 @@ const (
 	// minRound is the least time between the beginnings of two rounds while sessions run:
 	// one round, with its save, serves all sessions that end in this time.
 	minRound = 20 * time.Millisecond
-	// askTime bounds the time of one round for asking whether other runs are
-	// alive.
-	askTime = 30 * time.Second
 )
 
 // loop holds the progress of one run. The goroutine of Run owns all of it, and its parts;
@@ -119,7 +115,7 @@ func newLoop(r *Runner) *loop {
 	l.notifier = notifier{core: &l.core, account: &l.account, base: r.Web, hide: redact, isPart: r.Shards > 0, lasts: !r.Once, left: noticeTime}
 	l.fleet = fleetPart{core: &l.core, setup: &l.setup, plan: r.Fleet, shards: r.Shards}
 	l.keeper = keeper{&l.core, r.Store, r.Self, &l.issues, &l.setup, l.running, &l.fleet}
-	l.files = files{core: &l.core, sessions: l.running, logs: r.Logs, repeats: !r.Once}
+	l.files = files{core: &l.core, account: &l.account, keeper: &l.keeper, sessions: l.running, logs: r.Logs, repeats: !r.Once}
 	l.cleaner = cleaner{
 		core: &l.core, issues: &l.issues, conversations: &l.conversations, logs: l.logs, sessionDir: r.SessionDir, once: r.Once, searched: r.Shards > 0, removing: map[tracker.ID]bool{},
 	}
@@ -216,7 +212,7 @@ func (l *loop) wait(ctx context.Context) {
 		case <-show:
 			l.display.refresh()
 		case m := <-l.inbox:
-			m.applyTo(l)
+			m()
 			l.drain()
 		case <-timer.C:
 			l.replan = true
@@ -237,7 +233,7 @@ func (l *loop) drain() {
 	for {
 		select {
 		case m := <-l.inbox:
-			m.applyTo(l)
+			m()
 		default:
 			return
 		}
@@ -252,7 +248,7 @@ func (l *loop) gather(ctx context.Context) {
 	for l.running.count() > 0 {
 		select {
 		case m := <-l.inbox:
-			m.applyTo(l)
+			m()
 		case <-rest.C:
 			return
 		case <-ctx.Done():
@@ -383,7 +379,7 @@ func (l *loop) awaitMessages() {
 	for l.waitsForMessages() {
 		select {
 		case m := <-l.inbox:
-			m.applyTo(l)
+			m()
 		case <-killed:
 			enough, killed = time.After(killTime), nil
 		case <-enough:
@@ -423,9 +419,20 @@ func (l *loop) awaitGoroutines() {
 	}
 }
 
-func stopText(reason schedule.Reason) string {
-	if reason == schedule.DeadlineReached {
-		return "the deadline was reached"
+// Assign performs the plan of a fleet: a tick that gives its sessions to shards. It returns
+// after their claims are saved. It fails with the errors of [Runner.Run].
+func (r *Runner) Assign(ctx context.Context) (fleet.Plan, report.Tick, error) {
+	l, err := r.run(ctx)
+	if err != nil {
+		return fleet.Plan{}, l.tick, err
 	}
-	return "the run was interrupted"
+	plan := l.fleet.slices(l.tick.Ended)
+	for _, shard := range plan.Shards {
+		l.tick.Assigned.Issues += len(shard.State.Claims)
+	}
+	l.tick.Assigned.Shards = len(plan.Shards)
+	if l.tick.Assigned.Shards > 0 {
+		l.Log.Info("planned", "issues", l.tick.Assigned.Issues, "shards", l.tick.Assigned.Shards)
+	}
+	return plan, l.tick, nil
 }

@@ -145,3 +145,24 @@ func (l *loop) commit(ctx context.Context, decisions []schedule.Decision) error 
 	}
 	return nil
 }
+
+// adopt takes over the claims of dead runs. An interrupted run adopts nothing:
+// the next run does.
+func (l *loop) adopt(ctx context.Context) {
+	l.owners.askAll(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if !l.tick.DryRun {
+		l.collector.settleLeft(ctx)
+	}
+	for _, a := range l.state.Adopt(l.owners.status, l.policy(), time.Now()) {
+		if !l.owners.adopted[a.ID] { // a save that met a conflict adopts it again
+			l.owners.adopted[a.ID] = true
+			l.noteAdopted(a)
+			if !l.tick.DryRun {
+				l.owners.endProcesses(ctx, a.Claim)
+			}
+		}
+	}
+}

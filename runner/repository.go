@@ -20,24 +20,11 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// Repository names the source of the files of sessions and the target of their work.
-type Repository struct {
-	Host      *git.Host
-	Remote    git.Remote
-	Source    git.Source         // branches and folders to fetch, once in a tick
-	User      git.Person         // author and committer of the agents' commits
-	Publisher *publish.Publisher // nil leaves the work in the workspaces
-	// Closing returns the line of a commit and a pull request that closes an issue when
-	// they are merged; empty for none.
-	Closing func(tracker.Issue) string
-	// Preparations keeps the packs of the project; used if WORKFLOW.md has a setup.
-	Preparations *attempt.Preparations
-	Kept         string // absolute path of the folder for work that was refused; used if there is no folder for logs
-}
-
 // files has the repository of the workflow ready for sessions.
 type files struct {
 	*core
+	account  *account
+	keeper   *keeper
 	sessions *sessions
 	logs     string // Logs of [Runner]
 	repeats  bool   // the run polls again and again
@@ -220,11 +207,27 @@ func (f *files) forSession(issue tracker.Issue) *attempt.Repository {
 		kept = filepath.Join(f.logs, "refused")
 	}
 	d := &deliverer{
-		Repository: f.of, store: f.store, inbox: f.inbox, folder: filepath.Join(kept, workspace.Key(issue.Identifier)),
+		Repository: f.of, files: f, store: f.store, folder: filepath.Join(kept, workspace.Key(issue.Identifier)),
 		issue: issue, base: f.fetched.Base, branch: branch, there: there, last: last, proven: len(s.Delivery.Verify) == 0,
 	}
 	r.Deliver, r.Settle = d.deliver, d.settle
 	return r
+}
+
+// saveDelivery makes a delivery durable before its push. It fails if another run has taken the claim.
+func (f *files) saveDelivery(ctx context.Context, id tracker.ID, delivery schedule.Delivery) error {
+	f.change(schedule.Delivered{ID: id, Delivery: delivery})
+	return f.keeper.saveClaimed(ctx, id)
+}
+
+// noteDelivery notes that work was published. pushed tells whether its branch was moved since the last
+// fetch.
+func (f *files) noteDelivery(id tracker.ID, delivery schedule.Delivery, pull string, pushed bool) {
+	f.change(schedule.Delivered{ID: id, Delivery: delivery})
+	if pushed {
+		f.stale[id] = true
+	}
+	f.account.tick.Row(id).Publish(delivery, pull)
 }
 
 // sameRepository reports whether two settings name one repository and treat it alike.

@@ -11,12 +11,14 @@ import (
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/progress"
+	"github.com/symphony-runner/symphony/runner/publish"
 	"github.com/symphony-runner/symphony/runner/room"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/store"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
+	"github.com/symphony-runner/symphony/workspace/git"
 )
 
 // Store keeps the state between runs. Save writes nothing and fails with
@@ -118,3 +120,22 @@ type Runner struct {
 	Fleet  *schedule.Fleet // fleet that a plan is made for; nil for other runs
 	Shards int             // number of shards of the fleet in which the run is one; 0 for other runs
 }
+
+// Repository names the source of the files of sessions and the target of their work.
+type Repository struct {
+	Host      *git.Host
+	Remote    git.Remote
+	Source    git.Source         // branches and folders to fetch, once in a tick
+	User      git.Person         // author and committer of the agents' commits
+	Publisher *publish.Publisher // nil leaves the work in the workspaces
+	// Closing returns the line of a commit and a pull request that closes an issue when
+	// they are merged; empty for none.
+	Closing func(tracker.Issue) string
+	// Preparations keeps the packs of the project; used if WORKFLOW.md has a setup.
+	Preparations *attempt.Preparations
+	Kept         string // absolute path of the folder for work that was refused; used if there is no folder for logs
+}
+
+// OnSession is called before each session, and the function that it returns is called after
+// the session, both by the goroutine of the run.
+type OnSession func(SessionStart) (onEnd func(SessionLog))

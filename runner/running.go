@@ -2,9 +2,14 @@ package runner
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
+	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/runner/attempt"
+	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
+	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -78,4 +83,55 @@ func lately(times []time.Time, now time.Time) []time.Time {
 		times = times[1:]
 	}
 	return times
+}
+
+// worker represents one session in progress.
+type worker struct {
+	id      tracker.ID
+	claim   schedule.Claim // claim at the start of the session
+	log     *slog.Logger
+	cancel  context.CancelCauseFunc
+	last    attempt.Update // the merged updates so far
+	started time.Time
+
+	round  string          // the feedback that the session was given, in one line; empty for a session without feedback
+	rounds int             // number of sessions on feedback since somebody let the issue go on, this one included
+	head   string          // commit of the program's branch before the session
+	speak  context.Context // context of posts about the ended session
+
+	choice codex.Choice // the model, and how it works
+
+	given    givenItems       // items that it can answer
+	steering attempt.Steering // gives it feedback while it works
+	steers   bool             // that is in progress
+	steered  int              // number of times
+
+	own attempt.OwnChange // changes that the session made to its issue
+
+	eventLog string           // path of its event log; empty for none
+	live     *transcript.Live // lines of the log, for displays; nil without a display or a log
+	events   progress.Events  // latest events, for the display
+
+	onEnd func(SessionLog) // result of Runner.OnSession; nil for none
+}
+
+func (s *sessions) steerable() map[tracker.ID]bool {
+	ready := map[tracker.ID]bool{}
+	for id, w := range s.owned {
+		if !w.steers && w.steered < maxSteers && w.steering.IsReady() {
+			ready[id] = true
+		}
+	}
+	return ready
+}
+
+// maxSteers bounds how often a session is given feedback while it works. What people say after
+// that waits for the next session.
+const maxSteers = 10
+
+// exited is the end of a session, whose processes are gone.
+type exited struct {
+	*worker
+	outcome schedule.Outcome
+	session SessionLog
 }

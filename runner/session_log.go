@@ -1,18 +1,12 @@
 package runner
 
 import (
-	"path/filepath"
 	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
-	"github.com/symphony-runner/symphony/workspace"
 )
-
-// OnSession is called before each session, and the function that it returns is called after
-// the session, both by the goroutine of the run.
-type OnSession func(SessionStart) (onEnd func(SessionLog))
 
 // SessionStart describes a session that begins.
 type SessionStart struct {
@@ -21,17 +15,6 @@ type SessionStart struct {
 	Workspace string           // path of its folder
 	File      string           // path of the event log, which is made a moment later; empty for none
 	Live      *transcript.Live // lines of that log; nil for none
-}
-
-func (l *loop) startSession(w *worker, claim schedule.Claim, job attempt.Job) {
-	if l.OnSession == nil {
-		return
-	}
-	s := SessionStart{Claim: claim, Workspace: filepath.Join(l.root(), workspace.Key(claim.Identifier)), File: w.eventLog, Live: w.live}
-	if job.Repository != nil {
-		s.Branch = job.Repository.Checkout.Branch.String()
-	}
-	w.onEnd = l.OnSession(s)
 }
 
 // maxLines bounds how many lines of a session are kept.
@@ -67,14 +50,4 @@ func (s *SessionLog) append(u attempt.Update) {
 		s.Omitted++
 	}
 	s.Lines = append(s.Lines, u.Summary)
-}
-
-func (l *loop) logSession(m exited, claim schedule.Claim, next schedule.Next, now time.Time) {
-	if m.onEnd == nil {
-		return
-	}
-	session := m.session
-	session.Claim, session.Outcome, session.Next, session.Took = claim, m.outcome, next, now.Sub(m.started)
-	session.Delivers, session.File, session.Prices = l.delivers(), m.eventLog, l.wf.Settings.Policy.Budget.Prices
-	m.onEnd(session)
 }

@@ -4,49 +4,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"time"
 
-	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/attempt"
-	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
 	"github.com/symphony-runner/symphony/runner/workflow"
-	"github.com/symphony-runner/symphony/tracker"
 	"github.com/symphony-runner/symphony/workspace"
 )
-
-// worker represents one session in progress.
-type worker struct {
-	id      tracker.ID
-	claim   schedule.Claim // claim at the start of the session
-	log     *slog.Logger
-	cancel  context.CancelCauseFunc
-	last    attempt.Update // the merged updates so far
-	started time.Time
-
-	round  string          // the feedback that the session was given, in one line; empty for a session without feedback
-	rounds int             // number of sessions on feedback since somebody let the issue go on, this one included
-	head   string          // commit of the program's branch before the session
-	speak  context.Context // context of posts about the ended session
-
-	choice codex.Choice // the model, and how it works
-
-	given    givenItems       // items that it can answer
-	steering attempt.Steering // gives it feedback while it works
-	steers   bool             // that is in progress
-	steered  int              // number of times
-
-	own attempt.OwnChange // changes that the session made to its issue
-
-	eventLog string           // path of its event log; empty for none
-	live     *transcript.Live // lines of the log, for displays; nil without a display or a log
-	events   progress.Events  // latest events, for the display
-
-	onEnd func(SessionLog) // result of Runner.OnSession; nil for none
-}
 
 func (l *loop) perform(ctx context.Context, decisions []schedule.Decision) {
 	for _, d := range decisions {
@@ -167,7 +133,7 @@ func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, run runSess
 	updates := newMailbox()
 	l.wg.Go(func() {
 		for u := range updates.out {
-			l.send(updated{w, u})
+			l.send(func() { l.hear(w, u) })
 		}
 		updates.drained <- struct{}{}
 	})
@@ -181,36 +147,25 @@ func (l *loop) work(ctx context.Context, w *worker, job attempt.Job, run runSess
 	})
 	outcome = job.EventLog.End(handOver(ctx, job, to, outcome))
 	updates.close()
-	l.send(exited{w, outcome, log})
+	l.send(func() { l.end(exited{w, outcome, log}) })
 	l.logs.writePage(w.log, job.EventLog) // only now: nothing waits for it but the end of the run
 	l.logs.prune()
 }
 
-// updated is the message that a session sent an update.
-type updated struct {
-	*worker
-	update attempt.Update
-}
-
-func (m updated) applyTo(l *loop) {
-	m.last = m.update.Merge(m.last)
-	l.display.heard(m.worker, m.update, l.nameOf(m.id))
-	if l.running.owned[m.id] == m.worker {
-		l.heartbeat(m.id, m.update)
+// hear applies an update of a session.
+func (l *loop) hear(w *worker, u attempt.Update) {
+	w.last = u.Merge(w.last)
+	l.display.heard(w, u, l.nameOf(w.id))
+	if l.running.owned[w.id] == w {
+		l.heartbeat(w.id, u)
 	}
-	l.warn(m.update.Warnings...)
-	l.replan = l.replan || l.policy().Budget.LimitsSpending() || m.update.Turn == schedule.TurnBegan && l.conversations.hasNews(m.id)
+	l.warn(u.Warnings...)
+	l.replan = l.replan || l.policy().Budget.LimitsSpending() || u.Turn == schedule.TurnBegan && l.conversations.hasNews(w.id)
 	l.display.refresh()
 }
 
-// exited is the message that a session has ended; its processes are gone.
-type exited struct {
-	*worker
-	outcome schedule.Outcome
-	session SessionLog
-}
-
-func (m exited) applyTo(l *loop) {
+// end applies the end of a session.
+func (l *loop) end(m exited) {
 	now := time.Now()
 	if l.running.end(m.worker, now) {
 		l.endLost(m, now)
@@ -301,4 +256,25 @@ func (m mailbox) put(u attempt.Update) {
 func (m mailbox) close() {
 	close(m.out)
 	<-m.drained
+}
+
+func (l *loop) startSession(w *worker, claim schedule.Claim, job attempt.Job) {
+	if l.OnSession == nil {
+		return
+	}
+	s := SessionStart{Claim: claim, Workspace: filepath.Join(l.root(), workspace.Key(claim.Identifier)), File: w.eventLog, Live: w.live}
+	if job.Repository != nil {
+		s.Branch = job.Repository.Checkout.Branch.String()
+	}
+	w.onEnd = l.OnSession(s)
+}
+
+func (l *loop) logSession(m exited, claim schedule.Claim, next schedule.Next, now time.Time) {
+	if m.onEnd == nil {
+		return
+	}
+	session := m.session
+	session.Claim, session.Outcome, session.Next, session.Took = claim, m.outcome, next, now.Sub(m.started)
+	session.Delivers, session.File, session.Prices = l.delivers(), m.eventLog, l.wf.Settings.Policy.Budget.Prices
+	m.onEnd(session)
 }

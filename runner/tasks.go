@@ -20,8 +20,8 @@ func newTasks() tasks {
 	return tasks{inbox: make(chan message), over: make(chan struct{}), begun: map[*task]bool{}}
 }
 
-// message is the result of a session or of a task. The loop applies it by calling applyTo.
-type message interface{ applyTo(*loop) }
+// message applies the result of a session or of a task. The goroutine of the loop calls it.
+type message func()
 
 // send passes a message to the loop. After the end of the run nobody learns of it.
 func (t *tasks) send(m message) {
@@ -48,22 +48,17 @@ func (t *tasks) beginStoppable(ctx context.Context, work func(context.Context) (
 
 func (t *tasks) run(of *task, work func() (end func())) {
 	t.begun[of] = true
-	t.wg.Go(func() { t.send(taskEnded{of, work()}) })
+	t.wg.Go(func() {
+		end := work()
+		t.send(func() {
+			delete(t.begun, of)
+			end()
+		})
+	})
 }
 
 func (t *tasks) stop(cause error) {
 	for of := range t.begun {
 		of.cancel(cause)
 	}
-}
-
-// taskEnded is the message that a task has ended.
-type taskEnded struct {
-	task *task
-	end  func()
-}
-
-func (m taskEnded) applyTo(l *loop) {
-	delete(l.begun, m.task)
-	m.end()
 }

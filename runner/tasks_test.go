@@ -22,7 +22,7 @@ func TestATaskIsWaitedForUntilTheLoopHasCalledItsEnd(t *testing.T) {
 	if !l.waitsForMessages() || ended {
 		t.Error("a task has ended before the loop knew it")
 	}
-	m.applyTo(l)
+	m()
 	if !ended || waited || l.waitsForMessages() {
 		t.Errorf("ended: %v, waited for at its end: %v, and after it: %v", ended, waited, l.waitsForMessages())
 	}
@@ -43,12 +43,12 @@ func TestAStopEndsTheTasksThatCanBeStopped(t *testing.T) {
 		return func() { cause = context.Cause(ctx) }
 	})
 	l.tasks.stop(stop)
-	(<-l.inbox).applyTo(l) // the other one still works
+	(<-l.inbox)() // the other one still works
 	if !errors.Is(cause, stop) || !l.waitsForMessages() {
 		t.Errorf("the task was stopped by %v, and the other one is waited for: %v", cause, l.waitsForMessages())
 	}
 	close(finish)
-	(<-l.inbox).applyTo(l)
+	(<-l.inbox)()
 	if l.waitsForMessages() {
 		t.Error("a loop without a task waits")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/runner/report"
@@ -220,12 +221,12 @@ func TestTheKeyOfAnAppReachesTheProgramAlone(t *testing.T) {
 	var reached []string
 	for _, s := range readManifest(t).Runs.Steps {
 		for name, value := range s.Env {
-			if !strings.Contains(value, "private-key") && !strings.Contains(value, appKeyVariable) {
+			if !strings.Contains(value, "private-key") && !strings.Contains(value, wiring.AppKeyVariable) {
 				continue
 			}
 			reached = append(reached, s.ID)
-			if name != appKeyVariable || value != "${{ inputs.private-key || env."+appKeyVariable+" }}" || s.Env[appIDVariable] != "${{ inputs.app-id || env."+appIDVariable+" }}" {
-				t.Errorf("the step %s has %s: %s and %s: %s", s.ID, name, value, appIDVariable, s.Env[appIDVariable])
+			if name != wiring.AppKeyVariable || value != "${{ inputs.private-key || env."+wiring.AppKeyVariable+" }}" || s.Env[wiring.AppIDVariable] != "${{ inputs.app-id || env."+wiring.AppIDVariable+" }}" {
+				t.Errorf("the step %s has %s: %s and %s: %s", s.ID, name, value, wiring.AppIDVariable, s.Env[wiring.AppIDVariable])
 			}
 		}
 	}

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"encoding/json"
-	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/internal/storetest"
@@ -14,20 +11,15 @@ import (
 // The server takes the App's token and no other: git and the REST API both get it.
 func TestAnAppDeliversSignedCommits(t *testing.T) {
 	t.Parallel()
-	g := githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: issuedToken})
-	answer := func(v any) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(v)
-		})
+	g := githubtest.New(t, storetest.Config{Repo: "acme/shop", Token: githubtest.IssuedToken})
+	apps := &githubtest.AppHub{}
+	for _, pattern := range []string{"GET /api/v3/repos/acme/shop/installation", "POST /api/v3/app/installations/42/access_tokens", "DELETE /api/v3/installation/token"} {
+		g.Handle(pattern, apps)
 	}
-	g.Handle("GET /api/v3/repos/acme/shop/installation", answer(map[string]any{"id": 42, "permissions": map[string]string{"contents": "write", "pull_requests": "write"}}))
-	g.Handle("POST /api/v3/app/installations/42/access_tokens", answer(map[string]any{"token": issuedToken, "expires_at": time.Now().Add(time.Hour)}))
-	g.Handle("DELETE /api/v3/installation/token", answer(nil))
 	p := newProject(t, scripted(t, t.TempDir()), map[string]string{"A-1": task("Create `cart.go` containing `package cart`")})
 	p.replace("codex:\n", "repository: {url: "+g.CloneURL()+"}\ndelivery:\n  commits: verified\n  hand_over: {state: Review}\ncodex:\n")
 	p.env = append(p.env, "GITHUB_SERVER_URL="+g.ServerURL(), "GITHUB_API_URL="+g.URL(), "GITHUB_TOKEN=", "GITHUB_REPOSITORY=",
-		"SYMPHONY_APP_ID=7", "SYMPHONY_APP_PRIVATE_KEY="+appKeyFile())
+		"SYMPHONY_APP_ID=7", "SYMPHONY_APP_PRIVATE_KEY="+githubtest.AppKey())
 	r := p.run("--once", "--logs", "logs", "--report", "report.json")
 	pulls := g.Pulls()
 	if r.code != 0 || len(pulls) != 1 || pulls[0].Head != "symphony/A-1" {
@@ -55,7 +47,7 @@ func TestAnAppDeliversSignedCommits(t *testing.T) {
 		t.Errorf("%d requests for a pull request: %q", rest, g.Log())
 	}
 	written := r.stdout + r.stderr + p.read("report.json") + p.eventLog("logs", "A-1")
-	for _, secret := range append([]string{issuedToken}, strings.Split(strings.TrimSpace(appKeyFile()), "\n")...) {
+	for _, secret := range append([]string{githubtest.IssuedToken}, strings.Split(strings.TrimSpace(githubtest.AppKey()), "\n")...) {
 		if strings.Contains(written, secret) && !strings.HasPrefix(secret, "-----") {
 			t.Errorf("%s was written", secret)
 		}

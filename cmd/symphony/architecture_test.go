@@ -21,8 +21,10 @@ const module = "github.com/symphony-runner/symphony"
 // levels is the architecture: a package imports only from lower levels. So packages
 // of one level know nothing of each other.
 var levels = map[string]int{
-	// The edge of the process: flags, environment, signals, the names of the adapters.
-	"cmd/symphony": 7,
+	// The edge of the process: flags, output and exit statuses; and what commands need from
+	// outside: environment, signals, the names of the adapters.
+	"cmd/symphony":        8,
+	"cmd/symphony/wiring": 7,
 
 	// The tick, which composes all that follows.
 	"runner": 6,

@@ -48,7 +48,7 @@ func (c *collectCommand) Run(ctx context.Context, args []string) error {
 		return err
 	}
 	c.once = true
-	path, err := c.check(c.process, args)
+	path, err := c.check(c.Process, args)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (c *collectCommand) Run(ctx context.Context, args []string) error {
 	if nothingDone(tick, &err) {
 		return err
 	}
-	tick = run.complete(tick, err, c.actions.InActions())                                     // outside the logs may be on this machine
+	tick = run.complete(tick, err, c.Actions.InActions())                                     // outside the logs may be on this machine
 	outputs := append(run.outputs(tick), [2]string{"settled", strconv.FormatBool(c.settled)}) // then nobody needs the results any more
 	return run.conclude(tick, err, errors.Join(run.printReport(tick), run.writeReport(tick), run.writeMetrics(tick), run.publish(tick, true, outputs)))
 }
@@ -72,7 +72,7 @@ func (c *collectCommand) Run(ctx context.Context, args []string) error {
 func (c *collectCommand) collect(ctx context.Context, r *runner.Runner) (report.Tick, error) {
 	plan, err := fleet.ReadPlan(c.exchange)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && c.actions.InActions():
+	case errors.Is(err, fs.ErrNotExist) && c.Actions.InActions():
 		c.warn("the plan of this run is gone, and with it the results of its shards: if an attempt before has not collected them, their issues are tried again")
 	case err != nil:
 		return report.Tick{}, err

@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -28,7 +29,7 @@ func TestPeopleAreToldToCommentWhereTheTrackerInUseReadsIt(t *testing.T) {
 		{workflow.Tracker{}, pulls, schedule.Comments{}},
 	} {
 		wf := workflow.Workflow{Settings: workflow.Settings{Tracker: test.tracker, Delivery: test.delivery}}
-		if got := commentsOf(wf); got != test.want {
+		if got := wiring.CommentsOf(wf); got != test.want {
 			t.Errorf("%T and %q: %+v, want %+v", test.tracker.Config, test.delivery.Kind, got, test.want)
 		}
 	}
@@ -45,7 +46,7 @@ func TestTheWorkspacesOfAProjectStayItsOwn(t *testing.T) {
 	} {
 		wf := workflow.Workflow{Settings: workflow.Settings{Tracker: workflow.Tracker{Config: cfg}}}
 		wf.Settings.Workspace.Root = "/srv/workspaces"
-		if got := workspaceConfig(wf).Project; got != want {
+		if got := wiring.WorkspaceConfig(wf).Project; got != want {
 			t.Errorf("%T: %q, want %q", cfg, got, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/feedback"
@@ -50,17 +51,17 @@ var bashAlone string
 func (c *completionCommand) Run(root *cobra.Command, shell string) error {
 	switch shell {
 	case "bash":
-		if err := root.GenBashCompletionV2(c.stdout, true); err != nil {
+		if err := root.GenBashCompletionV2(c.Stdout, true); err != nil {
 			return err
 		}
-		_, err := io.WriteString(c.stdout, bashAlone)
+		_, err := io.WriteString(c.Stdout, bashAlone)
 		return err
 	case "zsh":
-		return root.GenZshCompletion(c.stdout)
+		return root.GenZshCompletion(c.Stdout)
 	case "fish":
-		return root.GenFishCompletion(c.stdout, true)
+		return root.GenFishCompletion(c.Stdout, true)
 	}
-	return fmt.Errorf("%w: shell %q: want bash, zsh or fish", errUsage, shell)
+	return fmt.Errorf("%w: shell %q: want bash, zsh or fish", wiring.ErrUsage, shell)
 }
 
 // completer completes command lines from the files of this machine.
@@ -86,7 +87,7 @@ func (c completer) flags(cmd *cobra.Command) {
 		"exchange":   folder,
 		"home":       folder,
 	}
-	isAsked := len(c.args) > 0 && c.args[0] == cobra.ShellCompRequestCmd
+	isAsked := len(c.Args) > 0 && c.Args[0] == cobra.ShellCompRequestCmd
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if isAsked {
 			f.Usage = strings.ReplaceAll(f.Usage, "`", "") // these mark the name of the value in help alone
@@ -117,31 +118,6 @@ func completeWorkflow(cmd *cobra.Command, args []string, prefix string) ([]cobra
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return []cobra.Completion{"md"}, cobra.ShellCompDirectiveFilterFileExt
-}
-
-// completeLog completes the name of an issue that has a session log, and after it or in its
-// place the path of a WORKFLOW.md.
-func (l *logCommand) completeLog(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return completeWorkflow(cmd, args[1:], prefix)
-	}
-	if l.run != "" { // the logs of a run would need a request
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	found := completions{l.redactor.String, map[string]string{}}
-	if source, err := l.open(cmd.Context(), nil); err == nil {
-		defer source.Close()
-		files, _ := source.find(cmd.Context(), "") // none that can be read
-		seen := map[string]bool{}
-		for _, f := range slices.Backward(files) {
-			if !seen[f.Key] {
-				seen[f.Key] = true
-				_, issue := source.summary(cmd.Context(), f)
-				found.add(issue.Identifier, "")
-			}
-		}
-	}
-	return found.sorted(), cobra.ShellCompDirectiveDefault // a word that begins no issue can be a path
 }
 
 // issue returns the completion of the name of an issue of a kind.
@@ -179,7 +155,7 @@ func (c completer) issues(ctx context.Context, wanted int) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(ctx, maxLookup)
 	defer cancel()
 	found := completions{c.redactor.String, map[string]string{}}
-	kept, wf, err := (&stateCommand{app: c.app}).stateHere(stateReadOnly)
+	kept, wf, err := (&stateCommand{app: c.app}).stateHere(wiring.StateReadOnly)
 	if isLocal := !strings.HasPrefix(c.state, "branch:"); err == nil && isLocal {
 		state, _, err := kept.Load(ctx)
 		if err != nil {
@@ -194,8 +170,8 @@ func (c completer) issues(ctx context.Context, wanted int) []cobra.Completion {
 			found.add(claim.Identifier, claim.Title)
 		}
 	}
-	if wanted == startedOrToDo && issueFolder(wf) != "" {
-		if adapter, err := c.opener().tracker(wf, quiet(), true); err == nil {
+	if wanted == startedOrToDo && wiring.IssueFolder(wf) != "" {
+		if adapter, err := c.opener().Tracker(wf, quiet(), true); err == nil {
 			issues, _ := adapter.IssuesByState(ctx, wf.Settings.Policy.ActiveStates) // none without an answer
 			for _, issue := range issues {
 				found.add(issue.Identifier, issue.Title)
@@ -228,4 +204,9 @@ func (c completions) sorted() []cobra.Completion {
 		found = append(found, name)
 	}
 	return found
+}
+
+// takeWorkflow makes the path of a WORKFLOW.md the only argument of a command.
+func takeWorkflow(cmd *cobra.Command) {
+	cmd.Annotations, cmd.Args, cmd.ValidArgsFunction = ofWorkflow(), argumentsUpTo(1), completeWorkflow
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/feedback"
 )
 
@@ -65,7 +66,7 @@ func TestEveryFlagCompletesWhatItTakes(t *testing.T) {
 			}
 			var out strings.Builder
 			args := slices.Concat([]string{"__complete"}, path, []string{"--" + f.Name, ""})
-			if code := run(t.Context(), process{args: args, stdout: &out, stderr: io.Discard}); code != 0 {
+			if code := run(t.Context(), wiring.Process{Args: args, Stdout: &out, Stderr: io.Discard}); code != 0 {
 				t.Fatalf("%q: exit status %d", args, code)
 			}
 			want := cmp.Or(words[f.Name], ":4\n") // no name of a file

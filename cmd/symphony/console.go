@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/runlog"
 	"github.com/symphony-runner/symphony/runner/terminal"
 )
@@ -25,33 +26,33 @@ type console struct {
 // console returns the console of standard error. It is live if that is wanted and
 // possible; then the whole log is kept in a file beside the state.
 func (a *app) console(live bool, workflowPath string) *console {
-	c := &console{out: a.stderr, redact: a.redactor.String}
-	screen, ok := a.stderr.(*os.File)
-	if !live || !ok || !a.wantsDisplay() || !terminal.Possible(screen) {
+	c := &console{out: a.Stderr, redact: a.redactor.String}
+	screen, ok := a.Stderr.(*os.File)
+	if !live || !ok || !wantsDisplay(a.Process) || !terminal.Possible(screen) {
 		return c
 	}
 	var file *runlog.File
-	err := makeDataFolder(workflowPath)
+	err := wiring.MakeDataFolder(workflowPath)
 	if err == nil {
-		file, err = runlog.OpenFile(dataFolder(workflowPath))
+		file, err = runlog.OpenFile(wiring.DataFolder(workflowPath))
 	}
 	if err != nil {
 		a.warn("the log is not kept in a file: " + err.Error())
 	}
 	c.file = file
 	c.display = terminal.Start(terminal.Options{
-		Screen: screen, Keys: a.stdin, Environ: a.environ, Redact: a.redactor.String, Interrupt: func() { go a.interrupts.interrupt() }, LogFile: file.Path(),
-		Dumps: wantsDumps(a.value),
+		Screen: screen, Keys: a.Stdin, Environ: a.Environ, Redact: a.redactor.String, Interrupt: func() { go a.Interrupts.Interrupt() }, LogFile: file.Path(),
+		Dumps: wantsDumps(a.Value),
 	})
-	a.interrupts.onEach(c.display.End, c.close)
+	a.Interrupts.OnEach(c.display.End, c.close)
 	return c
 }
 
 // wantsDisplay reports whether the environment allows a live display: not on a terminal
 // that cannot move its cursor, and not in CI. Without colors it is shown in black and white.
-func (p process) wantsDisplay() bool {
-	kind, ci := p.value("TERM"), p.value("CI")
-	return kind != "" && kind != "dumb" && (ci == "" || ci == "false") && !p.actions.InActions()
+func wantsDisplay(p wiring.Process) bool {
+	kind, ci := p.Value("TERM"), p.Value("CI")
+	return kind != "" && kind != "dumb" && (ci == "" || ci == "false") && !p.Actions.InActions()
 }
 
 func (c *console) isLive() bool { return c.display != nil }
@@ -116,3 +117,9 @@ func (c *console) close() {
 		c.display.Close()
 	}
 }
+
+// wantsDumps reports whether a developer asks for the goroutines when Ctrl-\ ends the program.
+// Go always prints them at a fatal error, such as no memory: nothing keeps it from that.
+func wantsDumps(getenv func(string) string) bool { return getenv("GOTRACEBACK") != "" }
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 )
 
 func TestGitSeesNothingOfWhatTheProgramKeepsBesideTheWorkflow(t *testing.T) {
@@ -40,7 +42,7 @@ func TestAFolderThatAFullDiskLeftVisibleIsHiddenFromGitAgain(t *testing.T) {
 		if err := os.WriteFile(ignore, []byte(before), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := makeDataFolder(workflow); err != nil {
+		if err := wiring.MakeDataFolder(workflow); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(ignore); err != nil || string(got) != want {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/codex/scriptedagent"
 	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -63,9 +64,9 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	if err := demo.Write(folder, agent, noGit == nil); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.stderr, "Three issues in %s\n\n", filepath.Join(folder, "issues"))
+	fmt.Fprintf(d.Stderr, "Three issues in %s\n\n", filepath.Join(folder, "issues"))
 	if noGit != nil {
-		fmt.Fprint(d.stderr, "There is no git on the PATH, or an old one: nothing is delivered, and the work stays in the workspaces.\n\n")
+		fmt.Fprint(d.Stderr, "There is no git on the PATH, or an old one: nothing is delivered, and the work stays in the workspaces.\n\n")
 	}
 	workflow := filepath.Join(folder, "WORKFLOW.md")
 	tick := &tickCommand{app: d.app, tickOptions: tickOptions{once: true, failOn: failNever}}
@@ -75,14 +76,14 @@ func (d *demoCommand) Run(ctx context.Context) error {
 	case (ended || noGit == nil) && d.printAdvice(folder, noGit == nil):
 		issues = "Symphony changed the states of the issues,"
 	case ended:
-		fmt.Fprintf(d.stderr, "\nNo issue was finished. See whether something is missing with\n\n    %s validate %s\n\n", d.ownCommand(), shell.Word(workflow))
+		fmt.Fprintf(d.Stderr, "\nNo issue was finished. See whether something is missing with\n\n    %s validate %s\n\n", d.ownCommand(), shell.Word(workflow))
 	default:
-		fmt.Fprintln(d.stderr)
+		fmt.Fprintln(d.Stderr)
 	}
 	if ended {
-		fmt.Fprintf(d.stderr, "Read what the agent did, here in the session that failed, with\n\n    %s log DEMO-3 %s\n\n", d.ownCommand(), shell.Word(workflow))
+		fmt.Fprintf(d.Stderr, "Read what the agent did, here in the session that failed, with\n\n    %s log DEMO-3 %s\n\n", d.ownCommand(), shell.Word(workflow))
 	}
-	fmt.Fprintf(d.stderr, "%s in %s.\nRun the next tick with\n\n    %s --once %s\n",
+	fmt.Fprintf(d.Stderr, "%s in %s.\nRun the next tick with\n\n    %s --once %s\n",
 		issues, filepath.Join(folder, "issues"), d.ownCommand(), shell.Word(workflow))
 	return err
 }
@@ -95,7 +96,7 @@ func scriptedAgent(program, folder string) string {
 // makeFolder makes the folder of the demo, below that for temporary files. A path that cannot
 // be shown cannot be copied from a command either, and git would not read it.
 func (d *demoCommand) makeFolder() (string, error) {
-	temp, err := filepath.Abs(d.tempDir())
+	temp, err := filepath.Abs(d.TempDir())
 	if err == nil && (!utf8.ValidString(temp) || strings.ContainsFunc(temp, func(c rune) bool { return !unicode.IsPrint(c) })) {
 		err = fmt.Errorf("%q has a character that cannot be shown, such as a line break", temp)
 	}
@@ -104,7 +105,7 @@ func (d *demoCommand) makeFolder() (string, error) {
 		folder, err = os.MkdirTemp(temp, "symphony-demo-")
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w: make the folder of the demo: %w; let TMPDIR name another folder, such as /tmp", errUsage, err)
+		return "", fmt.Errorf("%w: make the folder of the demo: %w; let TMPDIR name another folder, such as /tmp", wiring.ErrUsage, err)
 	}
 	return folder, nil
 }
@@ -113,7 +114,7 @@ func (d *demoCommand) makeFolder() (string, error) {
 // it. It reports whether an issue may be finished.
 func (d *demoCommand) printAdvice(folder string, delivers bool) bool {
 	if !delivers {
-		fmt.Fprintf(d.stderr, "\nLook at the files the agent made in %s.\n", filepath.Join(folder, "workspaces"))
+		fmt.Fprintf(d.Stderr, "\nLook at the files the agent made in %s.\n", filepath.Join(folder, "workspaces"))
 		return true
 	}
 	shop := filepath.Join(folder, "shop")
@@ -121,7 +122,7 @@ func (d *demoCommand) printAdvice(folder string, delivers bool) bool {
 	if len(patches) == 0 {
 		return false
 	}
-	fmt.Fprintf(d.stderr, "\nThe finished work is on branches of the sample repository %s,\nand in %s. Look at it, and take a patch over, with\n\n    git -C %s log --all --patch\n    git -C %s apply %s\n\n",
+	fmt.Fprintf(d.Stderr, "\nThe finished work is on branches of the sample repository %s,\nand in %s. Look at it, and take a patch over, with\n\n    git -C %s log --all --patch\n    git -C %s apply %s\n\n",
 		shop, filepath.Join(folder, "patches"), shell.Word(shop), shell.Word(shop), shell.Word(filepath.Join(folder, patches[0])))
 	return true
 }
@@ -130,13 +131,13 @@ func (d *demoCommand) printAdvice(folder string, delivers bool) bool {
 // [git.ErrNoGit] if there is no git that can be used.
 func (d *demoCommand) createShop(ctx context.Context, folder string) error {
 	host, err := git.Open(ctx, git.Config{
-		Dir:        filepath.Join(dataFolder(filepath.Join(folder, "WORKFLOW.md")), "repositories"),
-		Workspaces: filepath.Join(folder, "workspaces"), Env: d.environ, Log: quiet(),
+		Dir:        filepath.Join(wiring.DataFolder(filepath.Join(folder, "WORKFLOW.md")), "repositories"),
+		Workspaces: filepath.Join(folder, "workspaces"), Env: d.Environ, Log: quiet(),
 	})
 	if err != nil {
 		return err
 	}
-	who := d.author()
+	who := d.Author()
 	who.When = time.Now()
 	return demo.CreateShop(ctx, host, filepath.Join(folder, "shop"), who)
 }
@@ -166,8 +167,8 @@ func (s *scriptedAgentCommand) command() *cobra.Command {
 // Run serves one client on the standard streams.
 func (s *scriptedAgentCommand) Run(ctx context.Context) error {
 	home := s.home
-	if own := s.value("CODEX_HOME"); attempt.IsSessionHome(own) {
+	if own := s.Value("CODEX_HOME"); attempt.IsSessionHome(own) {
 		home = own
 	}
-	return scriptedagent.Serve(ctx, s.stdin, s.stdout, scriptedagent.Options{Home: home, Config: s.config})
+	return scriptedagent.Serve(ctx, s.Stdin, s.Stdout, scriptedagent.Options{Home: home, Config: s.config})
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 )
 
 // TestTheDemoOfGoRunCanBeContinued removes the program after the demo, as `go run` does.
@@ -96,7 +98,7 @@ func TestTheFolderOfTheDemoCanBeShown(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		demo := demoCommand{app: &app{process: process{environ: []string{"TMPDIR=" + temp}}}}
+		demo := demoCommand{app: &app{Process: wiring.Process{Environ: []string{"TMPDIR=" + temp}}}}
 		folder, err := demo.makeFolder()
 		if !good {
 			entries, _ := os.ReadDir(temp)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/hosts"
 	"github.com/symphony-runner/symphony/runner/notify"
@@ -57,7 +58,7 @@ func generated(t *testing.T) map[string]map[string]string {
 		"runner/workflow/README.md": {"keys": keyTable(), "events": eventTable()},
 		"runner/workflow/ROOM.md":   {"room": roomTable(), "hosts": hostTable(), "setup": setupTable()},
 	}
-	for _, k := range trackers() {
+	for _, k := range wiring.Trackers() {
 		parts["tracker/"+k.Name+"/README.md"] = map[string]string{"settings": settingTable(k)}
 	}
 	return parts
@@ -79,7 +80,7 @@ func helpText(t *testing.T) string {
 func keyTable() string {
 	var b strings.Builder
 	b.WriteString("| key | default | meaning |\n|---|---|---|\n")
-	for _, key := range workflow.Keys(trackers()) {
+	for _, key := range workflow.Keys(wiring.Trackers()) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key.Name, code(key.Default), key.Meaning)
 	}
 	return b.String()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/fleet"
 	"github.com/symphony-runner/symphony/workspace/git"
@@ -50,7 +51,7 @@ that of the section repository of WORKFLOW.md.`,
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
 			}
-			return fmt.Errorf("%w: say what to do: push, pull or drop", errUsage)
+			return fmt.Errorf("%w: say what to do: push, pull or drop", wiring.ErrUsage)
 		},
 	}
 	push := &cobra.Command{
@@ -111,8 +112,8 @@ func (c *exchangeCommand) runOf(do func(ctx context.Context, refs *git.FileRefs)
 		if err != nil {
 			return err
 		}
-		c.opener().addWorkflowSecrets(wf)
-		refs, err := c.opener().fileRefs(ctx, wf)
+		c.opener().AddWorkflowSecrets(wf)
+		refs, err := c.opener().FileRefs(ctx, wf)
 		if err != nil {
 			return err
 		}
@@ -122,7 +123,7 @@ func (c *exchangeCommand) runOf(do func(ctx context.Context, refs *git.FileRefs)
 			if !errors.Is(err, git.ErrUnavailable) || try == handOverTries {
 				return err
 			}
-			fmt.Fprintf(c.stderr, "symphony: tried again: %s\n", c.redactor.String(err.Error()))
+			fmt.Fprintf(c.Stderr, "symphony: tried again: %s\n", c.redactor.String(err.Error()))
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
@@ -143,8 +144,8 @@ func (c *exchangeCommand) push(ctx context.Context, refs *git.FileRefs) error {
 	if err := fleet.DropOld(ctx, refs, time.Now()); err != nil {
 		c.warn("References of old fleets are left", err)
 	}
-	if c.actions.InActions() {
-		if err := c.actions.Output("plan", name.String()); err != nil {
+	if c.Actions.InActions() {
+		if err := c.Actions.Output("plan", name.String()); err != nil {
 			return err
 		}
 	}
@@ -199,7 +200,7 @@ func (c *exchangeCommand) pull(ctx context.Context, refs *git.FileRefs) error {
 // tellIdle sets the output idle, by which the job of a shard without issues installs nothing.
 // Without the flag --shard it does nothing.
 func (c *exchangeCommand) tellIdle() error {
-	if c.shard == "" || !c.actions.InActions() {
+	if c.shard == "" || !c.Actions.InActions() {
 		return nil
 	}
 	number, err := shardNumber(c.shard)
@@ -211,7 +212,7 @@ func (c *exchangeCommand) tellIdle() error {
 		return err
 	}
 	_, there := plan.Slice(number)
-	return c.actions.Output("idle", strconv.FormatBool(!there))
+	return c.Actions.Output("idle", strconv.FormatBool(!there))
 }
 
 func (c *exchangeCommand) drop(ctx context.Context, refs *git.FileRefs) error {
@@ -235,29 +236,29 @@ func attemptOf(name fleet.Name) string {
 }
 
 func (c *exchangeCommand) tell(format string, args ...any) error {
-	_, err := fmt.Fprintf(c.stdout, format+"\n", args...)
+	_, err := fmt.Fprintf(c.Stdout, format+"\n", args...)
 	return err
 }
 
 // warn prints an error that does not fail the command, as an annotation inside Actions.
 func (c *exchangeCommand) warn(title string, err error) {
-	c.actions.Warning(title, c.redactor.String(err.Error()))
+	c.Actions.Warning(title, c.redactor.String(err.Error()))
 }
 
 func (c *exchangeCommand) fleet() (fleet.Name, error) {
-	own, number := c.owner(), 1
-	if c.actions.InActions() {
+	own, number := c.Owner(), 1
+	if c.Actions.InActions() {
 		number = own.Attempt
 	}
 	plan, err := fleet.ParsePlanName(c.plan)
 	name := fleet.Name{Run: cmp.Or(c.run, own.Run), Attempt: cmp.Or(c.attempt, number), Plan: plan}
 	switch {
 	case name.Run == "" && c.plan == "":
-		err = fmt.Errorf("%w: --run is missing: write what --owner of symphony plan was, or without one --plan and the name that push printed", errUsage)
+		err = fmt.Errorf("%w: --run is missing: write what --owner of symphony plan was, or without one --plan and the name that push printed", wiring.ErrUsage)
 	case name.Attempt < 1:
-		err = fmt.Errorf("%w: --attempt is %d: the first is 1", errUsage, name.Attempt)
+		err = fmt.Errorf("%w: --attempt is %d: the first is 1", wiring.ErrUsage, name.Attempt)
 	case err != nil:
-		err = fmt.Errorf("%w: --plan is wrong: %w", errUsage, err)
+		err = fmt.Errorf("%w: --plan is wrong: %w", wiring.ErrUsage, err)
 	}
 	return name, err
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -23,7 +25,6 @@ const (
 )
 
 var (
-	errUsage    = errors.New("usage")                   // an error of the command line
 	errProblems = errors.New("validate found problems") // the workflow has problems, or something that it needs
 	errFailOn   = errors.New("fail_on")                 // a completed tick that --fail-on makes a failure
 )
@@ -47,7 +48,7 @@ func exitStatus(err error) int {
 		return exitInterrupted
 	case is(store.ErrLocked, store.ErrConflict, workspace.ErrInUse):
 		return exitTaken
-	case is(errUsage, errProblems, action.ErrRefused, action.ErrEvent, workflow.ErrMissingFile, workflow.ErrParse, workflow.ErrNotAMap, workflow.ErrInvalid,
+	case is(wiring.ErrUsage, errProblems, action.ErrRefused, action.ErrEvent, workflow.ErrMissingFile, workflow.ErrParse, workflow.ErrNotAMap, workflow.ErrInvalid,
 		prompt.ErrParse, prompt.ErrRender, // errors of a tick, not of one attempt
 		tracker.ErrUnsupportedKind, tracker.ErrInvalidConfig, tracker.ErrMissingSecret, workspace.ErrRoot):
 		return exitUsage
@@ -62,3 +63,8 @@ var errorTitles = map[int]string{
 	exitTaken:       "Another run holds the state",
 	exitInterrupted: "Symphony was interrupted",
 }
+
+// visitError is the exit status of a command that ran in a room.
+type visitError struct{ code int }
+
+func (e *visitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }

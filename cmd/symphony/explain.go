@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/report"
@@ -56,10 +57,10 @@ func (e *explainCommand) printEnvironment(args []string) error {
 		return err
 	}
 	if len(wf.Settings.Worker.Hosts) > 0 {
-		return fmt.Errorf("%w: explain --environment: sessions run on the hosts of worker.ssh_hosts, with the variables of logins there: have an agent run env", errUsage)
+		return fmt.Errorf("%w: explain --environment: sessions run on the hosts of worker.ssh_hosts, with the variables of logins there: have an agent run env", wiring.ErrUsage)
 	}
 	return e.print(report.Environment{Variables: attempt.RoomVariables(room.Room{
-		Dir: "<room>", Lookup: e.getenv, Network: len(wf.Settings.Network.Hosts) > 0,
+		Dir: "<room>", Lookup: e.Getenv, Network: len(wf.Settings.Network.Hosts) > 0,
 	}, wf.Settings.Codex.Env)})
 }
 
@@ -85,12 +86,12 @@ func (e *explainCommand) Run(ctx context.Context, name string, args []string) er
 			free--
 		}
 	}
-	view := report.Verdict(redacted(verdict, e.redactor), tick.Comments, e.ownCommand(), e.statePlace().flagFor(wf.Path))
+	view := report.Verdict(wiring.Redacted(verdict, e.redactor), tick.Comments, e.ownCommand(), e.statePlace().FlagFor(wf.Path))
 	view.Standing = report.Stand(tick.Verdicts, verdict.Issue.ID, max(free, 0), policy.ActiveStates)
-	view.Ignored = redacted(tick.Ignored[verdict.Issue.ID], e.redactor)
+	view.Ignored = wiring.Redacted(tick.Ignored[verdict.Issue.ID], e.redactor)
 	view.Choice = report.Choice(wf.Settings.Codex.For(verdict.Issue.Labels).Choice)
 	if owner := tick.Claims[verdict.Issue.ID].Owner; owner.Run != "" {
-		view.Run = e.gitHub().links(wf, e.gitHub().ownRepository(wf.Path, wf)).RunPage(owner.Run, owner.Attempt)
+		view.Run = e.gitHub().Links(wf, e.gitHub().OwnRepository(wf.Path, wf)).RunPage(owner.Run, owner.Attempt)
 	}
 	return e.print(view)
 }
@@ -106,7 +107,7 @@ func (e *explainCommand) find(ctx context.Context, wf workflow.Workflow, name st
 			return tick.Verdicts[i], nil
 		}
 	}
-	adapter, err := e.opener().tracker(wf, log, true)
+	adapter, err := e.opener().Tracker(wf, log, true)
 	if err != nil {
 		return schedule.Verdict{}, err
 	}

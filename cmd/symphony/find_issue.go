@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -20,7 +21,7 @@ func matchIssue(wf workflow.Workflow, name string, known []lookup.Issue) (lookup
 // unknownIssueError returns the error for a name that none of the known issues has; see
 // [lookup.Unknown].
 func unknownIssueError(missing, name, kind string, known []lookup.Issue) error {
-	return fmt.Errorf("%w: %w", errUsage, lookup.Unknown(missing, name, kind, known))
+	return fmt.Errorf("%w: %w", wiring.ErrUsage, lookup.Unknown(missing, name, kind, known))
 }
 
 // trackerConfigs returns the settings of the workflow's tracker, or empty settings of
@@ -30,7 +31,7 @@ func trackerConfigs(wf workflow.Workflow) []tracker.Config {
 		return []tracker.Config{cfg}
 	}
 	var all []tracker.Config
-	for _, kind := range trackers() {
+	for _, kind := range wiring.Trackers() {
 		all = append(all, kind.New())
 	}
 	return all

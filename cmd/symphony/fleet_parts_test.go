@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/runner"
@@ -21,8 +22,8 @@ import (
 
 // fleetApp returns a program outside Actions, with an environment and secrets.
 func fleetApp(secrets []string, environ ...string) *app {
-	a := &app{process: process{environ: environ, stdout: &strings.Builder{}, stderr: &strings.Builder{}}, program: "symphony", redactor: redact.New(secrets...)}
-	a.detectActions()
+	a := &app{Process: wiring.Process{Environ: environ, Stdout: &strings.Builder{}, Stderr: &strings.Builder{}}, program: "symphony", redactor: redact.New(secrets...)}
+	a.DetectActions()
 	return a
 }
 
@@ -141,7 +142,7 @@ func TestGitHubIsNotAskedAboutTheRunsOfOtherEngines(t *testing.T) {
 	plan.prepare(r, workflow.Workflow{})
 	shard := r.Fleet.Owner
 	shard.Shard = 3
-	got := ownerStatuses(a.statePlace(), workflow.Workflow{}, a.owner(), &stateStore{})(context.Background(), []schedule.Owner{shard})
+	got := wiring.OwnerStatuses(a.statePlace(), workflow.Workflow{}, a.Owner(), &wiring.StateStore{})(context.Background(), []schedule.Owner{shard})
 	if got[shard].Status != schedule.Unknown {
 		t.Errorf("%s has the status %d, want that its lease decides", shard.Name(), got[shard].Status)
 	}

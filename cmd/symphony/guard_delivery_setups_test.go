@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/redact"
 )
 
@@ -151,16 +152,16 @@ func TestTheWorkflowInUseIsNotDelivered(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			a := &app{process: process{stdout: t.Output(), stderr: t.Output()}, redactor: redact.New()}
+			a := &app{Process: wiring.Process{Stdout: t.Output(), Stderr: t.Output()}, redactor: redact.New()}
 			if test.workspace {
-				a.environ = []string{"GITHUB_WORKSPACE=" + p.dir}
+				a.Environ = []string{"GITHUB_WORKSPACE=" + p.dir}
 			}
-			a.detectActions()
+			a.DetectActions()
 			wf, err := a.workflows(used).Current()
 			if err != nil {
 				t.Fatal(err)
 			}
-			publisher, err := a.opener().publisher(wf, quiet())
+			publisher, err := a.opener().Publisher(wf, quiet())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/report"
 )
 
@@ -43,7 +44,7 @@ var environmentMeanings = []row{
 	{"OPENAI_API_KEY, CODEX_API_KEY", "key for Codex; without one, its own login is used"},
 	{"OPENAI_BASE_URL", "where that key goes, or a token of identity.command, if not to OpenAI"},
 	{"CODEX_HOME", "Codex's own folder, with its login, if not ~/.codex"},
-	{appIDVariable + ", " + appKeyVariable, "a GitHub App that fetches, pushes and opens pull requests"},
+	{wiring.AppIDVariable + ", " + wiring.AppKeyVariable, "a GitHub App that fetches, pushes and opens pull requests"},
 	{"GH_TOKEN", "token for log --run on github.com and hosts of ghe.com, before GITHUB_TOKEN and that of gh"},
 	{"GH_HOST, GH_ENTERPRISE_TOKEN", "server for log --run where nothing else names it, and its token"},
 	{"GH_CONFIG_DIR, XDG_CONFIG_HOME", "where gh keeps its token, if not in ~/.config/gh"},

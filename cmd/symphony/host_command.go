@@ -6,19 +6,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/worker"
 	"github.com/symphony-runner/symphony/workspace"
 )
-
-// hostName is the name of the hidden command by which this program works on a worker host.
-const hostName = "host"
 
 // hostCommand serves the connection of a run on another machine.
 type hostCommand struct{ *app }
 
 func (c *hostCommand) command() *cobra.Command {
 	return &cobra.Command{
-		Use:     hostName,
+		Use:     wiring.HostName,
 		Short:   "Work for a run of this program on another machine, over the standard streams",
 		Example: "symphony host",
 		Hidden:  true,
@@ -32,8 +30,8 @@ func (c *hostCommand) Run(ctx context.Context) error {
 	if err := workspace.HideFromChildren(); err != nil {
 		return err
 	}
-	machine := worker.Machine{Environ: c.environ, Lookup: c.getenv, Temp: c.tempDir()}
-	return machine.Serve(ctx, streams{c.stdin, c.stdout}, c.stderr)
+	machine := worker.Machine{Environ: c.Environ, Lookup: c.Getenv, Temp: c.TempDir()}
+	return machine.Serve(ctx, streams{c.Stdin, c.Stdout}, c.Stderr)
 }
 
 // streams are the standard streams as one connection. The end of the program closes it.

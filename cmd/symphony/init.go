@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/scaffold"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -68,7 +69,7 @@ func (i *initCommand) Run(ctx context.Context, given func(flag string) bool) err
 		err = fmt.Errorf("this is not the root of the repository, where Actions looks: cd %s, and run it there", shell.Word(below.Root))
 	}
 	if err != nil {
-		return fmt.Errorf("%w: init: %w", errUsage, err)
+		return fmt.Errorf("%w: init: %w", wiring.ErrUsage, err)
 	}
 	if i.trial {
 		return i.writeTrial(folder, given)
@@ -85,7 +86,7 @@ func (i *initCommand) Run(ctx context.Context, given func(flag string) bool) err
 		return fmt.Errorf("init: %w; nothing was written", schedule.ErrInterrupted)
 	}
 	if files, err = scaffold.Write(folder, files); err != nil {
-		return fmt.Errorf("%w: init: %w", errUsage, err)
+		return fmt.Errorf("%w: init: %w", wiring.ErrUsage, err)
 	}
 	for _, f := range files {
 		i.printItem("wrote ", f.Path+": "+f.Purpose)
@@ -93,12 +94,12 @@ func (i *initCommand) Run(ctx context.Context, given func(flag string) bool) err
 	if p := s.Preparation; p.Script != "" {
 		i.printItem("found ", strings.Join(p.Files, ", ")+": the section setup installs what it names before any agent works; agents have no network")
 	}
-	fmt.Fprint(i.stdout, "\nNext, in this folder:\n\n")
+	fmt.Fprint(i.Stdout, "\nNext, in this folder:\n\n")
 	for n, step := range s.Steps(i.ownCommand()) {
 		i.printItem(fmt.Sprintf("%d. ", n+1), step.Why)
-		fmt.Fprintf(i.stdout, "       %s\n", step.Command) // one line, so that it can be copied
+		fmt.Fprintf(i.Stdout, "       %s\n", step.Command) // one line, so that it can be copied
 	}
-	fmt.Fprintln(i.stdout)
+	fmt.Fprintln(i.Stdout)
 	i.printItem("", s.Ending(i.ownCommand()))
 	return nil
 }
@@ -107,7 +108,7 @@ func (i *initCommand) Run(ctx context.Context, given func(flag string) bool) err
 func (i *initCommand) writeTrial(folder string, given func(flag string) bool) error {
 	for name := range i.answers {
 		if given(name) {
-			return fmt.Errorf("%w: init: --%s changes nothing about --trial: leave one of them out", errUsage, name)
+			return fmt.Errorf("%w: init: --%s changes nothing about --trial: leave one of them out", wiring.ErrUsage, name)
 		}
 	}
 	file, err := scaffold.Trial()
@@ -115,10 +116,10 @@ func (i *initCommand) writeTrial(folder string, given func(flag string) bool) er
 		return err
 	}
 	if _, err := scaffold.Write(folder, []scaffold.File{file}); err != nil {
-		return fmt.Errorf("%w: init: %w", errUsage, err)
+		return fmt.Errorf("%w: init: %w", wiring.ErrUsage, err)
 	}
 	i.printItem("wrote ", file.Path+": "+file.Purpose)
-	fmt.Fprint(i.stdout, "\nCommit it, push it to the default branch, and start it:\n\n       gh workflow run trial.yml\n")
+	fmt.Fprint(i.Stdout, "\nCommit it, push it to the default branch, and start it:\n\n       gh workflow run trial.yml\n")
 	return nil
 }
 
@@ -126,21 +127,21 @@ func (i *initCommand) writeTrial(folder string, given func(flag string) bool) er
 func (i *initCommand) ask(ctx context.Context, found scaffold.Setup, given func(flag string) bool) (scaffold.Setup, error) {
 	s := found
 	var lines <-chan string
-	if f, ok := i.stdin.(*os.File); ok && terminal.Is(f) {
+	if f, ok := i.Stdin.(*os.File); ok && terminal.Is(f) {
 		lines = readLines(f)
 	} else if !given("tracker") {
-		return s, fmt.Errorf("%w: init: standard input is no terminal to ask on: write --tracker github, linear or file", errUsage)
+		return s, fmt.Errorf("%w: init: standard input is no terminal to ask on: write --tracker github, linear or file", wiring.ErrUsage)
 	}
 	for _, q := range scaffold.Questions() {
 		unneeded, flag := q.Unneeded(s), *i.answers[q.Name]
 		standard := q.Default(s)
 		switch {
 		case unneeded != "" && given(q.Name) && flag != "none":
-			return s, fmt.Errorf("%w: init: --%s is not for %s: leave it out", errUsage, q.Name, unneeded)
+			return s, fmt.Errorf("%w: init: --%s is not for %s: leave it out", wiring.ErrUsage, q.Name, unneeded)
 		case unneeded != "":
 		case given(q.Name):
 			if err := q.Take(&s, strings.TrimSpace(flag)); err != nil {
-				return s, fmt.Errorf("%w: init: --%s %q: %w", errUsage, q.Name, flag, err)
+				return s, fmt.Errorf("%w: init: --%s %q: %w", wiring.ErrUsage, q.Name, flag, err)
 			}
 		case lines != nil:
 			if err := i.askOne(ctx, lines, q, standard, &s); err != nil {
@@ -148,7 +149,7 @@ func (i *initCommand) ask(ctx context.Context, found scaffold.Setup, given func(
 			}
 		default:
 			if err := q.Take(&s, standard); err != nil {
-				return s, fmt.Errorf("%w: init: write --%s, %s: %w", errUsage, q.Name, strings.ReplaceAll(q.Usage, "`", ""), err)
+				return s, fmt.Errorf("%w: init: write --%s, %s: %w", wiring.ErrUsage, q.Name, strings.ReplaceAll(q.Usage, "`", ""), err)
 			}
 		}
 	}
@@ -162,22 +163,22 @@ func (i *initCommand) askOne(ctx context.Context, lines <-chan string, q scaffol
 		if standard != "" {
 			text += " [" + standard + "]"
 		}
-		printItem(i.stderr, "", text)
-		fmt.Fprint(i.stderr, "> ")
+		printItem(i.Stderr, "", text)
+		fmt.Fprint(i.Stderr, "> ")
 		select {
 		case <-ctx.Done():
-			fmt.Fprintln(i.stderr)
+			fmt.Fprintln(i.Stderr)
 			return fmt.Errorf("init: %w; nothing was written", schedule.ErrInterrupted)
 		case line, ok := <-lines:
 			if !ok {
-				fmt.Fprintln(i.stderr)
-				return fmt.Errorf("%w: init: the answers ended; nothing was written", errUsage)
+				fmt.Fprintln(i.Stderr)
+				return fmt.Errorf("%w: init: the answers ended; nothing was written", wiring.ErrUsage)
 			}
 			err := q.Take(s, cmp.Or(strings.TrimSpace(line), standard))
 			if err == nil {
 				return nil
 			}
-			printItem(i.stderr, "", err.Error())
+			printItem(i.Stderr, "", err.Error())
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/runner/scaffold"
 )
@@ -85,7 +86,7 @@ func TestAnInterruptEndsAQuestion(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	i := &initCommand{app: &app{process: process{stderr: io.Discard}}}
+	i := &initCommand{app: &app{Process: wiring.Process{Stderr: io.Discard}}}
 	err := i.askOne(ctx, make(chan string), scaffold.Questions()[0], "github", new(scaffold.Setup))
 	if exitStatus(err) != exitInterrupted || !strings.Contains(fmt.Sprint(err), "nothing was written") {
 		t.Errorf("%v", err)

@@ -18,7 +18,7 @@ func showSessions(a *app, places logPlaces, r *runner.Runner, console *console, 
 	case live && a.logFormat == "text" && !console.isLive():
 		// Everybody can read the log of a job in a public repository, so inside Actions the
 		// step says whether it shows texts.
-		log := console.showSessions(runlog.Options{Texts: a.value("SYMPHONY_LOG_TEXTS") == "true" || !a.actions.InActions(), Redact: a.redactor.String})
+		log := console.showSessions(runlog.Options{Texts: a.Value("SYMPHONY_LOG_TEXTS") == "true" || !a.Actions.InActions(), Redact: a.redactor.String})
 		r.OnSession = func(s runner.SessionStart) func(runner.SessionLog) {
 			onEnd := log.Begin(runlog.Session{
 				Identifier: s.Claim.Identifier, Title: s.Claim.Title, Number: s.Claim.Sessions, Attempt: s.Claim.Attempt + 1,
@@ -27,7 +27,7 @@ func showSessions(a *app, places logPlaces, r *runner.Runner, console *console, 
 			return func(ended runner.SessionLog) { onEnd(sessionResult(ended), sessionDetails(places, ended)) }
 		}
 		return func() { console.fail(log.Close()) }
-	case a.actions.InActions():
+	case a.Actions.InActions():
 		r.OnSession = func(runner.SessionStart) func(runner.SessionLog) {
 			return func(s runner.SessionLog) { printSession(a, places, s) }
 		}
@@ -45,7 +45,7 @@ func printSession(a *app, places logPlaces, s runner.SessionLog) {
 	if len(lines) == 0 {
 		lines = []string{"(it said nothing)"}
 	}
-	a.actions.Group(a.redactor.String(text.Lines(title)), a.redactor.String(strings.Join(lines, "\n")))
+	a.Actions.Group(a.redactor.String(text.Lines(title)), a.redactor.String(strings.Join(lines, "\n")))
 }
 
 // sessionResult returns the result and the cost of a session, in one line.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
@@ -54,9 +55,9 @@ func TestNothingInASessionIsAWorkflowCommandOrASecret(t *testing.T) {
 	for identifier, texts := range map[string]string{"A-1": "true", "::error::A-1": "true", "##[error]A-1": "false", "A\n::error::B": "true", "#": "true"} {
 		synctest.Test(t, func(t *testing.T) {
 			out := &strings.Builder{}
-			a := &app{process: process{stdout: out, environ: []string{"GITHUB_ACTIONS=true", "TOKEN=" + secret, "SYMPHONY_LOG_TEXTS=" + texts}}, logFormat: "text"}
-			a.detectActions()
-			a.redactor = a.environmentSecrets()
+			a := &app{Process: wiring.Process{Stdout: out, Environ: []string{"GITHUB_ACTIONS=true", "TOKEN=" + secret, "SYMPHONY_LOG_TEXTS=" + texts}}, logFormat: "text"}
+			a.DetectActions()
+			a.redactor = a.EnvironmentSecrets()
 			out.Reset() // the masks
 			live := transcript.NewLive(a.redactor.String)
 			quoted, _ := json.Marshal(hostile)
@@ -75,7 +76,7 @@ func TestNothingInASessionIsAWorkflowCommandOrASecret(t *testing.T) {
 				live.Line([]byte(line))
 			}
 			r := &runner.Runner{}
-			end := showSessions(a, logPlaces{}, r, &console{out: a.stdout}, true)
+			end := showSessions(a, logPlaces{}, r, &console{out: a.Stdout}, true)
 			claim := schedule.Claim{ID: "1", Identifier: identifier, Title: hostile, Attempt: 1, Sessions: 3}
 			onEnd := r.OnSession(runner.SessionStart{Claim: claim, Branch: hostile, Live: live})
 			time.Sleep(time.Minute) // of the bubble: the log says what the agent is doing

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/report"
@@ -80,15 +82,15 @@ func (l *logCommand) Run(ctx context.Context, args []string) error {
 	}
 	switch {
 	case formats > 1:
-		return fmt.Errorf("%w: choose one of --list, --html, --json and --pages", errUsage)
+		return fmt.Errorf("%w: choose one of --list, --html, --json and --pages", wiring.ErrUsage)
 	case l.pages && (l.run != "" || l.output != "" || l.session != 0):
-		return fmt.Errorf("%w: --pages writes beside the logs on this machine, of all sessions", errUsage)
+		return fmt.Errorf("%w: --pages writes beside the logs on this machine, of all sessions", wiring.ErrUsage)
 	case l.list && l.session != 0:
-		return fmt.Errorf("%w: --list lists all sessions: leave it out to show the one of --session", errUsage)
+		return fmt.Errorf("%w: --list lists all sessions: leave it out to show the one of --session", wiring.ErrUsage)
 	case l.follow && (l.html || l.list || l.pages || l.run != ""):
-		return fmt.Errorf("%w: --follow shows text or --json of a session on this machine", errUsage)
+		return fmt.Errorf("%w: --follow shows text or --json of a session on this machine", wiring.ErrUsage)
 	case l.run != "" && l.logs != "":
-		return fmt.Errorf("%w: choose one of --run and --logs", errUsage)
+		return fmt.Errorf("%w: choose one of --run and --logs", wiring.ErrUsage)
 	}
 	name := ""
 	if len(args) > 1 || len(args) == 1 && !isWorkflowPath(args[0]) { // the ID is optional
@@ -110,7 +112,7 @@ func (l *logCommand) Run(ctx context.Context, args []string) error {
 		return l.writePages(ctx, source, files)
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("%w: no session has left a log in %s", errUsage, source.name)
+		return fmt.Errorf("%w: no session has left a log in %s", wiring.ErrUsage, source.name)
 	}
 	file, err := l.choose(files)
 	if err != nil {
@@ -136,7 +138,7 @@ func (l *logCommand) writePages(ctx context.Context, source *logSource, files []
 			return fmt.Errorf("write the page of %s: %w", source.path(file), err)
 		}
 		if wrote {
-			fmt.Fprintln(l.stdout, transcript.PageName(source.path(file)))
+			fmt.Fprintln(l.Stdout, transcript.PageName(source.path(file)))
 		}
 	}
 	return nil
@@ -150,22 +152,22 @@ func (l *logCommand) choose(files []transcript.File) (transcript.File, error) {
 		}
 		numbers = append(numbers, fmt.Sprint(files[i].Number))
 	}
-	return transcript.File{}, fmt.Errorf("%w: no session %d; there are: %s", errUsage, l.session, strings.Join(numbers[:min(len(numbers), lookup.MaxSuggested)], ", "))
+	return transcript.File{}, fmt.Errorf("%w: no session %d; there are: %s", wiring.ErrUsage, l.session, strings.Join(numbers[:min(len(numbers), lookup.MaxSuggested)], ", "))
 }
 
 // write calls write with standard output or the file of --output, which it makes readable
 // for its user alone.
 func (l *logCommand) write(write func(io.Writer) error) error {
 	if l.output == "" {
-		return write(l.stdout)
+		return write(l.Stdout)
 	}
 	f, err := os.OpenFile(l.output, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return fmt.Errorf("%w: --output: %w; name a file that can be written", errUsage, err)
+		return fmt.Errorf("%w: --output: %w; name a file that can be written", wiring.ErrUsage, err)
 	}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() { // it may have been there, with another mode
 		if err := f.Chmod(0o600); err != nil {
-			return fmt.Errorf("%w: --output: %w", errUsage, errors.Join(err, f.Close()))
+			return fmt.Errorf("%w: --output: %w", wiring.ErrUsage, errors.Join(err, f.Close()))
 		}
 	}
 	if err := errors.Join(write(f), f.Close()); err != nil {
@@ -200,7 +202,7 @@ func (l *logCommand) show(ctx context.Context, w io.Writer, log io.Reader) error
 		}
 		return f.Run(ctx)
 	}
-	style := transcript.Style{Color: isTerminal && l.colors(), Width: columns}
+	style := transcript.Style{Color: isTerminal && l.Colors(), Width: columns}
 	f.Show = func(_ []byte, entries []transcript.Entry) error {
 		for _, e := range entries {
 			if _, err := io.WriteString(w, transcript.Text(e, style)); err != nil {
@@ -260,4 +262,29 @@ func (l *logCommand) writeList(ctx context.Context, w io.Writer, source *logSour
 		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\n", s.Issue, s.Session, s.Began.Format("2006-01-02 15:04:05"), s.Took, s.Ended, s.Log)
 	}
 	return table.Flush()
+}
+
+// completeLog completes the name of an issue that has a session log, and after it or in its
+// place the path of a WORKFLOW.md.
+func (l *logCommand) completeLog(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return completeWorkflow(cmd, args[1:], prefix)
+	}
+	if l.run != "" { // the logs of a run would need a request
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	found := completions{l.redactor.String, map[string]string{}}
+	if source, err := l.open(cmd.Context(), nil); err == nil {
+		defer source.Close()
+		files, _ := source.find(cmd.Context(), "") // none that can be read
+		seen := map[string]bool{}
+		for _, f := range slices.Backward(files) {
+			if !seen[f.Key] {
+				seen[f.Key] = true
+				_, issue := source.summary(cmd.Context(), f)
+				found.add(issue.Identifier, "")
+			}
+		}
+	}
+	return found.sorted(), cobra.ShellCompDirectiveDefault // a word that begins no issue can be a path
 }

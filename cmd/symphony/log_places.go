@@ -20,10 +20,6 @@ type logPlaces struct {
 	workflow  string // the path of the WORKFLOW.md
 }
 
-func (t *tickReport) places() logPlaces {
-	return logPlaces{t.actions.InActions(), t.value("SYMPHONY_ARTIFACT"), t.logs, t.ownCommand(), t.wf.Path}
-}
-
 // keptBriefly is the notice for work that was not published and that no artifact keeps.
 const keptBriefly = "Work that was not published is kept on the runner alone, which loses it: with the input upload-logs true " +
 	"the artifact of the run keeps it, and everybody who may read the repository may read that"

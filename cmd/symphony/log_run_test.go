@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/tracker/github/client"
@@ -185,15 +186,15 @@ func TestATokenIsForItsHostsAlone(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(config, "hosts.yml"), []byte("known.example.net:\n    user: kim\ngithub.com:\n    oauth_token: gho_1\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			a := &app{process: process{environ: append(test.env, "GH_CONFIG_DIR="+config)}}
-			if got := strings.Join(a.gitHub().login().Variables(test.host), " "); got != test.want {
+			a := &app{Process: wiring.Process{Environ: append(test.env, "GH_CONFIG_DIR="+config)}}
+			if got := strings.Join(a.gitHub().Login().Variables(test.host), " "); got != test.want {
 				t.Errorf("%q gets %q", test.host, got)
 			}
 			want := ""
 			if test.host == "github.com" {
 				want = "gho_1"
 			}
-			if token, from := a.gitHub().login().Token(test.host); token != want {
+			if token, from := a.gitHub().Login().Token(test.host); token != want {
 				t.Errorf("%q gets %q of %s", test.host, token, from)
 			}
 		})
@@ -225,13 +226,13 @@ func TestTheServerOfOriginIsThatOfTheRun(t *testing.T) {
 			p := checkout(t, test.origin)
 			path := filepath.Join(p.dir, "WORKFLOW.md")
 			p.write("WORKFLOW.md", "---\ntracker: {kind: "+cmp.Or(test.tracker, "file")+"}\n---\nGo.\n")
-			l := &logCommand{app: &app{process: process{environ: test.env, stdout: t.Output(), stderr: t.Output()}}}
-			l.detectActions()
+			l := &logCommand{app: &app{Process: wiring.Process{Environ: test.env, Stdout: t.Output(), Stderr: t.Output()}}}
+			l.DetectActions()
 			in, err := l.workflows(path).Inspect()
 			if err != nil {
 				t.Fatal(err)
 			}
-			repo, server, api, err := l.gitHub().runServer(path, in.Workflow)
+			repo, server, api, err := l.gitHub().RunServer(path, in.Workflow)
 			if got := repo + " on " + server; got != test.want || err == nil && api != client.APIOf(server) {
 				t.Errorf("%s, API %s (%v)", got, api, err)
 			}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/transcript"
@@ -39,20 +40,20 @@ func (l *logCommand) open(ctx context.Context, args []string) (*logSource, error
 	s := &logSource{app: l.app, summaries: transcript.Summaries{Redact: l.redactor.String}}
 	if wf, err := l.workflows(path).Current(); err == nil {
 		s.workflow = wf
-		l.opener().addWorkflowSecrets(wf)
+		l.opener().AddWorkflowSecrets(wf)
 	}
 	if l.run != "" {
 		wf := s.workflow
 		if in, err := l.workflows(path).Inspect(); err == nil {
-			if !l.namesAPI() && !in.Sound("tracker.kind", "tracker.api_url", "tracker.provider.api_url") {
-				return nil, fmt.Errorf("%w: --run: %s does not say which server has the run: correct what symphony validate finds, or set GITHUB_API_URL", errUsage, shownPath(path))
+			if !l.NamesAPI() && !in.Sound("tracker.kind", "tracker.api_url", "tracker.provider.api_url") {
+				return nil, fmt.Errorf("%w: --run: %s does not say which server has the run: correct what symphony validate finds, or set GITHUB_API_URL", wiring.ErrUsage, shownPath(path))
 			}
 			wf = in.Workflow // it names the server also if the key of the tracker is missing
 		}
 		s.name, s.files, err = l.fetchRun(ctx, path, wf)
 		return s, err
 	}
-	if s.folder = transcriptFolder(path); l.logs == "" {
+	if s.folder = wiring.TranscriptFolder(path); l.logs == "" {
 		err = transcript.CheckFolder(s.folder)
 	} else if s.folder, err = filepath.Abs(l.logs); err != nil {
 		return nil, err

@@ -1,109 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"path/filepath"
-	"reflect"
-	"sync"
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/identity"
-	"github.com/symphony-runner/symphony/runner/workflow"
-	"github.com/symphony-runner/symphony/workspace"
 )
-
-// The environment variables that name an identity provider of OpenAI and its service account.
-// Inside Actions they are inputs. They are no secrets.
-const (
-	identityProviderVariable = "OPENAI_IDENTITY_PROVIDER_ID"
-	serviceAccountVariable   = "OPENAI_SERVICE_ACCOUNT_ID"
-)
-
-// identity returns the settings by which sessions of a workflow get tokens for the model; the zero
-// value if they get none. Outside Actions no job has an identity, so there it is the command
-// alone. The error is about settings that contradict each other.
-func (p process) identity(wf workflow.Workflow) (identity.Config, error) {
-	config := wf.Settings.Identity
-	provider, account := p.value(identityProviderVariable), p.value(serviceAccountVariable)
-	setting := func(variable, input string) string {
-		if p.actions.InActions() {
-			return "the input " + input
-		}
-		return variable
-	}
-	providerName, accountName := setting(identityProviderVariable, "openai-identity-provider"), setting(serviceAccountVariable, "openai-service-account")
-	file := filepath.Base(wf.Path)
-	switch {
-	case provider == "" && account != "":
-		return identity.Config{}, fmt.Errorf("%w: %s is set without %s: set both, or neither", errUsage, accountName, providerName)
-	case provider != "" && account == "":
-		return identity.Config{}, fmt.Errorf("%w: %s is set without %s: set both, or neither", errUsage, providerName, accountName)
-	case config.Command != "" && provider != "":
-		return identity.Config{}, fmt.Errorf("%w: %s is set, and %s has identity.command: remove one of them", errUsage, providerName, file)
-	case config.Command != "" && config.TokenURL != "":
-		return identity.Config{}, fmt.Errorf("%w: %s has identity.command and identity.token_url: remove one of them", errUsage, file)
-	case config.Command != "":
-		return config, nil
-	case !p.actions.InActions():
-		return identity.Config{}, nil
-	case provider != "":
-		return config.ForOpenAI(provider, account), nil
-	case config.TokenURL == "":
-		return identity.Config{}, nil
-	case p.value("OPENAI_BASE_URL") == "":
-		return identity.Config{}, fmt.Errorf("%w: identity.token_url of %s gives tokens of a gateway, which must not go to OpenAI: set OPENAI_BASE_URL to the gateway's address in the env of the job", errUsage, file)
-	}
-	return config, nil
-}
-
-// namesIdentity reports whether a job, or the settings of a workflow, name an identity.
-func (p process) namesIdentity(wf workflow.Workflow) bool {
-	s := wf.Settings.Identity
-	return s.Command+s.TokenURL+p.value(identityProviderVariable)+p.value(serviceAccountVariable) != ""
-}
-
-// identityOfJob returns the access of this job to its identity token.
-func (p process) identityOfJob() identity.Job {
-	return identity.Job{URL: p.value("ACTIONS_ID_TOKEN_REQUEST_URL"), Token: p.value("ACTIONS_ID_TOKEN_REQUEST_TOKEN")}
-}
-
-// modelTokens makes the source of the model's tokens that all sessions of the program share. Any
-// number of goroutines may use it.
-type modelTokens struct {
-	secret func(string) // hides a token everywhere
-
-	mu     sync.Mutex
-	config identity.Config
-	made   *identity.Source // of config; nil before the first
-}
-
-// source returns the source of these settings, the same one each time; nil if there are none.
-func (m *modelTokens) source(p process, wf workflow.Workflow, config identity.Config) *identity.Source {
-	if m == nil || config.Command == "" && config.TokenURL == "" {
-		return nil
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.made == nil || !reflect.DeepEqual(m.config, config) {
-		issue := identity.Exchange{Config: config, Job: p.identityOfJob(), Secret: m.secret}.Issue
-		if config.Command != "" {
-			issue = identity.Of(func(ctx context.Context) (string, error) {
-				text, err := workspace.Output(ctx, config.Command, filepath.Dir(wf.Path), p.environ)
-				if err != nil {
-					return "", fmt.Errorf("run identity.command: %w: %w: fix it in WORKFLOW.md, or what it needs", identity.ErrRefused, err)
-				}
-				return text, nil
-			})
-		}
-		m.config, m.made = config, identity.NewSource(issue, m.secret)
-	}
-	return m.made
-}
-
-// modelTokenName is the name of the command that Codex starts to get a token.
-const modelTokenName = "model-token"
 
 // modelTokenCommand prints a token for the model. It has none itself: it asks the program that
 // has started Codex, which looks at who asks; see package identity.
@@ -111,7 +15,7 @@ type modelTokenCommand struct{ *app }
 
 func (m *modelTokenCommand) command() *cobra.Command {
 	return &cobra.Command{
-		Use:     modelTokenName + " socket",
+		Use:     wiring.ModelTokenName + " socket",
 		Short:   "The token for the model, for the Codex of a session alone",
 		Example: "symphony model-token /tmp/symphony-identity-1/s",
 		Hidden:  true,
@@ -119,7 +23,7 @@ func (m *modelTokenCommand) command() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			token, err := identity.Ask(args[0])
 			if err == nil {
-				_, err = fmt.Fprintln(m.stdout, token)
+				_, err = fmt.Fprintln(m.Stdout, token)
 			}
 			return err
 		},

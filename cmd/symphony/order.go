@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/feedback"
 	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/report"
@@ -26,19 +27,19 @@ func (o *order) addFlags(flags *pflag.FlagSet) {
 }
 
 // check returns an error for flags that do not make a valid order.
-func (o *order) check(p process, once bool) error {
+func (o *order) check(p wiring.Process, once bool) error {
 	o.command, o.issue = strings.TrimSpace(o.command), strings.TrimSpace(o.issue)
 	switch known := feedback.Commands(); {
 	case o.command == "" && o.issue == "":
 		return nil
 	case o.command == "":
-		return fmt.Errorf("%w: %s is %q without %s: write one of %s", errUsage, p.option("issue"), o.issue, p.option("command"), strings.Join(known, ", "))
+		return fmt.Errorf("%w: %s is %q without %s: write one of %s", wiring.ErrUsage, p.Option("issue"), o.issue, p.Option("command"), strings.Join(known, ", "))
 	case !slices.Contains(known, o.command):
-		return fmt.Errorf("%w: %s is %q: write one of %s", errUsage, p.option("command"), o.command, strings.Join(known, ", "))
+		return fmt.Errorf("%w: %s is %q: write one of %s", wiring.ErrUsage, p.Option("command"), o.command, strings.Join(known, ", "))
 	case o.issue == "":
-		return fmt.Errorf("%w: %s %s without %s: write the name of an issue, such as GH-7", errUsage, p.option("command"), o.command, p.option("issue"))
-	case !once && !p.actions.InActions():
-		return fmt.Errorf("%w: %s needs --once", errUsage, p.option("command"))
+		return fmt.Errorf("%w: %s %s without %s: write the name of an issue, such as GH-7", wiring.ErrUsage, p.Option("command"), o.command, p.Option("issue"))
+	case !once && !p.Actions.InActions():
+		return fmt.Errorf("%w: %s needs --once", wiring.ErrUsage, p.Option("command"))
 	}
 	return nil
 }
@@ -72,7 +73,7 @@ func (o order) answer(tick *report.Tick, a *app, wf workflow.Workflow) {
 	if n, ok := matchIssue(wf, o.issue, lookup.InTick(*tick)); ok {
 		for _, v := range tick.Verdicts {
 			if v.Issue.ID == n.ID {
-				text = oneLine(report.Verdict(v, tick.Comments, a.ownCommand(), a.statePlace().flagFor(wf.Path)).Text(wide))
+				text = oneLine(report.Verdict(v, tick.Comments, a.ownCommand(), a.statePlace().FlagFor(wf.Path)).Text(wide))
 				claim := tick.Claims[n.ID]
 				inShard = claim.Phase == schedule.Running && claim.Owner.Shard > 0
 			}

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/shell"
 )
 
@@ -15,15 +16,15 @@ func (a *app) ownCommand() string {
 	if a.program == "" {
 		self, err := os.Executable()
 		if a.program = "symphony"; err == nil {
-			a.program = a.commandOf(self)
+			a.program = commandOf(a.Process, self)
 		}
 	}
 	return a.program
 }
 
 // commandOf returns the words of a shell that start a program of this path.
-func (p process) commandOf(self string) string {
-	if p.actions.InActions() || p.isOnPath(self) {
+func commandOf(p wiring.Process, self string) string {
+	if p.Actions.InActions() || isOnPath(p, self) {
 		return "symphony"
 	}
 	if isTemporary(self) {
@@ -42,12 +43,12 @@ func goRun(info *debug.BuildInfo) string {
 	return "go run " + info.Path + "@" + info.Main.Version
 }
 
-func (p process) isOnPath(self string) bool {
+func isOnPath(p wiring.Process, self string) bool {
 	own, err := os.Stat(self)
 	if err != nil {
 		return false
 	}
-	for _, folder := range filepath.SplitList(p.value("PATH")) {
+	for _, folder := range filepath.SplitList(p.Value("PATH")) {
 		if info, err := os.Stat(filepath.Join(folder, "symphony")); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return os.SameFile(own, info)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/shell"
 )
 
@@ -37,9 +38,9 @@ func TestPrintedCommandsStartThisProgram(t *testing.T) {
 		"there is no PATH":                   {nil, shell.Word(self)},
 		"people run it elsewhere than a job": {[]string{"GITHUB_ACTIONS=true"}, "symphony"},
 	} {
-		a := &app{process: process{environ: test.environ}}
-		a.detectActions()
-		if got := a.commandOf(self); got != test.want {
+		a := &app{Process: wiring.Process{Environ: test.environ}}
+		a.DetectActions()
+		if got := commandOf(a.Process, self); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/browsertest"
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/runner/progress"
@@ -51,17 +52,17 @@ func pictured(t *testing.T) progress.Progress {
 	}
 	path := filepath.Join(p.dir, "bin") + ":" + os.Getenv("PATH")
 	p.write(".bash_profile", "PATH="+shellQuote(path)+"\n")
-	ctx, interrupts := newInterrupts(t.Context())
-	a := &app{logFormat: "text", process: process{stdout: io.Discard, stderr: io.Discard, stdin: strings.NewReader(""), environ: []string{"HOME=" + p.dir, "PATH=" + path, "TMPDIR=" + t.TempDir()}, interrupts: interrupts}}
-	a.detectActions()
-	a.redactor = a.environmentSecrets()
+	ctx, interrupts := wiring.NewInterrupts(t.Context())
+	a := &app{logFormat: "text", Process: wiring.Process{Stdout: io.Discard, Stderr: io.Discard, Stdin: strings.NewReader(""), Environ: []string{"HOME=" + p.dir, "PATH=" + path, "TMPDIR=" + t.TempDir()}, Interrupts: interrupts}}
+	a.DetectActions()
+	a.redactor = a.EnvironmentSecrets()
 	workflow := filepath.Join(p.dir, "WORKFLOW.md")
 	source := a.workflows(workflow)
 	wf, err := source.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := a.statePlace().open(wf, stateOfRun)
+	state, err := a.statePlace().Open(wf, wiring.StateOfRun)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -14,18 +15,18 @@ import (
 func (x *tickRun) checkPlaces() error {
 	for name, file := range map[string]string{"report": x.reportFile, "metrics": x.metricsFile} {
 		if err := workspace.CheckFile(file); err != nil {
-			return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, x.option(name), err)
+			return fmt.Errorf("%w: %s: %w; name a file that can be written", wiring.ErrUsage, x.Option(name), err)
 		}
 	}
 	if err := workspace.CheckWritable(x.logs); err != nil {
-		return fmt.Errorf("%w: %s: %w; name a folder that can be written", errUsage, x.option("logs"), err)
+		return fmt.Errorf("%w: %s: %w; name a folder that can be written", wiring.ErrUsage, x.Option("logs"), err)
 	}
 	if x.dryRun {
 		return nil
 	}
 	if x.store == nil {
-		if err := workspace.CheckReplaced(x.statePlace().path()); err != nil {
-			return fmt.Errorf("%w: %s: %w; name a file that can be written", errUsage, x.statePlace().stateOption(), err)
+		if err := workspace.CheckReplaced(x.statePlace().Path()); err != nil {
+			return fmt.Errorf("%w: %s: %w; name a file that can be written", wiring.ErrUsage, x.statePlace().StateOption(), err)
 		}
 	}
 	if x.readsOnly {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 )
 
 // Where a run cannot write is found before it claims, fetches or spends anything.
@@ -46,10 +48,10 @@ func TestAPlaceThatCannotBeWrittenIsFoundBeforeAnythingStarts(t *testing.T) {
 				args = append(args, strings.Replace(arg, "DIR", p.dir, 1))
 			}
 			var said strings.Builder
-			ctx, interrupts := newInterrupts(t.Context())
-			code := run(ctx, process{
-				args: append(args, filepath.Join(p.dir, "WORKFLOW.md")), environ: []string{"HOME=" + p.dir, "TMPDIR=" + p.dir, "PATH=" + os.Getenv("PATH")},
-				stdout: io.Discard, stderr: &said, stdin: strings.NewReader(""), interrupts: interrupts,
+			ctx, interrupts := wiring.NewInterrupts(t.Context())
+			code := run(ctx, wiring.Process{
+				Args: append(args, filepath.Join(p.dir, "WORKFLOW.md")), Environ: []string{"HOME=" + p.dir, "TMPDIR=" + p.dir, "PATH=" + os.Getenv("PATH")},
+				Stdout: io.Discard, Stderr: &said, Stdin: strings.NewReader(""), Interrupts: interrupts,
 			})
 			if code != exitUsage {
 				t.Errorf("exit status %d, want %d", code, exitUsage)

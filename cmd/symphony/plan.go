@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/fleet"
@@ -79,7 +80,7 @@ func (c *planCommand) Run(ctx context.Context, args []string) error {
 	if err := c.checkFlags(); err != nil {
 		return err
 	}
-	path, err := c.check(c.process, args)
+	path, err := c.check(c.Process, args)
 	if err != nil {
 		return err
 	}
@@ -106,25 +107,25 @@ func (c *planCommand) Run(ctx context.Context, args []string) error {
 func (c *planCommand) checkFlags() error {
 	switch {
 	case c.shards < 1 || c.shards > schedule.MaxShards:
-		return fmt.Errorf("%w: %s is %d: want 1 to %d", errUsage, c.option("shards"), c.shards, schedule.MaxShards)
+		return fmt.Errorf("%w: %s is %d: want 1 to %d", wiring.ErrUsage, c.Option("shards"), c.shards, schedule.MaxShards)
 	case c.slots < 1 || c.slots > schedule.MaxSlots:
-		return fmt.Errorf("%w: %s is %d: want 1 to %d", errUsage, c.option("shard-slots"), c.slots, schedule.MaxSlots)
+		return fmt.Errorf("%w: %s is %d: want 1 to %d", wiring.ErrUsage, c.Option("shard-slots"), c.slots, schedule.MaxSlots)
 	case c.limit < time.Minute || c.limit > schedule.MaxShardTime-queueTime:
-		return fmt.Errorf("%w: %s is %v: want at least a minute, and less than a week", errUsage, c.option("shard-deadline"), c.limit)
+		return fmt.Errorf("%w: %s is %v: want at least a minute, and less than a week", wiring.ErrUsage, c.Option("shard-deadline"), c.limit)
 	case c.attempt < 1:
-		return fmt.Errorf("%w: --attempt is %d: the first is 1", errUsage, c.attempt)
+		return fmt.Errorf("%w: --attempt is %d: the first is 1", wiring.ErrUsage, c.attempt)
 	}
 	if err := store.CheckOwner(schedule.Owner{Run: c.id, Attempt: c.attempt}); err != nil {
-		return fmt.Errorf("%w: --owner and --attempt: %w", errUsage, err)
+		return fmt.Errorf("%w: --owner and --attempt: %w", wiring.ErrUsage, err)
 	}
 	if _, err := runnerLabels(c.runsOn); err != nil {
-		return fmt.Errorf("%w: %s is %q: %w", errUsage, c.option("runs-on"), c.runsOn, err)
+		return fmt.Errorf("%w: %s is %q: %w", wiring.ErrUsage, c.Option("runs-on"), c.runsOn, err)
 	}
 	if err := checkExchange(&c.exchange); err != nil {
 		return err
 	}
 	if err := fleet.Prepare(c.exchange); err != nil {
-		return fmt.Errorf("%w: --exchange: %w", errUsage, err)
+		return fmt.Errorf("%w: --exchange: %w", wiring.ErrUsage, err)
 	}
 	return nil
 }
@@ -134,12 +135,12 @@ func (c *planCommand) prepare(r *runner.Runner, wf workflow.Workflow) {
 	if owner.Run == "" { // the host name marks the run as one that GitHub does not know
 		owner.Run, owner.Attempt, owner.Host = c.id, c.attempt, r.Self.Host
 	}
-	event, _ := c.actions.Event() // it lacks the payload if that cannot be read
+	event, _ := c.Actions.Event() // it lacks the payload if that cannot be read
 	r.Fleet = &schedule.Fleet{Owner: owner, Name: event.File, Shards: c.shards, Slots: c.slots, Lease: c.limit + queueTime, RunsOn: wf.Settings.RunsOn}
-	r.Login, r.Test = nil, testMachine(c.process) // only shards have the login of the agent
-	if c.value("SYMPHONY_ACTS_AS_JOB") == "true" && c.shards >= needToken {
+	r.Login, r.Test = nil, wiring.TestMachine(c.Process) // only shards have the login of the agent
+	if c.Value("SYMPHONY_ACTS_AS_JOB") == "true" && c.shards >= needToken {
 		c.warn(fmt.Sprintf("%s is %d: such a fleet can need more than the 1,000 requests an hour of the job's own token: "+
-			"set SYMPHONY_GITHUB_TOKEN, the input github-token, to that of a GitHub App", c.option("shards"), c.shards))
+			"set SYMPHONY_GITHUB_TOKEN, the input github-token, to that of a GitHub App", c.Option("shards"), c.shards))
 	}
 }
 
@@ -154,12 +155,12 @@ func (c *planCommand) write(tick report.Tick) error {
 	if c.made.Owner == (schedule.Owner{}) {
 		return nil // the tick failed
 	}
-	err := fleet.WritePlan(c.exchange, redacted(c.made, c.redactor)) // others can read it
-	if c.actions.InActions() && tick.Assigned.Issues > 0 {
-		annotate(c.actions, report.Of(tick))
+	err := fleet.WritePlan(c.exchange, wiring.Redacted(c.made, c.redactor)) // others can read it
+	if c.Actions.InActions() && tick.Assigned.Issues > 0 {
+		annotate(c.Actions, report.Of(tick))
 	}
-	if err == nil && !c.actions.InActions() {
-		_, err = fmt.Fprintln(c.stdout, c.matrix())
+	if err == nil && !c.Actions.InActions() {
+		_, err = fmt.Fprintln(c.Stdout, c.matrix())
 	}
 	return err
 }
@@ -223,7 +224,7 @@ func addExchange(cmd *cobra.Command, folder *string) {
 // checkExchange makes the path of the exchange folder absolute.
 func checkExchange(folder *string) (err error) {
 	if *folder == "" {
-		return fmt.Errorf("%w: --exchange is missing: name the folder of the plan and the results", errUsage)
+		return fmt.Errorf("%w: --exchange is missing: name the folder of the plan and the results", wiring.ErrUsage)
 	}
 	*folder, err = filepath.Abs(*folder)
 	return err

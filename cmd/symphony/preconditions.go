@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/identity"
@@ -27,40 +28,40 @@ func (x *tickRun) checkPreconditions() error {
 	}
 	if isFleet := x.bind != nil || x.store != nil; isFleet && len(x.wf.Settings.Worker.Hosts) > 0 {
 		return fmt.Errorf("%w: %s names worker.ssh_hosts, and the sessions of a fleet run on its own machines: remove the key, or run a tick that is not a fleet's",
-			errUsage, filepath.Base(x.wf.Path))
+			wiring.ErrUsage, filepath.Base(x.wf.Path))
 	}
 	policy, allows := x.wf.Settings.Policy, "agent.max_issues_per_tick of "+filepath.Base(x.wf.Path)+" allows"
 	if x.bind != nil {
 		policy = x.bind(policy)
 		if policy.MaxPerTick == 0 {
-			allows = x.option("shards") + " and " + x.option("shard-slots") + " allow"
+			allows = x.Option("shards") + " and " + x.Option("shard-slots") + " allow"
 		}
 	}
 	if most := policy.PerTick(); x.maxIssues > most {
 		return fmt.Errorf("%w: %s %d is more than the %d that %s: lower the one or raise the other",
-			errUsage, x.option("max-issues"), x.maxIssues, most, allows)
+			wiring.ErrUsage, x.Option("max-issues"), x.maxIssues, most, allows)
 	}
 	if err := x.checkPlaces(); err != nil {
 		return err
 	}
-	if err := x.gitHub().checkApp(x.wf); err != nil {
+	if err := x.gitHub().CheckApp(x.wf); err != nil {
 		return err
 	}
-	if !x.actions.InActions() {
+	if !x.Actions.InActions() {
 		return nil
 	}
-	event, err := x.actions.Event()
+	event, err := x.Actions.Event()
 	if refused := action.Refuse(event); refused != nil {
 		return refused
 	}
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(x.statePlace().checkBranch(event), checkTrackerKey(x.process, x.wf)); err != nil {
+	if err := cmp.Or(x.statePlace().CheckBranch(event), checkTrackerKey(x.Process, x.wf)); err != nil {
 		return err
 	}
 	if !x.noLogin {
-		if err := checkLogin(x.process, x.wf); err != nil {
+		if err := checkLogin(x.Process, x.wf); err != nil {
 			return err
 		}
 	}
@@ -72,10 +73,10 @@ func (x *tickRun) checkPreconditions() error {
 // and warns where the state needs a concurrency group that is missing. A
 // workflow file that cannot be read changes neither.
 func (x *tickRun) useJob(event action.Event) error {
-	job, err := x.actions.Job(event)
+	job, err := x.Actions.Job(event)
 	if err != nil {
 		if x.deadline == 0 && !x.noLogin { // a part without sessions needs none
-			x.warn(fmt.Sprintf("no deadline, because the job's timeout-minutes is not known: set %s to less than it: %v", x.option("deadline"), err))
+			x.warn(fmt.Sprintf("no deadline, because the job's timeout-minutes is not known: set %s to less than it: %v", x.Option("deadline"), err))
 		}
 		return nil
 	}
@@ -87,7 +88,7 @@ func (x *tickRun) useJob(event action.Event) error {
 	case job.Timeout == 0:
 		return nil
 	case x.deadline >= job.Timeout:
-		return fmt.Errorf("%w: %s %v is not before the end of the job, whose timeout-minutes are %v: raise those, or leave the deadline out", errUsage, x.option("deadline"), x.deadline, job.Timeout)
+		return fmt.Errorf("%w: %s %v is not before the end of the job, whose timeout-minutes are %v: raise those, or leave the deadline out", wiring.ErrUsage, x.Option("deadline"), x.deadline, job.Timeout)
 	case x.deadline == 0:
 		x.deadline = job.TimeLeft(event.Began, time.Now())
 	}
@@ -96,16 +97,16 @@ func (x *tickRun) useJob(event action.Event) error {
 
 // checkTrackerKey returns an error for a tracker's key that WORKFLOW.md does not use:
 // its author expects it to be used.
-func checkTrackerKey(p process, wf workflow.Workflow) error {
-	key := p.value("LINEAR_API_KEY")
+func checkTrackerKey(p wiring.Process, wf workflow.Workflow) error {
+	key := p.Value("LINEAR_API_KEY")
 	if key == "" || slices.Contains(wf.Settings.Tracker.Credentials, key) {
 		return nil
 	}
 	if wf.Settings.Tracker.Kind != "linear" {
 		return fmt.Errorf("%w: linear-api-key is set, and %s has tracker.kind %s: remove the one or change the other",
-			errUsage, filepath.Base(wf.Path), wf.Settings.Tracker.Kind)
+			wiring.ErrUsage, filepath.Base(wf.Path), wf.Settings.Tracker.Kind)
 	}
-	return fmt.Errorf("%w: linear-api-key is set, and tracker.api_key of %s names another key: remove one of them", errUsage, filepath.Base(wf.Path))
+	return fmt.Errorf("%w: linear-api-key is set, and tracker.api_key of %s names another key: remove one of them", wiring.ErrUsage, filepath.Base(wf.Path))
 }
 
 // ownProvider matches the options that give Codex a provider of its own on the command line,
@@ -117,46 +118,46 @@ var ownProvider = sync.OnceValue(func() *regexp.Regexp {
 
 // checkLogin returns an error when Codex has no way to log in, as in a fork, where
 // every secret is empty.
-func checkLogin(p process, wf workflow.Workflow) error {
+func checkLogin(p wiring.Process, wf workflow.Workflow) error {
 	command := wf.Settings.Codex.Command
-	config, err := p.identity(wf)
+	config, err := p.Identity(wf)
 	if err != nil {
 		return err
 	}
 	if config.TokenURL != "" || config.Command != "" {
 		return checkIdentity(p, wf)
 	}
-	if wf.Settings.Codex.Endpoint.Address != "" || len(wf.Settings.Worker.Hosts) > 0 || filepath.Base(shell.Program(command)) != "codex" || p.modelKey() != "" || ownProvider().MatchString(command) {
+	if wf.Settings.Codex.Endpoint.Address != "" || len(wf.Settings.Worker.Hosts) > 0 || filepath.Base(shell.Program(command)) != "codex" || p.ModelKey() != "" || ownProvider().MatchString(command) {
 		return nil
 	}
-	home := p.codexHome()
-	for _, name := range loginFiles {
+	home := p.CodexHome()
+	for _, name := range wiring.LoginFiles {
 		if _, err := os.Stat(filepath.Join(home, name)); err == nil {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: Codex has no login: set the input openai-identity-provider or openai-api-key (in a fork every secret is empty), name a provider with -c model_provider in codex.command, or log in at %s", errUsage, home)
+	return fmt.Errorf("%w: Codex has no login: set the input openai-identity-provider or openai-api-key (in a fork every secret is empty), name a provider with -c model_provider in codex.command, or log in at %s", wiring.ErrUsage, home)
 }
 
 // checkIdentity returns an error for settings with which no session would get a token, or would
 // not use it.
-func checkIdentity(p process, wf workflow.Workflow) error {
+func checkIdentity(p wiring.Process, wf workflow.Workflow) error {
 	const instead = "sessions get tokens for the model by the inputs or the section identity"
 	switch {
 	case len(wf.Settings.Worker.Hosts) > 0:
-		return fmt.Errorf("%w: %s, which do not go to the hosts of worker.ssh_hosts: use an API key, or log in to Codex on the hosts", errUsage, instead)
+		return fmt.Errorf("%w: %s, which do not go to the hosts of worker.ssh_hosts: use an API key, or log in to Codex on the hosts", wiring.ErrUsage, instead)
 	case wf.Settings.Codex.Endpoint.Address != "":
-		return fmt.Errorf("%w: %s, and the app-server of codex.endpoint has a login of its own: remove one of the two", errUsage, instead)
-	case p.modelKey() != "":
-		return fmt.Errorf("%w: %s, and there is an API key too: remove openai-api-key, or OPENAI_API_KEY and CODEX_API_KEY from the env", errUsage, instead)
+		return fmt.Errorf("%w: %s, and the app-server of codex.endpoint has a login of its own: remove one of the two", wiring.ErrUsage, instead)
+	case p.ModelKey() != "":
+		return fmt.Errorf("%w: %s, and there is an API key too: remove openai-api-key, or OPENAI_API_KEY and CODEX_API_KEY from the env", wiring.ErrUsage, instead)
 	case ownProvider().MatchString(wf.Settings.Codex.Command):
-		return fmt.Errorf("%w: %s, and codex.command names a provider of its own: remove one of the two", errUsage, instead)
+		return fmt.Errorf("%w: %s, and codex.command names a provider of its own: remove one of the two", wiring.ErrUsage, instead)
 	case !wf.Settings.Codex.IsGuarded():
-		return fmt.Errorf("%w: %s, and the agent could get them: remove codex.thread_sandbox, codex.turn_sandbox_policy and codex.approval_policy, or use an API key", errUsage, instead)
+		return fmt.Errorf("%w: %s, and the agent could get them: remove codex.thread_sandbox, codex.turn_sandbox_policy and codex.approval_policy, or use an API key", wiring.ErrUsage, instead)
 	case wf.Settings.Identity.Command != "":
 		return nil
-	case p.identityOfJob() == identity.Job{}:
-		return fmt.Errorf("%w: %s, and this job may have no identity token: add `id-token: write` to its permissions, beside those that it has", errUsage, instead)
+	case p.IdentityOfJob() == identity.Job{}:
+		return fmt.Errorf("%w: %s, and this job may have no identity token: add `id-token: write` to its permissions, beside those that it has", wiring.ErrUsage, instead)
 	}
 	return nil
 }

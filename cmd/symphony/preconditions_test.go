@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/codex"
 )
 
@@ -14,8 +15,8 @@ func TestTheLoginDiffersWhenAnyOfItsCredentialsChanges(t *testing.T) {
 	home := t.TempDir()
 	settings := codex.Config{Env: []string{"AZURE_API_KEY"}}
 	login := func(env ...string) []string {
-		a := &app{process: process{environ: append([]string{"CODEX_HOME=" + home}, env...)}}
-		return a.login(settings)
+		a := &app{Process: wiring.Process{Environ: append([]string{"CODEX_HOME=" + home}, env...)}}
+		return a.Login(settings)
 	}
 	key := "OPENAI_API_KEY=sk-0123456789abcdef"
 	before := login(key)
@@ -48,8 +49,8 @@ func TestTheLoginDiffersWhenAnyOfItsCredentialsChanges(t *testing.T) {
 func TestAPasswordThatCanBeGuessedIsNoPartOfALogin(t *testing.T) {
 	t.Parallel()
 	login := func(env ...string) []string {
-		a := &app{process: process{environ: append([]string{"CODEX_HOME=" + t.TempDir()}, env...)}}
-		return a.login(codex.Config{Env: []string{"PROXY_PASSWORD"}})
+		a := &app{Process: wiring.Process{Environ: append([]string{"CODEX_HOME=" + t.TempDir()}, env...)}}
+		return a.Login(codex.Config{Env: []string{"PROXY_PASSWORD"}})
 	}
 	if !slices.Equal(login(), login("OPENAI_API_KEY=123456", "PROXY_PASSWORD=correct")) {
 		t.Error("it is")

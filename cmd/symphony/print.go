@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 	"unicode/utf8"
 
@@ -43,11 +42,11 @@ func (a *app) print(d document) error {
 	if a.logFormat == "json" {
 		text, err := a.jsonText(d)
 		if err == nil {
-			_, _ = io.WriteString(a.stdout, text) // see output
+			_, _ = io.WriteString(a.Stdout, text) // see output
 		}
 		return err
 	}
-	_, _ = io.WriteString(a.stdout, a.redactor.String(d.Text(width(a.stdout)))) // see output
+	_, _ = io.WriteString(a.Stdout, a.redactor.String(d.Text(width(a.Stdout)))) // see output
 	return nil
 }
 
@@ -59,7 +58,7 @@ func (a *app) jsonText(value any) (string, error) {
 	return text.EscapeJSON(a.redactor.String(string(s))) + "\n", err
 }
 
-func (a *app) printItem(lead, text string) { printItem(a.stdout, lead, a.redactor.String(text)) }
+func (a *app) printItem(lead, text string) { printItem(a.Stdout, lead, a.redactor.String(text)) }
 
 // printItem writes an entry of a list, which begins with lead: as it is, or on a
 // terminal wrapped to its width.
@@ -105,66 +104,34 @@ func underlying(w io.Writer) io.Writer {
 	return w
 }
 
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "dev"
-}
-
-// buildVersion returns the version for --version, with the commit, the Go release and the
-// platform of the binary.
-func buildVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return version()
-	}
-	of := make(map[string]string)
-	for _, s := range info.Settings {
-		of[s.Key] = s.Value
-	}
-	revision := of["vcs.revision"]
-	revision = revision[:min(len(revision), 12)]
-	if revision != "" && of["vcs.modified"] == "true" {
-		revision += " with changes"
-	}
-	var details []string
-	for _, detail := range []string{revision, info.GoVersion, of["GOOS"] + "/" + of["GOARCH"]} {
-		if detail != "" {
-			details = append(details, detail)
-		}
-	}
-	return fmt.Sprintf("%s (%s)", version(), strings.Join(details, ", "))
-}
-
 // printError prints an error that ends the program: as an annotation inside Actions,
 // on standard error elsewhere.
 func (a *app) printError(err error) {
 	text := a.redactor.String(err.Error())
-	if a.actions.InActions() {
-		a.actions.Error(errorTitles[exitStatus(err)], text)
+	if a.Actions.InActions() {
+		a.Actions.Error(errorTitles[exitStatus(err)], text)
 		return
 	}
 	for line := range strings.Lines(text) { // joined errors, one each
-		printItem(a.stderr, "symphony: ", strings.TrimSuffix(line, "\n"))
+		printItem(a.Stderr, "symphony: ", strings.TrimSuffix(line, "\n"))
 	}
 }
 
 // printWarning prints an error that ends nothing, on standard error.
 func (a *app) printWarning(err error) {
 	for line := range strings.Lines(a.redactor.String(err.Error())) {
-		printItem(a.stderr, "symphony: warning: ", strings.TrimSuffix(line, "\n"))
+		printItem(a.Stderr, "symphony: warning: ", strings.TrimSuffix(line, "\n"))
 	}
 }
 
 // summarizeError writes an error that ended the program before it had a report to the summary
 // of the step, inside Actions only: people look there for the result of a tick.
 func (a *app) summarizeError(err error) {
-	if !a.actions.InActions() {
+	if !a.Actions.InActions() {
 		return
 	}
-	page := report.Failure(errorTitles[exitStatus(err)], a.redactor.String(err.Error()), a.gitHub().links(workflow.Workflow{}, a.value("GITHUB_REPOSITORY")))
-	if err := a.actions.Summary(page); err != nil {
-		a.actions.Warning("", a.redactor.String(err.Error()))
+	page := report.Failure(errorTitles[exitStatus(err)], a.redactor.String(err.Error()), a.gitHub().Links(workflow.Workflow{}, a.Value("GITHUB_REPOSITORY")))
+	if err := a.Actions.Summary(page); err != nil {
+		a.Actions.Warning("", a.redactor.String(err.Error()))
 	}
 }

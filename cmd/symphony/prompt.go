@@ -42,12 +42,12 @@ func (p *promptCommand) Run(ctx context.Context, name string, args []string) err
 	}
 	var repository *runner.Repository
 	if wf.Settings.Repository != nil {
-		folder, err := p.makeTempFolder("symphony-prompt-")
+		folder, err := p.MakeTempFolder("symphony-prompt-")
 		if err != nil {
 			return err
 		}
 		defer os.RemoveAll(folder)
-		if repository, err = p.opener().repositoryIn(ctx, folder, wf, r.Log); err != nil {
+		if repository, err = p.opener().RepositoryIn(ctx, folder, wf, r.Log); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/report"
@@ -16,32 +17,32 @@ import (
 // runFollows reports whether this is the plan of the Action, which runs the same tick
 // afterwards if there is work. Outputs that both would publish are left to the run.
 func (t *tickReport) runFollows() bool {
-	return t.actions.InActions() && t.dryRun && t.value("INPUT_DRY_RUN") == "false"
+	return t.Actions.InActions() && t.dryRun && t.Value("INPUT_DRY_RUN") == "false"
 }
 
 // publish writes the outputs of a tick, and its annotations and summary unless a later step or
 // job does, inside Actions only. The tick holds no secrets any more.
 func (t *tickReport) publish(tick report.Tick, summarizes bool, outputs [][2]string) error {
-	if !t.actions.InActions() {
+	if !t.Actions.InActions() {
 		return nil
 	}
 	var errs []error
 	if summarizes {
 		r := report.Of(tick)
-		annotate(t.actions, r)
-		errs = append(errs, t.actions.Summary(r.Markdown(t.links())))
+		annotate(t.Actions, r)
+		errs = append(errs, t.Actions.Summary(r.Markdown(t.links())))
 	}
 	for _, output := range outputs { // the last output of a name counts
-		errs = append(errs, t.actions.Output(output[0], output[1]))
+		errs = append(errs, t.Actions.Output(output[0], output[1]))
 	}
 	return errors.Join(errs...)
 }
 
 func (t *tickReport) links() report.Links {
-	l := t.gitHub().links(workflow.Workflow{}, t.event.Repository)
-	l.Branch, l.Run = t.statePlace().branchName(), t.event.RunID
+	l := t.gitHub().Links(workflow.Workflow{}, t.event.Repository)
+	l.Branch, l.Run = t.statePlace().BranchName(), t.event.RunID
 	if !t.dryRun { // a dry run leaves nothing to upload
-		l.Artifact = t.value("SYMPHONY_ARTIFACT")
+		l.Artifact = t.Value("SYMPHONY_ARTIFACT")
 	}
 	return l
 }
@@ -52,7 +53,7 @@ const checksWait = "GitHub starts no checks by itself for a pull request that th
 
 func (t *tickReport) openedAsJob(tick report.Tick) bool {
 	repository := t.wf.Settings.Repository
-	if t.value("SYMPHONY_ACTS_AS_JOB") != "true" || t.gitHub().hasApp() || repository == nil || repository.Token != t.value("GITHUB_TOKEN") {
+	if t.Value("SYMPHONY_ACTS_AS_JOB") != "true" || t.gitHub().HasApp() || repository == nil || repository.Token != t.Value("GITHUB_TOKEN") {
 		return false
 	}
 	return slices.ContainsFunc(tick.Rows, func(r report.Row) bool { return r.PullRequest == "opened" })
@@ -60,7 +61,7 @@ func (t *tickReport) openedAsJob(tick report.Tick) bool {
 
 // locateJobs sets the pages of the jobs of shards, which may belong to an earlier run.
 func (t *tickReport) locateJobs(tick *report.Tick) {
-	links := t.gitHub().links(t.wf, t.gitHub().ownRepository(t.wf.Path, t.wf))
+	links := t.gitHub().Links(t.wf, t.gitHub().OwnRepository(t.wf.Path, t.wf))
 	for i := range tick.Rows {
 		row := &tick.Rows[i]
 		row.JobURL = links.Job(row.Run, row.Job)
@@ -105,14 +106,14 @@ func annotate(to *action.Runtime, r report.Report) {
 
 // needs returns the outputs on the needs of sessions, for the other steps of the Action. It
 // asks whether the repository is private only if there will be sessions.
-func needs(g gitHub, event action.Event, wf workflow.Workflow, starts, sessions bool) [][2]string {
+func needs(g wiring.GitHub, event action.Event, wf workflow.Workflow, starts, sessions bool) [][2]string {
 	program := shell.Program(wf.Settings.Codex.Command)
 	if wf.Settings.Codex.Endpoint.Address != "" || len(wf.Settings.Worker.Hosts) > 0 {
 		program = "" // it runs already, or elsewhere
 	}
 	private := ""
 	if sessions {
-		private = g.isPrivate(event)
+		private = g.IsPrivate(event)
 	}
 	return [][2]string{
 		{"codex", strconv.FormatBool(starts && program == "codex")}, // the codex of the PATH is to be installed

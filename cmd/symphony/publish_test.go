@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/runner/workflow"
@@ -44,11 +45,11 @@ func publishTick(t *testing.T, tick report.Tick, wf workflow.Workflow, environ .
 	dir := t.TempDir()
 	output, summary := filepath.Join(dir, "output"), filepath.Join(dir, "summary")
 	var log bytes.Buffer
-	a := &app{process: process{stdout: &log, environ: append([]string{
+	a := &app{Process: wiring.Process{Stdout: &log, Environ: append([]string{
 		"GITHUB_ACTIONS=true", "GITHUB_OUTPUT=" + output, "GITHUB_STEP_SUMMARY=" + summary,
 	}, environ...)}}
-	a.detectActions()
-	a.redactor = a.environmentSecrets()
+	a.DetectActions()
+	a.redactor = a.EnvironmentSecrets()
 	tick.Listed, tick.Acted = true, len(tick.Rows)
 	if err := (&tickReport{app: a, tickOptions: tickOptions{failOn: failNever, logs: "/runner/scratch/logs"}, wf: wf}).finish(tick, nil); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/progress"
@@ -51,7 +52,7 @@ func TestTheValuesOfAMapAreRedactedOneByOne(t *testing.T) {
 	rows := map[int]row{1: {"one", []string{hiddenText}, &name}, 2: {"two " + hiddenText, nil, nil}, 3: {"three", []string{"a", "b"}, nil}}
 	clean := "kim of ***"
 	want := map[int]row{1: {"one", []string{"***"}, &clean}, 2: {"two ***", nil, nil}, 3: {"three", []string{"a", "b"}, nil}}
-	if diff := cmp.Diff(want, redacted(rows, redact.New(hiddenText))); diff != "" {
+	if diff := cmp.Diff(want, wiring.Redacted(rows, redact.New(hiddenText))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -64,7 +65,7 @@ func checkRedacted[T any](t *testing.T, r *redact.Redactor, others *[]string) {
 	if filled == 0 {
 		t.Errorf("%T has no text", v)
 	}
-	clean := redacted(&v, r)
+	clean := wiring.Redacted(&v, r)
 	for path := range texts(reflect.ValueOf(clean), "") {
 		t.Errorf("%T%s still holds the secret", v, path)
 	}
@@ -167,7 +168,7 @@ func TestJSONStaysJSONWithoutItsSecrets(t *testing.T) {
 		`{"a":{"b":["` + hiddenText + `"]}}`,
 		`{"a":{"used` + hiddenText + `":1}}`, // a secret with quotation marks in it
 	} {
-		clean := redacted(json.RawMessage(text), r)
+		clean := wiring.Redacted(json.RawMessage(text), r)
 		if strings.Contains(string(clean), hiddenText) || clean != nil && !json.Valid(clean) {
 			t.Errorf("%s became %s", text, clean)
 		}
@@ -178,6 +179,10 @@ func TestJSONStaysJSONWithoutItsSecrets(t *testing.T) {
 type savedState struct {
 	runner.Store
 	state *schedule.State
+}
+
+func (s *savedState) Load(context.Context) (*schedule.State, store.Revision, error) {
+	return s.state, "", nil
 }
 
 func (s *savedState) Save(_ context.Context, state *schedule.State, _ store.Revision) (store.Revision, error) {
@@ -192,7 +197,10 @@ func TestASavedStateHoldsNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := &savedState{}
-	s := &stateStore{backend: saved, redactor: r}
+	s := &wiring.StateStore{Redactor: r, Open: func(context.Context) (runner.Store, error) { return saved, nil }}
+	if _, _, err := s.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	var state schedule.State
 	fill(reflect.ValueOf(&state).Elem(), new([]string))
 	if _, err := s.Save(t.Context(), &state, ""); err != nil {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/room"
@@ -23,8 +24,8 @@ func workflowPath(args []string) (string, error) {
 
 func (a *app) workflows(path string) *workflow.Source {
 	return workflow.NewSource(path, workflow.Env{
-		Lookup: a.gitHub().lookupNear(path), Home: a.value("HOME"), TempDir: a.tempDir(), Actions: a.actions.InActions(), RunnerTemp: a.value("RUNNER_TEMP"), App: a.gitHub().hasApp(),
-		Trackers: trackers(),
+		Lookup: a.gitHub().LookupNear(path), Home: a.Value("HOME"), TempDir: a.TempDir(), Actions: a.Actions.InActions(), RunnerTemp: a.Value("RUNNER_TEMP"), App: a.gitHub().HasApp(),
+		Trackers: wiring.Trackers(),
 	})
 }
 
@@ -45,7 +46,7 @@ func (a *app) planner(args []string) (*runner.Runner, workflow.Workflow, error) 
 	if err != nil {
 		return nil, wf, err
 	}
-	state, err := a.statePlace().open(wf, stateReadOnly)
+	state, err := a.statePlace().Open(wf, wiring.StateReadOnly)
 	if err != nil {
 		return nil, wf, err
 	}
@@ -69,7 +70,7 @@ func (w *readWorkflow) Current() (workflow.Workflow, error) {
 
 // runner returns the runner of a workflow, which source has read as wf. The command sets the
 // limits and the functions that show the progress.
-func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *stateStore, console *console, dryRun bool) (*runner.Runner, error) {
+func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *wiring.StateStore, console *console, dryRun bool) (*runner.Runner, error) {
 	log, err := a.logger(console)
 	if err != nil {
 		return nil, err
@@ -78,29 +79,29 @@ func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *state
 		log.Warn("children can read this process", "error", err)
 		a.warn(fmt.Sprintf("children can read this process and its secrets: %v", err))
 	}
-	self := a.owner()
+	self := a.Owner()
 	return &runner.Runner{
 		Workflows: &readWorkflow{source, &wf},
 		Connect: func(ctx context.Context, wf workflow.Workflow) (runner.Connection, error) {
-			return a.opener().connect(ctx, wf, log, dryRun)
+			return a.opener().Connect(ctx, wf, log, dryRun)
 		},
 		Store:         state,
 		RunSession:    attempt.Run,
-		OwnerStatuses: ownerStatuses(a.statePlace(), wf, self, state),
-		LeftResults:   a.opener().leftResults(wf),
+		OwnerStatuses: wiring.OwnerStatuses(a.statePlace(), wf, self, state),
+		LeftResults:   a.opener().LeftResults(wf),
 		Self:          self,
-		Account:       a.account(wf),
-		Login:         a.login,
-		Test:          testCause(a.process),
-		SessionDir:    sessionFolder(wf.Path),
-		Transcripts:   transcriptFolder(wf.Path),
+		Account:       a.Account(wf),
+		Login:         a.Login,
+		Test:          wiring.TestCause(a.Process),
+		SessionDir:    wiring.SessionFolder(wf.Path),
+		Transcripts:   wiring.TranscriptFolder(wf.Path),
 		Denied:        denied(a.statePlace(), wf.Path),
-		Lookup:        a.getenv,
+		Lookup:        a.Getenv,
 		Redact:        a.redactor.String,
-		Version:       version(),
-		Once:          a.actions.InActions(),
+		Version:       wiring.Version(),
+		Once:          a.Actions.InActions(),
 		Log:           log,
-		Killed:        a.interrupts.killed,
+		Killed:        a.Interrupts.Killed,
 	}, nil
 }
 
@@ -109,8 +110,8 @@ func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *state
 func (a *app) logger(console *console) (*slog.Logger, error) {
 	switch a.logFormat {
 	case "text":
-		if a.actions.InActions() {
-			return slog.New(a.redactor.Handler(a.actions.Handler(console, slog.LevelInfo))), nil
+		if a.Actions.InActions() {
+			return slog.New(a.redactor.Handler(a.Actions.Handler(console, slog.LevelInfo))), nil
 		}
 		return slog.New(a.redactor.Handler(console.handler())), nil
 	case "json":
@@ -120,15 +121,15 @@ func (a *app) logger(console *console) (*slog.Logger, error) {
 }
 
 func (a *app) wrongLogFormat() error {
-	return fmt.Errorf("%w: --log-format %q: want text or json", errUsage, a.logFormat)
+	return fmt.Errorf("%w: --log-format %q: want text or json", wiring.ErrUsage, a.logFormat)
 }
 
 // denied returns the paths that agents may not read: the user's keys and the files of this
 // program.
-func denied(place statePlace, workflowPath string) room.Denied {
-	d := room.DenyCredentials(place.getenv)
-	d.Paths = append(d.Paths, dataFolder(workflowPath))
-	path := place.path()
+func denied(place wiring.StatePlace, workflowPath string) room.Denied {
+	d := room.DenyCredentials(place.Getenv)
+	d.Paths = append(d.Paths, wiring.DataFolder(workflowPath))
+	path := place.Path()
 	if path == "" {
 		return d
 	}
@@ -136,7 +137,7 @@ func denied(place statePlace, workflowPath string) room.Denied {
 	if err != nil {
 		return d // without a working directory the state cannot be opened either
 	}
-	d.Paths = append(d.Paths, ownPaths(place.process, workflowPath, filepath.Dir(path), filepath.Base(path))...)
+	d.Paths = append(d.Paths, ownPaths(place.Process, workflowPath, filepath.Dir(path), filepath.Base(path))...)
 	return d
 }
 
@@ -144,8 +145,8 @@ func denied(place statePlace, workflowPath string) room.Denied {
 // save replaces a file by a new one, which a command that already runs could read. It
 // returns only the files where the folder also holds WORKFLOW.md, the user's home or
 // temporary files.
-func ownPaths(p process, workflowPath, folder string, names ...string) (paths []string) {
-	for _, other := range []string{workflowPath, p.value("HOME"), p.tempDir()} {
+func ownPaths(p wiring.Process, workflowPath, folder string, names ...string) (paths []string) {
+	for _, other := range []string{workflowPath, p.Value("HOME"), p.TempDir()} {
 		if rest, err := filepath.Rel(folder, other); other != "" && err == nil && filepath.IsLocal(rest) {
 			for _, name := range names {
 				paths = append(paths, filepath.Join(folder, name))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/prompt"
 	"github.com/symphony-runner/symphony/runner/workflow"
 	"github.com/symphony-runner/symphony/tracker"
@@ -29,7 +30,7 @@ func sampleEnv(t *testing.T) workflow.Env {
 		"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "acme/shop",
 		"GITHUB_TOKEN": "ghs_api0123456789", "LINEAR_API_KEY": "lin_api_0123456789",
 	}
-	return workflow.Env{Trackers: trackers(), TempDir: t.TempDir(), Lookup: func(name string) (string, bool) {
+	return workflow.Env{Trackers: wiring.Trackers(), TempDir: t.TempDir(), Lookup: func(name string) (string, bool) {
 		value, ok := vars[name]
 		return value, ok
 	}}

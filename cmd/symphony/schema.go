@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
@@ -24,10 +25,10 @@ func (s *schemaCommand) command() *cobra.Command {
 
 // Run prints the schema.
 func (s *schemaCommand) Run() error {
-	schema, err := workflow.Schema(trackers())
+	schema, err := workflow.Schema(wiring.Trackers())
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.stdout, "%s\n", schema)
+	fmt.Fprintf(s.Stdout, "%s\n", schema)
 	return nil
 }

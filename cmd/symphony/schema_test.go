@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
 func TestTheSchemaOfAllTrackersIsPrinted(t *testing.T) {
 	t.Parallel()
-	want, err := workflow.Schema(trackers())
+	want, err := workflow.Schema(wiring.Trackers())
 	if got := emptyProject(t).ok("schema").stdout; err != nil || got != string(want)+"\n" {
 		t.Errorf("%v, got\n%s", err, got)
 	}

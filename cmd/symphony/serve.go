@@ -7,12 +7,10 @@ import (
 	"net"
 	"syscall"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/statuspage"
 )
-
-// maxPort is the greatest port that can be served.
-const maxPort = 1<<16 - 1
 
 // serve starts the status page of the long-running mode, if the command line or the workflow
 // asks for one. The port stays the first one: a later change of server.port needs a restart.
@@ -28,9 +26,9 @@ func (x *tickRun) serve() (stop func(), err error) {
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%w: port %d is in use; choose another --port", errUsage, *port)
+		return nil, fmt.Errorf("%w: port %d is in use; choose another --port", wiring.ErrUsage, *port)
 	case err != nil:
-		return nil, fmt.Errorf("serve status: %w: %w; choose another --port", errUsage, err)
+		return nil, fmt.Errorf("serve status: %w: %w; choose another --port", wiring.ErrUsage, err)
 	}
 	refresh := make(chan struct{}, 1) // holds one: a second request is served by the same poll
 	x.Refresh = refresh

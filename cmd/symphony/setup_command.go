@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/room"
@@ -49,7 +50,7 @@ func (s *setupCommand) Run(ctx context.Context, args []string) error {
 		return err
 	}
 	if wf.Settings.Repository == nil || wf.Settings.Setup.Run == "" {
-		return fmt.Errorf("%w: %s has no setup.run, so there is nothing to prepare: write one with symphony init, or by hand", errUsage, filepath.Base(wf.Path))
+		return fmt.Errorf("%w: %s has no setup.run, so there is nothing to prepare: write one with symphony init, or by hand", wiring.ErrUsage, filepath.Base(wf.Path))
 	}
 	began := time.Now()
 	pack, made, err := s.prepare(ctx, wf)
@@ -67,7 +68,7 @@ func (s *setupCommand) prepare(ctx context.Context, wf workflow.Workflow) (pack 
 		return nil, false, err
 	}
 	defer done()
-	output := &text.LineWriter{To: s.stderr, Safe: func(line string) string { return s.redactor.String(text.Lines(line)) }}
+	output := &text.LineWriter{To: s.Stderr, Safe: func(line string) string { return s.redactor.String(text.Lines(line)) }}
 	job.Output = output
 	pack, made, err = attempt.Prepare(ctx, job, s.again)
 	output.End()
@@ -76,7 +77,7 @@ func (s *setupCommand) prepare(ctx context.Context, wf workflow.Workflow) (pack 
 
 // setupJob returns the job of a preparation, whose workspaces are temporary. done removes them.
 func (s *setupCommand) setupJob(ctx context.Context, wf workflow.Workflow, log *slog.Logger) (job attempt.Job, done func(), err error) {
-	folder, err := s.makeTempFolder("symphony-setup-")
+	folder, err := s.MakeTempFolder("symphony-setup-")
 	if err != nil {
 		return job, nil, err
 	}
@@ -92,10 +93,10 @@ func (s *setupCommand) setupJob(ctx context.Context, wf workflow.Workflow, log *
 			done()
 		}
 	}()
-	if err = makeDataFolder(wf.Path); err != nil {
+	if err = wiring.MakeDataFolder(wf.Path); err != nil {
 		return job, nil, err
 	}
-	repository, err := s.opener().repository(ctx, wf, log)
+	repository, err := s.opener().Repository(ctx, wf, log)
 	if err != nil {
 		return job, nil, err
 	}
@@ -113,16 +114,16 @@ func (s *setupCommand) setupJob(ctx context.Context, wf workflow.Workflow, log *
 		return job, nil, err
 	}
 	set := wf.Settings
-	root, err := workspace.Open(workspace.Config{Root: filepath.Join(folder, "workspaces"), Limits: set.Workspace.Limits}, s.childEnv(wf), log)
+	root, err := workspace.Open(workspace.Config{Root: filepath.Join(folder, "workspaces"), Limits: set.Workspace.Limits}, s.ChildEnv(wf), log)
 	if err != nil {
 		return job, nil, err
 	}
 	closing = append(closing, func() { root.Close() })
 	job = attempt.Job{
-		Issue: tracker.Issue{ID: "setup", Identifier: "setup"}, Codex: set.Codex, Workspaces: root, Version: version(), Log: log,
-		Account: s.account(wf), SessionDir: filepath.Join(folder, "codex"), Denied: room.DenyCredentials(s.getenv),
-		Loopback: set.Loopback, UnixSockets: set.UnixSockets, Lookup: s.getenv, Redact: s.redactor.String, Prompt: wf.Prompt,
-		Warn: func(text string) { fmt.Fprintf(s.stderr, "warning: %s\n", text) },
+		Issue: tracker.Issue{ID: "setup", Identifier: "setup"}, Codex: set.Codex, Workspaces: root, Version: wiring.Version(), Log: log,
+		Account: s.Account(wf), SessionDir: filepath.Join(folder, "codex"), Denied: room.DenyCredentials(s.Getenv),
+		Loopback: set.Loopback, UnixSockets: set.UnixSockets, Lookup: s.Getenv, Redact: s.redactor.String, Prompt: wf.Prompt,
+		Warn: func(text string) { fmt.Fprintf(s.Stderr, "warning: %s\n", text) },
 		Repository: &attempt.Repository{
 			Host: repository.Host, Source: attempt.FromStore(store), Submodules: set.Repository.Submodules,
 			Checkout: git.Checkout{Base: fetched.Base, BaseHead: fetched.Head, Branch: branch, Head: fetched.Head, User: repository.User, Paths: set.Repository.Paths},

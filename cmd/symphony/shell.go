@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/internal/shell"
 	"github.com/symphony-runner/symphony/runner/attempt"
@@ -22,11 +23,6 @@ import (
 
 // shellCommand runs a command of a person, or a shell, in the room of an issue's agent.
 type shellCommand struct{ *app }
-
-// visitError is the exit status of a command that ran in a room.
-type visitError struct{ code int }
-
-func (e *visitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
 
 func (s *shellCommand) command() *cobra.Command {
 	return &cobra.Command{
@@ -69,16 +65,16 @@ func (s *shellCommand) completeClaimed(cmd *cobra.Command, args []string, prefix
 // Run runs a command in the room of the issue that a person means by a name, or a shell if the
 // command is empty.
 func (s *shellCommand) Run(ctx context.Context, name string, args, command []string) error {
-	if s.actions.InActions() {
-		return fmt.Errorf("%w: shell: the log of Actions obeys what programs print: run it on your machine", errUsage)
+	if s.Actions.InActions() {
+		return fmt.Errorf("%w: shell: the log of Actions obeys what programs print: run it on your machine", wiring.ErrUsage)
 	}
-	visitor := attempt.Visitor{Command: command, Stdout: s.stdout, Stderr: s.stderr}
+	visitor := attempt.Visitor{Command: command, Stdout: s.Stdout, Stderr: s.Stderr}
 	var keys *os.File
 	if len(command) == 0 {
-		screen, isFile := underlying(s.stdout).(*os.File)
-		in, isInput := s.stdin.(*os.File)
+		screen, isFile := underlying(s.Stdout).(*os.File)
+		in, isInput := s.Stdin.(*os.File)
 		if !isFile || !isInput || !terminal.Is(in) || !terminal.Is(screen) {
-			return fmt.Errorf("%w: shell: there is no terminal here: write a command, as in: symphony shell %s -- npm test", errUsage, shell.Word(name))
+			return fmt.Errorf("%w: shell: there is no terminal here: write a command, as in: symphony shell %s -- npm test", wiring.ErrUsage, shell.Word(name))
 		}
 		columns, rows := terminal.Size(screen)
 		keys, visitor.Terminal = in, &codex.Terminal{Size: codex.Size{Columns: max(columns, 1), Rows: max(rows, 1)}, Keys: in}
@@ -88,21 +84,21 @@ func (s *shellCommand) Run(ctx context.Context, name string, args, command []str
 		return err
 	}
 	if len(wf.Settings.Worker.Hosts) > 0 {
-		return fmt.Errorf("%w: shell: the workspaces are on the hosts of worker.ssh_hosts: log in there", errUsage)
+		return fmt.Errorf("%w: shell: the workspaces are on the hosts of worker.ssh_hosts: log in there", wiring.ErrUsage)
 	}
-	s.opener().addWorkflowSecrets(wf)
+	s.opener().AddWorkflowSecrets(wf)
 	if err := workspace.HideFromChildren(); err != nil {
 		s.warn(fmt.Sprintf("what runs in the room can read this process and its secrets: %v", err))
 	}
 	if _, err := os.Stat(wf.Settings.Workspace.Root); errors.Is(err, fs.ErrNotExist) {
 		return s.unknown(wf, name, nil)
 	}
-	root, err := workspace.Open(workspaceConfig(wf), s.childEnv(wf), quiet())
+	root, err := workspace.Open(wiring.WorkspaceConfig(wf), s.ChildEnv(wf), quiet())
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	root.Killed = s.interrupts.killed
+	root.Killed = s.Interrupts.Killed
 	issue, err := s.findWorkspace(wf, root, name)
 	if err != nil {
 		return err
@@ -151,21 +147,21 @@ func (s *shellCommand) unknown(wf workflow.Workflow, name string, known []lookup
 	return fmt.Errorf("shell: %w; a session on the issue makes one: %s --once", unknownIssueError("no workspace of", name, "workspaces in "+shownPath(wf.Settings.Workspace.Root), known), s.ownCommand())
 }
 
-func (s *shellCommand) warn(text string) { printItem(s.stderr, "", s.redactor.String(text)) }
+func (s *shellCommand) warn(text string) { printItem(s.Stderr, "", s.redactor.String(text)) }
 
 // job returns the job of a session on an issue, as far as its room needs it.
 func (s *shellCommand) job(ctx context.Context, wf workflow.Workflow, root *workspace.Root, issue tracker.Issue) (attempt.Job, error) {
-	set, data := wf.Settings, dataFolder(wf.Path)
+	set, data := wf.Settings, wiring.DataFolder(wf.Path)
 	job := attempt.Job{
-		Issue: issue, Codex: set.Codex, Workspaces: root, Version: version(), Log: quiet(),
-		Account: s.account(wf), SessionDir: sessionFolder(wf.Path), Denied: denied(s.statePlace(), wf.Path),
-		Loopback: set.Loopback, UnixSockets: set.UnixSockets, Network: set.Network, Lookup: s.getenv, Redact: s.redactor.String,
+		Issue: issue, Codex: set.Codex, Workspaces: root, Version: wiring.Version(), Log: quiet(),
+		Account: s.Account(wf), SessionDir: wiring.SessionFolder(wf.Path), Denied: denied(s.statePlace(), wf.Path),
+		Loopback: set.Loopback, UnixSockets: set.UnixSockets, Network: set.Network, Lookup: s.Getenv, Redact: s.redactor.String,
 		Warn: s.warn,
 	}
 	if set.Repository == nil {
 		return job, nil
 	}
-	host, err := s.gitHost(ctx, data, wf, quiet())
+	host, err := s.GitHost(ctx, data, wf, quiet())
 	if err != nil {
 		return attempt.Job{}, err
 	}

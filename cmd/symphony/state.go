@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -40,7 +41,7 @@ func (s *stateCommand) command() *cobra.Command {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
 			}
-			return fmt.Errorf("%w: say what to do: show, retry ID, release ID or resume", errUsage)
+			return fmt.Errorf("%w: say what to do: show, retry ID, release ID or resume", wiring.ErrUsage)
 		},
 	}
 	retry := &cobra.Command{
@@ -92,7 +93,7 @@ func (s *stateCommand) command() *cobra.Command {
 
 // show prints the state, or its part about the issue that args name.
 func (s *stateCommand) show(ctx context.Context, args []string) error {
-	kept, wf, err := s.stateHere(stateReadOnly)
+	kept, wf, err := s.stateHere(wiring.StateReadOnly)
 	if err != nil {
 		return err
 	}
@@ -110,8 +111,8 @@ func (s *stateCommand) show(ctx context.Context, args []string) error {
 		state.Days, state.History = nil, nil // they are of all issues
 		maps.DeleteFunc(state.Deliveries, func(id tracker.ID, _ schedule.Delivery) bool { return id != n.ID })
 	}
-	view := report.State(redacted(state, s.redactor), time.Now())
-	view.Program, view.Place, view.Comments, view.Prices = s.ownCommand(), s.state, commentsOf(wf), wf.Settings.Policy.Budget.Prices
+	view := report.State(wiring.Redacted(state, s.redactor), time.Now())
+	view.Program, view.Place, view.Comments, view.Prices = s.ownCommand(), s.state, wiring.CommentsOf(wf), wf.Settings.Policy.Budget.Prices
 	return s.print(view)
 }
 
@@ -134,9 +135,9 @@ func isWorkflowPath(arg string) bool { return filepath.Base(arg) == "WORKFLOW.md
 func (s *stateCommand) retry(ctx context.Context, names []string) error {
 	switch {
 	case s.allParked && len(names) > 0:
-		return fmt.Errorf("%w: --all-parked is for every parked issue: leave out %s", errUsage, strings.Join(names, " "))
+		return fmt.Errorf("%w: --all-parked is for every parked issue: leave out %s", wiring.ErrUsage, strings.Join(names, " "))
 	case !s.allParked && len(names) == 0:
-		return fmt.Errorf("%w: %s", errUsage, issueOf("state retry"))
+		return fmt.Errorf("%w: %s", wiring.ErrUsage, issueOf("state retry"))
 	}
 	return s.edit(ctx, func(wf workflow.Workflow, state *schedule.State) (string, error) {
 		var claims []schedule.Claim
@@ -176,7 +177,7 @@ func (s *stateCommand) retry(ctx context.Context, names []string) error {
 
 func (s *stateCommand) release(ctx context.Context, names []string) error {
 	if len(names) == 0 {
-		return fmt.Errorf("%w: %s", errUsage, issueOf("state release"))
+		return fmt.Errorf("%w: %s", wiring.ErrUsage, issueOf("state release"))
 	}
 	return s.edit(ctx, func(wf workflow.Workflow, state *schedule.State) (string, error) {
 		claim, err := findClaim(wf, state, names[0])
@@ -216,7 +217,7 @@ const maxEdits = 10
 
 // edit changes the state, also while a run has it open, and prints the message of change.
 func (s *stateCommand) edit(ctx context.Context, change func(workflow.Workflow, *schedule.State) (message string, err error)) error {
-	kept, wf, err := s.stateHere(stateEdit)
+	kept, wf, err := s.stateHere(wiring.StateEdit)
 	if err != nil {
 		return err
 	}
@@ -235,13 +236,13 @@ func (s *stateCommand) edit(ctx context.Context, change func(workflow.Workflow, 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(s.stdout, s.redactor.String(said))
+	fmt.Fprintln(s.Stdout, s.redactor.String(said))
 	return nil
 }
 
 // stateHere returns the state of --state or of the WORKFLOW.md, which need not be valid for
 // that: then it has only a path.
-func (s *stateCommand) stateHere(use stateUse) (*stateStore, workflow.Workflow, error) {
+func (s *stateCommand) stateHere(use wiring.StateUse) (*wiring.StateStore, workflow.Workflow, error) {
 	var named []string
 	if s.path != "" {
 		named = []string{s.path}
@@ -254,10 +255,10 @@ func (s *stateCommand) stateHere(use stateUse) (*stateStore, workflow.Workflow, 
 	if err != nil {
 		wf = workflow.Workflow{Path: path}
 	}
-	if _, noState := os.Lstat(dataFolder(path)); s.state == "" && errors.Is(err, fs.ErrNotExist) && errors.Is(noState, fs.ErrNotExist) {
-		return nil, wf, fmt.Errorf("%w: there is neither a WORKFLOW.md nor a state in %s: go to the folder that has one, or name the state with --state", errUsage, filepath.Dir(path))
+	if _, noState := os.Lstat(wiring.DataFolder(path)); s.state == "" && errors.Is(err, fs.ErrNotExist) && errors.Is(noState, fs.ErrNotExist) {
+		return nil, wf, fmt.Errorf("%w: there is neither a WORKFLOW.md nor a state in %s: go to the folder that has one, or name the state with --state", wiring.ErrUsage, filepath.Dir(path))
 	}
-	kept, err := s.statePlace().open(wf, use)
+	kept, err := s.statePlace().Open(wf, use)
 	return kept, wf, err
 }
 
@@ -268,7 +269,7 @@ func findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedu
 		}
 		d := state.Deliveries[n.ID]
 		if place := cmp.Or(d.URL, d.Branch); place != "" {
-			return schedule.Claim{}, fmt.Errorf("%w: %s has no claim: its work is published at %s", errUsage, d.Identifier, place)
+			return schedule.Claim{}, fmt.Errorf("%w: %s has no claim: its work is published at %s", wiring.ErrUsage, d.Identifier, place)
 		}
 	}
 	claimed := lookup.InState(&schedule.State{Claims: state.Claims})

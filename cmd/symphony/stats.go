@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/report"
 )
 
@@ -38,11 +39,11 @@ sessions, tokens and dollars for each merge, and the time to a pull request and 
 func (s *statsCommand) Run(ctx context.Context, args []string, now time.Time) error {
 	since, err := sinceOf(s.since, now)
 	if err != nil {
-		return fmt.Errorf("%w: --since %q: %w", errUsage, s.since, err)
+		return fmt.Errorf("%w: --since %q: %w", wiring.ErrUsage, s.since, err)
 	}
 	state := stateCommand{app: s.app}
 	state.takePath(args, 0)
-	kept, wf, err := state.stateHere(stateReadOnly)
+	kept, wf, err := state.stateHere(wiring.StateReadOnly)
 	if err != nil {
 		return err
 	}

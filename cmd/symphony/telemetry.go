@@ -2,47 +2,27 @@ package main
 
 import (
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/telemetry"
 )
 
-// collectorHeaders are the environment variables whose values hold the credentials for a
-// collector, as NAME=VALUE,….
-var collectorHeaders = []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_METRICS_HEADERS"}
-
-// collectorSecrets returns the values of the headers for a collector.
-func (p process) collectorSecrets() (secrets []string) {
-	for _, name := range collectorHeaders {
-		value, _ := p.getenv(name)
-		for _, header := range strings.Split(value, ",") {
-			_, secret, _ := strings.Cut(header, "=")
-			secrets = append(secrets, strings.TrimSpace(secret))
-			if plain, err := url.PathUnescape(strings.TrimSpace(secret)); err == nil {
-				secrets = append(secrets, plain)
-			}
-		}
-	}
-	return secrets
-}
-
 // telemetryDisabled reports whether the standard variable switches telemetry off, whatever else
 // switches it on.
-func (p process) telemetryDisabled() bool { return p.value("OTEL_SDK_DISABLED") == "true" }
+func telemetryDisabled(p wiring.Process) bool { return p.Value("OTEL_SDK_DISABLED") == "true" }
 
 // record begins to record the run for a collector, if that is switched on. The caller has to call
 // end with the report of the run.
 func (x *tickRun) record() (end func(report.Tick)) {
-	if x.dryRun || x.telemetryDisabled() || !x.telemetry && !x.wf.Settings.Telemetry {
+	if x.dryRun || telemetryDisabled(x.Process) || !x.telemetry && !x.wf.Settings.Telemetry {
 		return func(report.Tick) {}
 	}
-	recorder, err := telemetry.Start(telemetry.Run{Version: version(), Owner: x.Self, Once: x.Once, Started: time.Now(), Getenv: x.value})
+	recorder, err := telemetry.Start(telemetry.Run{Version: wiring.Version(), Owner: x.Self, Once: x.Once, Started: time.Now(), Getenv: x.Value})
 	if err != nil {
 		x.warn(x.redactor.String(err.Error()))
 		return func(report.Tick) {}

@@ -56,7 +56,7 @@ symphony --once --command retry --issue GH-7 # first retry GH-7`,
 
 // Run checks the flags and performs the tick of the workflow that args name.
 func (t *tickCommand) Run(ctx context.Context, args []string) error {
-	path, err := t.check(t.process, args)
+	path, err := t.check(t.Process, args)
 	if err != nil {
 		return err
 	}

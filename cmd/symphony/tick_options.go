@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 )
 
 // tickOptions are the flags of the commands that perform a tick or a part of one.
@@ -47,15 +49,15 @@ func (o *tickOptions) addFailOnFlag(flags *pflag.FlagSet) {
 
 // check returns the path of the workflow that args name, or an error for flags that are not
 // valid. It makes paths absolute.
-func (o *tickOptions) check(p process, args []string) (path string, err error) {
+func (o *tickOptions) check(p wiring.Process, args []string) (path string, err error) {
 	if err := o.checkPort(p); err != nil {
 		return "", err
 	}
 	if o.deadline < 0 || o.maxIssues < 0 {
-		return "", fmt.Errorf("%w: %s and %s cannot be negative", errUsage, p.option("deadline"), p.option("max-issues"))
+		return "", fmt.Errorf("%w: %s and %s cannot be negative", wiring.ErrUsage, p.Option("deadline"), p.Option("max-issues"))
 	}
 	if !slices.Contains([]string{failNever, failFailed, failParked}, o.failOn) {
-		return "", fmt.Errorf("%w: %s is %q: want never, failed or parked", errUsage, p.option("fail-on"), o.failOn)
+		return "", fmt.Errorf("%w: %s is %q: want never, failed or parked", wiring.ErrUsage, p.Option("fail-on"), o.failOn)
 	}
 	if err := o.order.check(p, o.once); err != nil {
 		return "", err
@@ -69,14 +71,17 @@ func (o *tickOptions) check(p process, args []string) (path string, err error) {
 	return path, err
 }
 
-func (o *tickOptions) checkPort(p process) error {
+func (o *tickOptions) checkPort(p wiring.Process) error {
 	switch {
 	case o.port == nil:
 		return nil
 	case *o.port < 0 || *o.port > maxPort:
-		return fmt.Errorf("%w: --port %d: want 0 (any free port) to %d", errUsage, *o.port, maxPort)
-	case o.once || o.dryRun || p.actions.InActions():
-		return fmt.Errorf("%w: --port is for the long-running mode: leave it out with --once, --dry-run and inside Actions", errUsage)
+		return fmt.Errorf("%w: --port %d: want 0 (any free port) to %d", wiring.ErrUsage, *o.port, maxPort)
+	case o.once || o.dryRun || p.Actions.InActions():
+		return fmt.Errorf("%w: --port is for the long-running mode: leave it out with --once, --dry-run and inside Actions", wiring.ErrUsage)
 	}
 	return nil
 }
+
+// maxPort is the greatest port that can be served.
+const maxPort = 1<<16 - 1

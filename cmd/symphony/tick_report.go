@@ -9,6 +9,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/action"
 	"github.com/symphony-runner/symphony/runner/progress"
@@ -46,7 +47,7 @@ func (t *tickReport) complete(tick report.Tick, err error, located bool) report.
 	}
 	tick.Warnings = append(tick.Warnings, t.warnings...)
 	tick.StartedBy = t.event.Cause()
-	tick.Scheduled, tick.State, tick.Program = t.actions.InActions(), t.statePlace().flagFor(t.wf.Path), t.ownCommand()
+	tick.Scheduled, tick.State, tick.Program = t.Actions.InActions(), t.statePlace().FlagFor(t.wf.Path), t.ownCommand()
 	t.order.answer(&tick, t.app, t.wf)
 	t.locateJobs(&tick)
 	if !located {
@@ -56,7 +57,7 @@ func (t *tickReport) complete(tick report.Tick, err error, located bool) report.
 	if t.openedAsJob(tick) {
 		tick.Notices = append(tick.Notices, checksWait)
 	}
-	return redacted(tick, t.redactor)
+	return wiring.Redacted(tick, t.redactor)
 }
 
 // conclude returns the error that the command fails with, or nil, and prints it. err is the
@@ -65,7 +66,7 @@ func (t *tickReport) conclude(tick report.Tick, err, failures error) error {
 	if err == nil && failures == nil {
 		failures = t.failOnError(tick)
 	}
-	if err != nil && !t.actions.InActions() { // inside Actions the report has annotated it
+	if err != nil && !t.Actions.InActions() { // inside Actions the report has annotated it
 		t.printError(err)
 	}
 	if failures != nil {
@@ -79,15 +80,15 @@ func (t *tickReport) conclude(tick report.Tick, err, failures error) error {
 // output is gone: Ctrl-C also ends the tee of a pipeline.
 func (t *tickReport) printReport(tick report.Tick) error {
 	all := report.Of(tick)
-	out, isOutput := t.stdout.(*output)
+	out, isOutput := t.Stdout.(*output)
 	before := isOutput && out.err == nil
 	if err := t.print(all); err != nil || !before || !errors.Is(out.err, syscall.EPIPE) {
 		return err
 	}
-	elsewhere := &output{w: t.stderr}
-	t.stdout = elsewhere
+	elsewhere := &output{w: t.Stderr}
+	t.Stdout = elsewhere
 	err := t.print(all)
-	t.stdout, out.kept = out, elsewhere.err == nil
+	t.Stdout, out.kept = out, elsewhere.err == nil
 	return err
 }
 
@@ -108,7 +109,7 @@ func (t *tickReport) failOnError(tick report.Tick) error {
 // report. A state that its place refuses is an error of usage then.
 func nothingDone(tick report.Tick, err *error) bool {
 	if errors.Is(*err, store.ErrRefused) && tick.Acted == 0 {
-		*err = fmt.Errorf("%w: %w", errUsage, *err) // --state is wrong
+		*err = fmt.Errorf("%w: %w", wiring.ErrUsage, *err) // --state is wrong
 	}
 	return exitStatus(*err) == exitUsage || errors.Is(*err, store.ErrLocked) && tick.Acted == 0
 }
@@ -132,6 +133,10 @@ func (t *tickReport) writeReport(tick report.Tick) error {
 
 // placed returns a progress with the words that start this program and the place of its state.
 func (t *tickReport) placed(p progress.Progress) progress.Progress {
-	p.Program, p.State = t.ownCommand(), t.statePlace().flagFor(t.wf.Path)
+	p.Program, p.State = t.ownCommand(), t.statePlace().FlagFor(t.wf.Path)
 	return p
+}
+
+func (t *tickReport) places() logPlaces {
+	return logPlaces{t.Actions.InActions(), t.Value("SYMPHONY_ARTIFACT"), t.logs, t.ownCommand(), t.wf.Path}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/progress"
 	"github.com/symphony-runner/symphony/runner/report"
@@ -29,7 +30,7 @@ import (
 type opening struct {
 	noLogin   bool                                  // no session runs, so no login of the agent is needed
 	readsOnly bool                                  // no folder is made and no workspace changed
-	store     func() *stateStore                    // opens the store; nil for the one that --state names
+	store     func() *wiring.StateStore             // opens the store; nil for the one that --state names
 	bind      func(schedule.Policy) schedule.Policy // replaces limits of the policy by a fleet's; nil for none
 	live      bool                                  // the log shows the work of sessions while it is done, as no terminal display does
 }
@@ -39,7 +40,7 @@ type tickRun struct {
 	*runner.Runner
 	tickReport
 	opening
-	kept    *stateStore
+	kept    *wiring.StateStore
 	console *console
 
 	closers []func()
@@ -73,9 +74,9 @@ func (x *tickRun) openRunner(source *workflow.Source) (err error) {
 	case x.store != nil:
 		x.kept = x.store()
 	case x.dryRun:
-		x.kept, err = x.statePlace().open(x.wf, stateReadOnly)
+		x.kept, err = x.statePlace().Open(x.wf, wiring.StateReadOnly)
 	default:
-		x.kept, err = x.statePlace().open(x.wf, stateOfRun)
+		x.kept, err = x.statePlace().Open(x.wf, wiring.StateOfRun)
 	}
 	if err != nil {
 		return err
@@ -87,9 +88,9 @@ func (x *tickRun) openRunner(source *workflow.Source) (err error) {
 	if cause := x.event.Cause(); cause != "" {
 		x.Log.Info("started by an event", "event", cause)
 	}
-	x.Once = x.once || x.actions.InActions()
+	x.Once = x.once || x.Actions.InActions()
 	x.MaxIssues, x.Deadline, x.Logs = x.maxIssues, x.deadline, x.logs
-	x.Pages = x.actions.InActions()
+	x.Pages = x.Actions.InActions()
 	x.OrderOnly = x.order.stops()
 	if x.order != (order{}) {
 		x.Order = func(s *schedule.State) (tracker.ID, schedule.Order, error) { return x.order.in(s, x.wf, x.event.Actor) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/trackertest"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -42,7 +43,7 @@ func profile(t *testing.T, kind string) (rows map[string]string, names []string)
 
 func TestEveryTrackerPublishesItsProfile(t *testing.T) {
 	t.Parallel()
-	for _, k := range trackers() {
+	for _, k := range wiring.Trackers() {
 		kind := k.Name
 		rows, names := profile(t, kind)
 		if diff := cmp.Diff(profileRows, names); diff != "" {
@@ -63,7 +64,7 @@ func TestEveryTrackerPublishesItsProfile(t *testing.T) {
 // of, and that defaults are values which the setting itself takes.
 func TestEverySettingIsDescribed(t *testing.T) {
 	t.Parallel()
-	for _, k := range trackers() {
+	for _, k := range wiring.Trackers() {
 		seen := map[string]bool{}
 		for _, s := range k.New().Settings() {
 			if seen[s.Name] || s.Name == "" || s.Meaning == "" || s.Want == "" || strings.ContainsAny(s.Meaning+s.Want, "|\n") {
@@ -95,7 +96,7 @@ func TestTheProfilesNameTheirToolsWithSchemaAndResult(t *testing.T) {
 		"github": {"repo": "acme/shop", "api_key": "ghs_api0123456789"},
 		"linear": {"api_key": "lin_api_0123456789", "project_slug": "0c79b11b75ea"},
 	}
-	for _, k := range trackers() {
+	for _, k := range wiring.Trackers() {
 		kind := k.Name
 		cfg, problems := trackertest.Decode(k, written[kind])
 		if problems != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner/trial"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 )
@@ -43,8 +44,8 @@ const trialTick = 5 * time.Minute
 
 // Run plays all parts, and removes everything that they made.
 func (t *trialCommand) Run(ctx context.Context) error {
-	if !t.actions.InActions() {
-		return fmt.Errorf("%w: trial: it writes to the repository of a job: run it by a workflow that symphony init --trial writes", errUsage)
+	if !t.Actions.InActions() {
+		return fmt.Errorf("%w: trial: it writes to the repository of a job: run it by a workflow that symphony init --trial writes", wiring.ErrUsage)
 	}
 	played, err := t.open()
 	if err != nil {
@@ -58,7 +59,7 @@ func (t *trialCommand) Run(ctx context.Context) error {
 		failed++
 		t.say(trial.No, "what the trial made can be removed", err.Error())
 	}
-	fmt.Fprintf(t.stdout, "The issue and the pull request of the trial stay, closed: nobody but an administrator can delete an issue.\n")
+	fmt.Fprintf(t.Stdout, "The issue and the pull request of the trial stay, closed: nobody but an administrator can delete an issue.\n")
 	if failed > 0 {
 		return fmt.Errorf("GitHub did not do here what the program relies on, in %d parts of the trial: the list above says which", failed)
 	}
@@ -67,13 +68,13 @@ func (t *trialCommand) Run(ctx context.Context) error {
 
 // open returns the trial of this job, in a folder of its own.
 func (t *trialCommand) open() (*trial.Trial, error) {
-	env := t.value
+	env := t.Value
 	repository := env("GITHUB_REPOSITORY")
 	owner, _, _ := strings.Cut(repository, "/")
 	open := func(variable string) (*client.Client, error) {
 		c, err := client.New(client.Config{Repo: repository, APIURL: env("GITHUB_API_URL"), Token: env(variable), Names: client.Names{Token: variable}}, nil)
 		if err != nil {
-			return nil, fmt.Errorf("%w: trial: %w", errUsage, err)
+			return nil, fmt.Errorf("%w: trial: %w", wiring.ErrUsage, err)
 		}
 		return c, nil
 	}
@@ -87,7 +88,7 @@ func (t *trialCommand) open() (*trial.Trial, error) {
 			return nil, err
 		}
 	}
-	folder, err := os.MkdirTemp(cmp.Or(env("RUNNER_TEMP"), t.tempDir()), "symphony-trial-")
+	folder, err := os.MkdirTemp(cmp.Or(env("RUNNER_TEMP"), t.TempDir()), "symphony-trial-")
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +121,8 @@ func (t *trialCommand) say(verdict trial.Verdict, expected, why string) {
 	if why != "" {
 		line += ": " + oneLine(t.redactor.String(why))
 	}
-	fmt.Fprintln(t.stdout, line)
+	fmt.Fprintln(t.Stdout, line)
 	if verdict == trial.No {
-		t.actions.Warning("The trial found a difference", expected+": "+t.redactor.String(why))
+		t.Actions.Warning("The trial found a difference", expected+": "+t.redactor.String(why))
 	}
 }

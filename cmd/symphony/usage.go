@@ -9,26 +9,28 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
 // flagError turns an error of the command-line library into an error of usage, in our words.
-func (p process) flagError(cmd *cobra.Command, err error) error {
+func (a *app) flagError(cmd *cobra.Command, err error) error {
 	hint := "see " + cmd.CommandPath() + " --help"
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return p.valueError(invalid.GetFlag(), invalid.GetValue())
+		return a.valueError(invalid.GetFlag(), invalid.GetValue())
 	}
 	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		name := "--" + bare.GetFlag().Name
 		value, _ := pflag.UnquoteUsage(bare.GetFlag())
-		return fmt.Errorf("%w: %s has no value: write %s %s; %s", errUsage, name, name, strings.ToUpper(value), hint)
+		return fmt.Errorf("%w: %s has no value: write %s %s; %s", wiring.ErrUsage, name, name, strings.ToUpper(value), hint)
 	}
 	if wrong, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
-		return fmt.Errorf("%w: %q is not how a flag is written; %s", errUsage, wrong.GetSpecifiedFlag(), hint)
+		return fmt.Errorf("%w: %q is not how a flag is written; %s", wiring.ErrUsage, wrong.GetSpecifiedFlag(), hint)
 	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
-		return fmt.Errorf("%w: %w; %s", errUsage, err, hint)
+		return fmt.Errorf("%w: %w; %s", wiring.ErrUsage, err, hint)
 	}
 	flag, name := "--"+unknown.GetSpecifiedName(), unknown.GetSpecifiedName()
 	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
@@ -40,13 +42,13 @@ func (p process) flagError(cmd *cobra.Command, err error) error {
 			hint = "did you mean " + near + "?"
 		}
 	}
-	return fmt.Errorf("%w: unknown flag: %s; %s", errUsage, flag, hint)
+	return fmt.Errorf("%w: unknown flag: %s; %s", wiring.ErrUsage, flag, hint)
 }
 
 // valueError returns the error for a value that a flag does not take.
-func (p process) valueError(flag *pflag.Flag, value string) error {
+func (a *app) valueError(flag *pflag.Flag, value string) error {
 	if flag.Name == "port" {
-		return fmt.Errorf("%w: --port %q: want 0 (any free port) to %d", errUsage, value, maxPort)
+		return fmt.Errorf("%w: --port %q: want 0 (any free port) to %d", wiring.ErrUsage, value, maxPort)
 	}
 	want := "a whole number"
 	switch flag.Value.Type() {
@@ -55,7 +57,7 @@ func (p process) valueError(flag *pflag.Flag, value string) error {
 	case "bool":
 		want = "true or false"
 	}
-	return fmt.Errorf("%w: %s is %q: write %s", errUsage, p.option(flag.Name), value, want)
+	return fmt.Errorf("%w: %s is %q: write %s", wiring.ErrUsage, a.Option(flag.Name), value, want)
 }
 
 // unknownCommand returns the error for a name that no command below parent has.
@@ -68,9 +70,9 @@ func unknownCommand(parent *cobra.Command, name string) error {
 		hint = fmt.Sprintf("did you mean %s %s?", parent.CommandPath(), near)
 	}
 	if !parent.HasParent() {
-		return fmt.Errorf("%w: %q is neither a command nor a file; %s", errUsage, name, hint)
+		return fmt.Errorf("%w: %q is neither a command nor a file; %s", wiring.ErrUsage, name, hint)
 	}
-	return fmt.Errorf("%w: %s has no command %q; %s", errUsage, parent.CommandPath(), name, hint)
+	return fmt.Errorf("%w: %s has no command %q; %s", wiring.ErrUsage, parent.CommandPath(), name, hint)
 }
 
 // nearestCommand returns the name of the command below parent that is most similar to a
@@ -105,7 +107,7 @@ func nearestFlag(cmd *cobra.Command, name string) string {
 func argumentsFrom(least, most int, missing string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least {
-			return fmt.Errorf("%w: %s", errUsage, missing)
+			return fmt.Errorf("%w: %s", wiring.ErrUsage, missing)
 		}
 		return argumentsUpTo(most)(cmd, args)
 	}
@@ -118,7 +120,7 @@ func argumentsUpTo(most int) cobra.PositionalArgs {
 		if len(args) <= most {
 			return nil
 		}
-		return fmt.Errorf("%w: too many arguments, from %q on: write %s", errUsage, args[most], cmd.UseLine())
+		return fmt.Errorf("%w: too many arguments, from %q on: write %s", wiring.ErrUsage, args[most], cmd.UseLine())
 	}
 }
 

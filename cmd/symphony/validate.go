@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner"
@@ -58,11 +58,8 @@ func (v *validateCommand) Run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return v.validate(ctx, path, checkTimeout)
+	return v.validate(ctx, path, wiring.CheckTimeout)
 }
-
-// checkTimeout bounds each check that asks the network or starts a process.
-const checkTimeout = time.Minute
 
 // validate checks the workflow file at a path. No check takes longer than the limit.
 func (v *validateCommand) validate(ctx context.Context, path string, limit time.Duration) error {
@@ -73,7 +70,7 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 		return v.finish(found)
 	}
 	wf := in.Workflow
-	v.opener().addWorkflowSecrets(wf)
+	v.opener().AddWorkflowSecrets(wf)
 	// check runs a check that needs these keys, or skips it if any of them has a problem.
 	check := func(name string, keys []string, do func(context.Context, *validation.Report, workflow.Workflow) (string, error)) {
 		if len(keys) > 0 && !in.Sound(keys...) {
@@ -94,7 +91,7 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	}
 	check("tracker", []string{"tracker"}, v.checkTracker)
 	check("state", v.neededForState(path), v.checkState)
-	if v.gitHub().hasApp() {
+	if v.gitHub().HasApp() {
 		check("app", []string{"tracker", "repository"}, v.checkAppToken)
 	}
 	onHosts := len(wf.Settings.Worker.Hosts) > 0
@@ -107,7 +104,7 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	if s := wf.Settings; len(s.Network.Hosts)+len(s.HookNetwork.Hosts)+len(s.SetupNetwork.Hosts) > 0 {
 		check("network", nil, v.checkNetwork(in))
 	}
-	if in.Readable() && v.namesIdentity(wf) {
+	if in.Readable() && v.NamesIdentity(wf) {
 		check("identity", []string{"identity", "codex.command"}, v.checkIdentity)
 	}
 	switch {
@@ -149,7 +146,7 @@ func (v *validateCommand) finish(found *validation.Report) error {
 		if err != nil {
 			return err
 		}
-		_, _ = io.WriteString(v.stdout, text) // see output
+		_, _ = io.WriteString(v.Stdout, text) // see output
 	}
 	if found.OK {
 		return nil
@@ -167,9 +164,9 @@ func (v *validateCommand) checkSettings(found *validation.Report, in workflow.In
 	}
 	v.checkVariables(found, in)
 	v.checkTelemetry(found, in)
-	found.WarnWithoutSetup(in, v.value("HOME"))
+	found.WarnWithoutSetup(in, v.Value("HOME"))
 	what := fmt.Sprintf("%s: %s", found.Workflow, text.Count(in.Keys(), "key"))
-	if name, isOrigin := v.gitHub().repositoryNear(in.Workflow.Path); isOrigin {
+	if name, isOrigin := v.gitHub().RepositoryNear(in.Workflow.Path); isOrigin {
 		what += ", in the repository " + name + " (origin of this checkout)"
 	}
 	return what
@@ -186,12 +183,12 @@ func checkPrompt(found *validation.Report, wf workflow.Workflow) (string, error)
 // checkVariables warns of environment variables that hooks or the agent are to see, and
 // that are not set.
 func (v *validateCommand) checkVariables(found *validation.Report, in workflow.Inspection) {
-	env := v.childEnv(in.Workflow)
+	env := v.ChildEnv(in.Workflow)
 	s := in.Workflow.Settings
 	for _, list := range []struct {
 		key     string
 		missing []string
-	}{{"hooks.env", missingInHooks(env, s)}, {"codex.env", env.Missing("codex.env", s.Codex.Env)}, {"setup.env", env.Missing("setup.env", s.Setup.Env)}} {
+	}{{"hooks.env", wiring.MissingInHooks(env, s)}, {"codex.env", env.Missing("codex.env", s.Codex.Env)}, {"setup.env", env.Missing("setup.env", s.Setup.Env)}} {
 		line, column := in.Place(list.key)
 		for _, text := range list.missing {
 			found.Add(validation.Finding{Check: "workflow", Severity: validation.Warning, Place: validation.Place{File: found.Workflow, Line: line, Column: column}, Key: list.key, Message: text})
@@ -202,11 +199,11 @@ func (v *validateCommand) checkVariables(found *validation.Report, in workflow.I
 // checkTelemetry warns of telemetry that no collector gets.
 func (v *validateCommand) checkTelemetry(found *validation.Report, in workflow.Inspection) {
 	const key = "telemetry.otlp"
-	if !in.Workflow.Settings.Telemetry || v.telemetryDisabled() {
+	if !in.Workflow.Settings.Telemetry || telemetryDisabled(v.Process) {
 		return
 	}
 	line, column := in.Place(key)
-	for _, text := range telemetry.Problems(v.value) {
+	for _, text := range telemetry.Problems(v.Value) {
 		found.Add(validation.Finding{Check: "workflow", Severity: validation.Warning, Place: validation.Place{File: found.Workflow, Line: line, Column: column}, Key: key, Message: "telemetry is on, and " + text})
 	}
 }
@@ -215,7 +212,7 @@ func (v *validateCommand) checkTelemetry(found *validation.Report, in workflow.I
 // for those that are this machine, or that the sandbox refuses because of their addresses.
 func (v *validateCommand) checkNetwork(in workflow.Inspection) func(context.Context, *validation.Report, workflow.Workflow) (string, error) {
 	return func(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
-		lookup := v.lookup
+		lookup := v.Lookup
 		if lookup == nil {
 			lookup = hosts.SystemLookup
 		}
@@ -239,14 +236,14 @@ func (v *validateCommand) checkNetwork(in workflow.Inspection) func(context.Cont
 // checkTracker reads the issues in active states, which fails unless the credential, the
 // scope and the network work.
 func (v *validateCommand) checkTracker(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
-	adapter, err := v.opener().tracker(wf, found.Log("tracker"), false)
+	adapter, err := v.opener().Tracker(wf, found.Log("tracker"), false)
 	if err != nil {
 		return "", err
 	}
 	for _, text := range adapter.Warnings {
 		found.Warn("tracker", text)
 	}
-	if folder := issueFolder(wf); folder != "" {
+	if folder := wiring.IssueFolder(wf); folder != "" {
 		found.Issues = shownPath(folder)
 	}
 	var problem error
@@ -275,7 +272,7 @@ func (v *validateCommand) checkTracker(ctx context.Context, found *validation.Re
 
 // neededForState returns the keys that name the place of the state.
 func (v *validateCommand) neededForState(path string) []string {
-	if repository := v.gitHub().ownRepository(path, workflow.Workflow{}); strings.HasPrefix(v.state, "branch:") && repository == "" {
+	if repository := v.gitHub().OwnRepository(path, workflow.Workflow{}); strings.HasPrefix(v.state, "branch:") && repository == "" {
 		return []string{"tracker"}
 	}
 	return nil
@@ -284,54 +281,54 @@ func (v *validateCommand) neededForState(path string) []string {
 // checkState reads the state, and checks that the program can write beside WORKFLOW.md,
 // where every run keeps its logs and, without --state, its claims.
 func (v *validateCommand) checkState(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
-	kept, err := v.statePlace().open(wf, stateReadOnly)
+	kept, err := v.statePlace().Open(wf, wiring.StateReadOnly)
 	if err != nil {
 		return "", err
 	}
-	if kept.warn != nil {
-		kept.warn = func(text string) { found.Warn("state", text) }
+	if kept.Warn != nil {
+		kept.Warn = func(text string) { found.Warn("state", text) }
 	}
 	state, _, err := kept.Load(ctx)
 	if err != nil {
 		return "", err
 	}
-	if err := workspace.CheckWritable(dataFolder(wf.Path)); err != nil {
-		return "", dataFolderError(wf.Path, err)
+	if err := workspace.CheckWritable(wiring.DataFolder(wf.Path)); err != nil {
+		return "", wiring.DataFolderError(wf.Path, err)
 	}
-	where := cmp.Or(v.state, "file:"+shownPath(filepath.Join(dataFolder(wf.Path), "state.json")))
+	where := cmp.Or(v.state, "file:"+shownPath(filepath.Join(wiring.DataFolder(wf.Path), "state.json")))
 	return fmt.Sprintf("%s, %s", where, text.Count(len(state.Claims), "claim")), nil
 }
 
 // checkWorkspace checks the folder of the workspaces, without making it.
 func (v *validateCommand) checkWorkspace(_ context.Context, _ *validation.Report, wf workflow.Workflow) (string, error) {
-	folders := workspaceConfig(wf)
-	return folders.Root, workspace.Check(folders, v.childEnv(wf))
+	folders := wiring.WorkspaceConfig(wf)
+	return folders.Root, workspace.Check(folders, v.ChildEnv(wf))
 }
 
 // checkAppToken gets a token of the GitHub App, which fails unless all its settings are
 // right.
 func (v *validateCommand) checkAppToken(ctx context.Context, _ *validation.Report, wf workflow.Workflow) (string, error) {
-	tokens, err := v.opener().token(wf, quiet())
+	tokens, err := v.opener().Token(wf, quiet())
 	if err == nil && tokens != nil {
 		_, err = tokens(ctx)
 	}
-	return v.value(appIDVariable), err
+	return v.Value(wiring.AppIDVariable), err
 }
 
 // checkIdentity gets a token for the model, which fails unless all settings are right, also those
 // of the provider.
 func (v *validateCommand) checkIdentity(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
-	config, err := v.identity(wf)
+	config, err := v.Identity(wf)
 	if err != nil {
 		return "", err
 	}
 	if config.TokenURL == "" && config.Command == "" {
 		return wf.Settings.Identity.TokenURL + ", not tried: only a job of Actions has an identity", nil
 	}
-	if err := checkIdentity(v.process, wf); err != nil {
+	if err := checkIdentity(v.Process, wf); err != nil {
 		return "", err
 	}
-	token, err := v.tokens.source(v.process, wf, config).Token(ctx, "")
+	token, err := v.Tokens.Source(v.Process, wf, config).Token(ctx, "")
 	if err != nil {
 		return "", err
 	}
@@ -352,7 +349,7 @@ func (v *validateCommand) checkHosts(ctx context.Context, found *validation.Repo
 		version string
 		err     error
 	}
-	names, hosts := wf.Settings.Worker.Hosts, v.hosts(wf, quiet())
+	names, hosts := wf.Settings.Worker.Hosts, v.Hosts(wf, quiet())
 	results := make([]result, len(names))
 	runner.EachHost(names, func(i int, host string) {
 		ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %v: look at the login profile and the load of the host", limit))
@@ -392,7 +389,7 @@ func (v *validateCommand) checkCodex(ctx context.Context, found *validation.Repo
 	for _, weakness := range wf.Settings.Codex.PostureWarnings(wf.Settings.Port != nil) {
 		found.Warn("codex", weakness)
 	}
-	version, err := preflight(ctx, v.process, wf, func(text string) { found.Warn("codex", text) })
+	version, err := wiring.Preflight(ctx, v.Process, wf, func(text string) { found.Warn("codex", text) })
 	server := cmp.Or(string(wf.Settings.Codex.Endpoint.Address), wf.Settings.Codex.Command)
 	return strings.TrimSpace(server+" "+version) + models(wf.Settings.Codex), err
 }
@@ -425,12 +422,12 @@ func (v *validateCommand) checkDefaultCodex(ctx context.Context, found *validati
 // checkRepository asks the remote for its branches, and GitHub for its pull requests and the
 // rules of an issue's branch. It returns a summary.
 func (v *validateCommand) checkRepository(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
-	folder, err := v.makeTempFolder("symphony-validate-")
+	folder, err := v.MakeTempFolder("symphony-validate-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(folder)
-	r, err := v.opener().repositoryIn(ctx, folder, wf, quiet())
+	r, err := v.opener().RepositoryIn(ctx, folder, wf, quiet())
 	if err != nil {
 		return "", err
 	}
@@ -474,8 +471,6 @@ func checkRules(ctx context.Context, found *validation.Report, wf workflow.Workf
 	}
 	return err
 }
-
-func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // shownPath returns a path as a person would write it: relative to the current folder if it
 // is below.

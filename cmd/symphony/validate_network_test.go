@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 )
 
 // TestValidateNamesHostsThatTheSandboxRefuses looks hosts up that are this machine, of a
@@ -34,7 +36,7 @@ func TestValidateNamesHostsThatTheSandboxRefuses(t *testing.T) {
 		p.replace("kind: file", "kind: file\nrepository: {url: "+p.dir+"}\ndelivery: {kind: none}\n"+row.keys)
 		var out strings.Builder
 		a := &app{
-			process: process{stdout: &out, stderr: io.Discard, environ: p.env, lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
+			Process: wiring.Process{Stdout: &out, Stderr: io.Discard, Environ: p.env, Lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
 				address, known := map[string]string{"own.example": "127.0.0.1", "public.example": "8.8.8.8", "mirror.example": "10.1.2.3"}[host]
 				if !known {
 					return nil, errors.New("no such host")
@@ -43,9 +45,9 @@ func TestValidateNamesHostsThatTheSandboxRefuses(t *testing.T) {
 			}},
 			logFormat: "text",
 		}
-		a.detectActions()
-		a.redactor = a.environmentSecrets()
-		if err := (&validateCommand{app: a}).validate(t.Context(), filepath.Join(p.dir, "WORKFLOW.md"), checkTimeout); err == nil || !strings.Contains(err.Error(), "network") {
+		a.DetectActions()
+		a.redactor = a.EnvironmentSecrets()
+		if err := (&validateCommand{app: a}).validate(t.Context(), filepath.Join(p.dir, "WORKFLOW.md"), wiring.CheckTimeout); err == nil || !strings.Contains(err.Error(), "network") {
 			t.Errorf("%s: %v", row.keys, err)
 		}
 		for _, want := range row.want {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/internal/storetest"
 	"github.com/symphony-runner/symphony/internal/text"
@@ -35,9 +36,9 @@ func TestAServerThatNeverAnswersHidesNothing(t *testing.T) {
 	p := emptyProject(t)
 	p.write("WORKFLOW.md", "---\ntracker: {kind: linear, project_slug: abc, api_key: $KEY, endpoint: "+server.URL+"}\ncodex: {command: no-such-codex}\n---\n{{ nothing }}\n")
 	var stdout, stderr bytes.Buffer
-	a := &app{process: process{environ: []string{"KEY=lin_hunter2", "HOME=" + p.dir, "TMPDIR=" + p.dir, "PATH=/usr/bin:/bin"}, stdout: &stdout, stderr: &stderr}, logFormat: "json"}
-	a.detectActions()
-	a.redactor = a.environmentSecrets()
+	a := &app{Process: wiring.Process{Environ: []string{"KEY=lin_hunter2", "HOME=" + p.dir, "TMPDIR=" + p.dir, "PATH=/usr/bin:/bin"}, Stdout: &stdout, Stderr: &stderr}, logFormat: "json"}
+	a.DetectActions()
+	a.redactor = a.EnvironmentSecrets()
 	err := (&validateCommand{app: a}).validate(t.Context(), filepath.Join(p.dir, "WORKFLOW.md"), 200*time.Millisecond)
 	if !errors.Is(err, errProblems) {
 		t.Fatal(err)

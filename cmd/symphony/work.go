@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/action"
@@ -76,7 +77,7 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 	}
 	slice, ok := c.plan.Slice(number)
 	if !ok {
-		c.actions.Notice("Nothing to do", planHasNo(c.plan, number)+".")
+		c.Actions.Notice("Nothing to do", planHasNo(c.plan, number)+".")
 		return nil
 	}
 	c.slice, c.content = slice, client.NewContentPace(len(c.plan.Shards))
@@ -87,7 +88,7 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 	if err := c.endBeforeLease(time.Now()); err != nil {
 		return err
 	}
-	path, err := c.check(c.process, args)
+	path, err := c.check(c.Process, args)
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (c *workCommand) Run(ctx context.Context, args []string) error {
 func shardNumber(text string) (int, error) {
 	number, err := strconv.Atoi(text)
 	if err != nil || number < 1 || number > schedule.MaxShards {
-		return 0, fmt.Errorf("%w: --shard is %q: want the number of a shard, from 1 to %d; without one the plan had no work, and no shard must be started", errUsage, text, schedule.MaxShards)
+		return 0, fmt.Errorf("%w: --shard is %q: want the number of a shard, from 1 to %d; without one the plan had no work, and no shard must be started", wiring.ErrUsage, text, schedule.MaxShards)
 	}
 	return number, nil
 }
@@ -142,15 +143,15 @@ func timeLeft(limit time.Duration, began, now time.Time) time.Duration {
 // plan: by now the claims of the shard may have another owner. It fails for a plan of another
 // run.
 func (c *workCommand) isRunAgain() (bool, error) {
-	if !c.actions.InActions() {
+	if !c.Actions.InActions() {
 		return false, nil
 	}
-	here, planned := c.owner(), c.plan.Owner
+	here, planned := c.Owner(), c.plan.Owner
 	switch {
 	case here.Run != planned.Run:
-		return false, fmt.Errorf("%w: the plan in %s is that of run %s: a shard works in the run of its plan", errUsage, c.exchange, planned.Run)
+		return false, fmt.Errorf("%w: the plan in %s is that of run %s: a shard works in the run of its plan", wiring.ErrUsage, c.exchange, planned.Run)
 	case here.Attempt != planned.Attempt:
-		c.actions.Notice("Nothing to do", fmt.Sprintf(
+		c.Actions.Notice("Nothing to do", fmt.Sprintf(
 			"The plan is of attempt %d of this run, and its issues are planned again by the next tick. To start again at once, use Re-run all jobs.", planned.Attempt))
 		return true, nil
 	}
@@ -161,20 +162,20 @@ func (c *workCommand) isRunAgain() (bool, error) {
 // works: then it has to end before others take over its issues. It fails if there is no time
 // left.
 func (c *workCommand) endBeforeLease(now time.Time) error {
-	if c.actions.InActions() {
+	if c.Actions.InActions() {
 		return nil
 	}
 	end := time.UnixMilli(c.plan.Owner.Started).Add(c.limit() + queueTime)
 	if end.Sub(now) < time.Minute {
-		return fmt.Errorf("%w: the plan in %s counts until %s, so others may work on its issues: plan again", errUsage, c.exchange, end.UTC().Format(time.RFC3339))
+		return fmt.Errorf("%w: the plan in %s counts until %s, so others may work on its issues: plan again", wiring.ErrUsage, c.exchange, end.UTC().Format(time.RFC3339))
 	}
 	c.deadline = min(c.deadline, end.Sub(now))
 	return nil
 }
 
 // openSlice returns a store that opens the slice of the shard in place of the state.
-func (c *workCommand) openSlice() *stateStore {
-	return &stateStore{redactor: c.redactor, exclusive: true, open: func(context.Context) (_ runner.Store, err error) {
+func (c *workCommand) openSlice() *wiring.StateStore {
+	return &wiring.StateStore{Redactor: c.redactor, Exclusive: true, Open: func(context.Context) (_ runner.Store, err error) {
 		c.store, err = fleet.OpenSlice(c.exchange, c.plan, c.slice.Number, c.job)
 		return c.store, err
 	}}
@@ -183,14 +184,14 @@ func (c *workCommand) openSlice() *stateStore {
 func (c *workCommand) prepare(r *runner.Runner, event action.Event, wf workflow.Workflow) {
 	r.Self, r.Shards = c.slice.State.Self, len(c.plan.Shards)
 	r.Deadline = min(r.Deadline, timeLeft(c.limit(), event.Began, time.Now()))
-	r.Denied.Paths = append(r.Denied.Paths, ownPaths(c.process, wf.Path, c.exchange, fleet.Names()...)...)
+	r.Denied.Paths = append(r.Denied.Paths, ownPaths(c.Process, wf.Path, c.exchange, fleet.Names()...)...)
 }
 
 // work runs the sessions of the shard, which resume the threads of earlier sessions.
 func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, error) {
 	_, _, err := r.Store.Load(ctx) // opens the slice
 	if err == nil {
-		err = c.store.UnpackThreads(r.SessionDir, c.threadSecret())
+		err = c.store.UnpackThreads(r.SessionDir, c.ThreadSecret())
 	}
 	switch {
 	case errors.Is(err, fleet.ErrWorked), c.store == nil:
@@ -199,10 +200,10 @@ func (c *workCommand) work(ctx context.Context, r *runner.Runner) (report.Tick, 
 		c.warn(fmt.Sprintf("some threads cannot be resumed, so their issues begin new ones: %v", err))
 	}
 	tick, err := r.Run(ctx)
-	if c.threadSecret() == "" && r.Account.Tokens != nil && c.store.HasThreads() {
+	if c.ThreadSecret() == "" && r.Account.Tokens != nil && c.store.HasThreads() {
 		c.warn("threads stay in this shard, so its issues begin new ones: no secret lasts that could seal them; an App's key (private-key) or LINEAR_API_KEY would")
 	}
-	if packed := c.store.PackThreads(r.SessionDir, c.threadSecret()); packed != nil {
+	if packed := c.store.PackThreads(r.SessionDir, c.ThreadSecret()); packed != nil {
 		c.warn(fmt.Sprintf("some threads are lost, so their issues begin new ones: %v", packed))
 	}
 	return tick, err

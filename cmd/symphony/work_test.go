@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/internal/githubtest"
 	"github.com/symphony-runner/symphony/internal/redact"
 	"github.com/symphony-runner/symphony/internal/storetest"
@@ -84,8 +85,8 @@ Go.
 	if err := fleet.WritePlan(exchange, plan); err != nil {
 		t.Fatal(err)
 	}
-	a := &app{process: process{stdout: t.Output(), stderr: t.Output()}, redactor: redact.New()}
-	a.detectActions()
+	a := &app{Process: wiring.Process{Stdout: t.Output(), Stderr: t.Output()}, redactor: redact.New()}
+	a.DetectActions()
 	work := &workCommand{app: a, exchange: exchange, shard: "7"}
 	if err := work.Run(t.Context(), []string{filepath.Join(p.dir, "missing.md")}); err == nil || work.slice.Number != 7 {
 		t.Fatalf("%v, slice %d", err, work.slice.Number)
@@ -97,11 +98,11 @@ Go.
 	if err != nil {
 		t.Fatal(err)
 	}
-	adapter, err := a.opener().tracker(wf, quiet(), false)
+	adapter, err := a.opener().Tracker(wf, quiet(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	publisher, err := a.opener().publisher(wf, quiet())
+	publisher, err := a.opener().Publisher(wf, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}

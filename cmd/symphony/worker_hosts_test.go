@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/report"
@@ -52,13 +53,13 @@ func onHosts(t *testing.T, hosts testHosts, front string) (a *app, path string, 
 	p.write("WORKFLOW.md", "---\ntracker: {kind: file}\nworkspace: {root: /proc/nowhere}\ncodex: {command: no-such-codex app-server}\n"+front+"---\nWork.\n")
 	p.write("issues/A-1.md", "---\ntitle: A\nstate: Todo\n---\n")
 	stdout = new(bytes.Buffer)
-	_, interrupts := newInterrupts(t.Context())
-	a = &app{process: process{
-		environ: []string{"HOME=" + p.dir, "TMPDIR=" + p.dir, "PATH=/usr/bin:/bin"}, stdout: stdout, stderr: t.Output(), interrupts: interrupts,
-		openHosts: func(workflow.Workflow, *slog.Logger) runner.Hosts { return hosts },
+	_, interrupts := wiring.NewInterrupts(t.Context())
+	a = &app{Process: wiring.Process{
+		Environ: []string{"HOME=" + p.dir, "TMPDIR=" + p.dir, "PATH=/usr/bin:/bin"}, Stdout: stdout, Stderr: t.Output(), Interrupts: interrupts,
+		OpenHosts: func(workflow.Workflow, *slog.Logger) runner.Hosts { return hosts },
 	}, logFormat: "text"}
-	a.detectActions()
-	a.redactor = a.environmentSecrets()
+	a.DetectActions()
+	a.redactor = a.EnvironmentSecrets()
 	return a, filepath.Join(p.dir, "WORKFLOW.md"), stdout
 }
 
@@ -101,7 +102,7 @@ func TestATickOnWorkerHostsNeedsNothingHere(t *testing.T) {
 	}
 	defer run.close()
 	for _, dryRun := range []bool{false, true} {
-		conn, err := a.opener().connect(t.Context(), run.wf, quiet(), dryRun)
+		conn, err := a.opener().Connect(t.Context(), run.wf, quiet(), dryRun)
 		if err != nil || conn.Hosts == nil || conn.Workspaces != nil {
 			t.Errorf("dry run %v: %+v, %v", dryRun, conn, err)
 		}
@@ -112,7 +113,7 @@ func TestAFleetHasNoWorkerHosts(t *testing.T) {
 	t.Parallel()
 	a, path, _ := onHosts(t, nil, "worker: {ssh_hosts: [build1]}\n")
 	err := (&planCommand{app: a, exchange: filepath.Join(filepath.Dir(path), "exchange"), shards: 2, slots: 1, limit: time.Hour, attempt: 1, id: "1", runsOn: "ubuntu-latest"}).Run(t.Context(), []string{path})
-	if !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "WORKFLOW.md names worker.ssh_hosts, and the sessions of a fleet run on its own machines") {
+	if !errors.Is(err, wiring.ErrUsage) || !strings.Contains(err.Error(), "WORKFLOW.md names worker.ssh_hosts, and the sessions of a fleet run on its own machines") {
 		t.Error(err)
 	}
 }
@@ -121,11 +122,11 @@ func TestTheRoomOfAnIssueOnAWorkerHostIsThere(t *testing.T) {
 	t.Parallel()
 	a, path, _ := onHosts(t, nil, "worker: {ssh_hosts: [build1]}\n")
 	err := (&shellCommand{app: a}).Run(t.Context(), "A-1", []string{path}, []string{"true"})
-	if !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "log in there") {
+	if !errors.Is(err, wiring.ErrUsage) || !strings.Contains(err.Error(), "log in there") {
 		t.Error(err)
 	}
 	err = (&explainCommand{app: a}).printEnvironment([]string{path})
-	if !errors.Is(err, errUsage) || !strings.Contains(err.Error(), "variables of logins there") {
+	if !errors.Is(err, wiring.ErrUsage) || !strings.Contains(err.Error(), "variables of logins there") {
 		t.Error(err)
 	}
 }
@@ -134,7 +135,7 @@ func TestTheRoomOfAnIssueOnAWorkerHostIsThere(t *testing.T) {
 func TestAPlanNamesTheWorkerHost(t *testing.T) {
 	t.Parallel()
 	a, path, stdout := onHosts(t, nil, "worker: {ssh_hosts: [build1]}\n")
-	a.openHosts = func(workflow.Workflow, *slog.Logger) runner.Hosts { return nil }
+	a.OpenHosts = func(workflow.Workflow, *slog.Logger) runner.Hosts { return nil }
 	if err := (&explainCommand{app: a}).Run(t.Context(), "A-1", []string{path}); err != nil || !strings.Contains(stdout.String(), "A-1 would be started now on worker host build1.") {
 		t.Errorf("%v\n%s", err, stdout)
 	}

@@ -1,9 +1,10 @@
-package main
+package wiring
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/room"
@@ -12,22 +13,22 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// preflight checks whether sessions can work, and returns Codex's version, as [attempt.Preflight] does. warn
+// Preflight checks whether sessions can work, and returns Codex's version, as [attempt.Preflight] does. warn
 // may be nil.
-func preflight(ctx context.Context, p process, wf workflow.Workflow, warn func(string)) (codexVersion string, err error) {
+func Preflight(ctx context.Context, p Process, wf workflow.Workflow, warn func(string)) (codexVersion string, err error) {
 	job := trialJob(p, wf)
-	job.Warn, job.Lookup, job.Denied = warn, p.getenv, room.DenyCredentials(p.getenv)
+	job.Warn, job.Lookup, job.Denied = warn, p.Getenv, room.DenyCredentials(p.Getenv)
 	return attempt.Preflight(ctx, job, attempt.Trial{
-		Temp: p.tempDir(), Root: wf.Settings.Workspace.Root, Limits: wf.Settings.Workspace.Limits,
-		Env: p.childEnv(wf),
+		Temp: p.TempDir(), Root: wf.Settings.Workspace.Root, Limits: wf.Settings.Workspace.Limits,
+		Env: p.ChildEnv(wf),
 	})
 }
 
 // trialJob returns the job of a check of the agent without an issue, as far as a workflow decides it.
-func trialJob(p process, wf workflow.Workflow) attempt.Job {
+func trialJob(p Process, wf workflow.Workflow) attempt.Job {
 	s := wf.Settings
 	job := attempt.Job{
-		Codex: s.Codex, Version: version(), Account: p.account(wf), Prompt: wf.Prompt,
+		Codex: s.Codex, Version: Version(), Account: p.Account(wf), Prompt: wf.Prompt,
 		Loopback: s.Loopback, UnixSockets: s.UnixSockets, Network: s.Network, HookNetwork: s.HookNetwork,
 	}
 	if s.Repository != nil {
@@ -39,23 +40,23 @@ func trialJob(p process, wf workflow.Workflow) attempt.Job {
 	return job
 }
 
-// testCause returns the function that tests whether a cause of systemic failures lasts.
-func testCause(p process) func(context.Context, workflow.Workflow, schedule.Cause) error {
+// TestCause returns the function that tests whether a cause of systemic failures lasts.
+func TestCause(p Process) func(context.Context, workflow.Workflow, schedule.Cause) error {
 	return func(ctx context.Context, wf workflow.Workflow, cause schedule.Cause) error {
-		ctx, cancel := context.WithTimeoutCause(ctx, checkTimeout, fmt.Errorf("it took longer than %v", checkTimeout))
+		ctx, cancel := context.WithTimeoutCause(ctx, CheckTimeout, fmt.Errorf("it took longer than %v", CheckTimeout))
 		defer cancel()
 		if cause == schedule.CauseStart {
-			_, err := preflight(ctx, p, wf, nil)
+			_, err := Preflight(ctx, p, wf, nil)
 			return err
 		}
-		return workspace.CheckMachine(ctx, p.childEnv(wf), wf.Settings.Workspace.Root, dataFolder(wf.Path), p.tempDir())
+		return workspace.CheckMachine(ctx, p.ChildEnv(wf), wf.Settings.Workspace.Root, DataFolder(wf.Path), p.TempDir())
 	}
 }
 
-// testMachine tests as testCause does, for a part of a fleet that has no agent: only the shards
+// TestMachine tests as testCause does, for a part of a fleet that has no agent: only the shards
 // know why Codex does not start.
-func testMachine(p process) func(context.Context, workflow.Workflow, schedule.Cause) error {
-	test := testCause(p)
+func TestMachine(p Process) func(context.Context, workflow.Workflow, schedule.Cause) error {
+	test := TestCause(p)
 	return func(ctx context.Context, wf workflow.Workflow, cause schedule.Cause) error {
 		if cause == schedule.CauseStart {
 			return errors.New("only shards have Codex")
@@ -63,3 +64,6 @@ func testMachine(p process) func(context.Context, workflow.Workflow, schedule.Ca
 		return test(ctx, wf, cause)
 	}
 }
+
+// CheckTimeout bounds each check that asks the network or starts a process.
+const CheckTimeout = time.Minute

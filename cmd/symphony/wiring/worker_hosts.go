@@ -1,4 +1,4 @@
-package main
+package wiring
 
 import (
 	"context"
@@ -10,30 +10,33 @@ import (
 	"github.com/symphony-runner/symphony/runner/workflow"
 )
 
-// hosts returns the way to the worker hosts of a workflow.
-func (p process) hosts(wf workflow.Workflow, log *slog.Logger) runner.Hosts {
-	if p.openHosts != nil {
-		return p.openHosts(wf, log)
+// Hosts returns the way to the worker hosts of a workflow.
+func (p Process) Hosts(wf workflow.Workflow, log *slog.Logger) runner.Hosts {
+	if p.OpenHosts != nil {
+		return p.OpenHosts(wf, log)
 	}
 	return p.sshHosts(wf, log)
 }
 
 // sshHosts returns the hosts of worker.ssh_hosts, which this program reaches by ssh.
-func (p process) sshHosts(wf workflow.Workflow, log *slog.Logger) *worker.Hosts {
-	dialer := &ssh.Dialer{Env: p.environ, Log: log}
-	folders := workspaceConfig(wf)
+func (p Process) sshHosts(wf workflow.Workflow, log *slog.Logger) *worker.Hosts {
+	dialer := &ssh.Dialer{Env: p.Environ, Log: log}
+	folders := WorkspaceConfig(wf)
 	folders.Root = wf.Settings.Worker.Root
 	return &worker.Hosts{
-		Place: worker.Place{Workspaces: folders, Secrets: p.childEnv(wf).Deny},
+		Place: worker.Place{Workspaces: folders, Secrets: p.ChildEnv(wf).Deny},
 		Trial: trialJob(p, wf),
 		Log:   log,
-		Temp:  p.tempDir(),
+		Temp:  p.TempDir(),
 		Dial: func(ctx context.Context, name string) (worker.Conn, error) {
 			host, err := ssh.Parse(name)
 			if err != nil {
 				return nil, err
 			}
-			return dialer.Dial(ctx, host, hostName)
+			return dialer.Dial(ctx, host, HostName)
 		},
 	}
 }
+
+// HostName is the name of the hidden command by which this program works on a worker host.
+const HostName = "host"

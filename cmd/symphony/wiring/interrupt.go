@@ -1,4 +1,4 @@
-package main
+package wiring
 
 import (
 	"context"
@@ -10,38 +10,38 @@ import (
 	"time"
 )
 
-// interrupts counts the signals that end the program, and the key that does the same.
+// Interrupts counts the signals that end the program, and the key that does the same.
 // The first one ends the run gracefully. The second one kills everything that the run
 // started: then its claims are saved, which takes a moment. A run that does not end even
 // then is given up.
-type interrupts struct {
+type Interrupts struct {
 	end    context.CancelFunc // ends the context of the program
-	killed chan struct{}      // closed by the second one
+	Killed chan struct{}      // closed by the second one
 
 	mu                sync.Mutex
 	count             int
 	onEnd, onceKilled func()
 	release           func() // gives the signals back to the system; nil while none is watched
-	quit              func() // ends the process at once; nil for never
-	giveUp            func() // ends the process of a killed run that has not ended after killTime; nil for never
+	Quit              func() // ends the process at once; nil for never
+	GiveUp            func() // ends the process of a killed run that has not ended after killTime; nil for never
 }
 
-// killTime is more than a killed run takes to save its claims and to report. Only a call that
+// KillTime is more than a killed run takes to save its claims and to report. Only a call that
 // nothing can interrupt takes longer, such as a read of a file system that does not answer.
-const killTime = 20 * time.Second
+const KillTime = 20 * time.Second
 
-// newInterrupts returns a context that the first interruption ends.
-func newInterrupts(parent context.Context) (context.Context, *interrupts) {
+// NewInterrupts returns a context that the first interruption ends.
+func NewInterrupts(parent context.Context) (context.Context, *Interrupts) {
 	ctx, cancel := context.WithCancel(parent)
-	return ctx, &interrupts{end: cancel, killed: make(chan struct{})}
+	return ctx, &Interrupts{end: cancel, Killed: make(chan struct{})}
 }
 
-// watch interrupts at each signal. The signal after the second one ends the process at
+// Watch interrupts at each signal. The signal after the second one ends the process at
 // once. SIGHUP, which says that the terminal is gone, ends the run, but never kills it:
 // the kernel and the shell both send it. It stays ignored where nohup ignores it. SIGQUIT
 // counts as two signals: otherwise Go would end the process and leave its children. With
 // dumps it does that, and prints the goroutines.
-func (i *interrupts) watch(dumps bool) {
+func (i *Interrupts) Watch(dumps bool) {
 	quits := make(chan os.Signal, 1)
 	if !dumps {
 		signal.Notify(quits, syscall.SIGQUIT)
@@ -64,27 +64,27 @@ func (i *interrupts) watch(dumps bool) {
 			if sig == syscall.SIGHUP {
 				go i.hangUp()
 			} else {
-				go i.interrupt() // a terminal that takes nothing may hold it up
+				go i.Interrupt() // a terminal that takes nothing may hold it up
 			}
 		}
 	}()
 }
 
-// onEach sets the functions that the first interruption calls before anything else, and the
+// OnEach sets the functions that the first interruption calls before anything else, and the
 // second one. They may block: then a further signal still ends the process.
-func (i *interrupts) onEach(ended, killed func()) {
+func (i *Interrupts) OnEach(ended, killed func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.onEnd, i.onceKilled = ended, killed
 }
 
-// interrupt ends or kills the run. It returns the number of interruptions so far.
-func (i *interrupts) interrupt() int { return i.interruptUpTo(math.MaxInt) }
+// Interrupt ends or kills the run. It returns the number of interruptions so far.
+func (i *Interrupts) Interrupt() int { return i.interruptUpTo(math.MaxInt) }
 
 // kill kills the run. If that was done, it ends the process.
-func (i *interrupts) kill() {
+func (i *Interrupts) kill() {
 	i.mu.Lock()
-	count, quit := i.count, i.quit
+	count, quit := i.count, i.Quit
 	i.mu.Unlock()
 	if count >= 2 && quit != nil {
 		quit()
@@ -94,17 +94,17 @@ func (i *interrupts) kill() {
 }
 
 // hangUp ends the run, unless it is being ended.
-func (i *interrupts) hangUp() { i.interruptUpTo(1) }
+func (i *Interrupts) hangUp() { i.interruptUpTo(1) }
 
 // interruptUpTo interrupts, unless most interruptions were counted. It returns their number.
-func (i *interrupts) interruptUpTo(most int) int {
+func (i *Interrupts) interruptUpTo(most int) int {
 	i.mu.Lock()
 	if i.count >= most {
 		defer i.mu.Unlock()
 		return i.count
 	}
 	i.count++
-	count, onEnd, onceKilled, release, giveUp := i.count, i.onEnd, i.onceKilled, i.release, i.giveUp
+	count, onEnd, onceKilled, release, giveUp := i.count, i.onEnd, i.onceKilled, i.release, i.GiveUp
 	i.mu.Unlock()
 	call := func(f func()) {
 		if f != nil {
@@ -118,10 +118,10 @@ func (i *interrupts) interruptUpTo(most int) int {
 	case 2:
 		call(release)
 		if giveUp != nil {
-			time.AfterFunc(killTime, giveUp)
+			time.AfterFunc(KillTime, giveUp)
 		}
 		i.end() // the first one may be held up
-		close(i.killed)
+		close(i.Killed)
 		call(onceKilled)
 	}
 	return count

@@ -1,4 +1,4 @@
-package main
+package wiring
 
 import (
 	"cmp"
@@ -17,26 +17,20 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// The variables that name the GitHub of a job. Each of them follows from the other one.
-const (
-	serverVariable = "GITHUB_SERVER_URL"
-	apiVariable    = "GITHUB_API_URL"
-)
-
-// gitHub finds the GitHub of a run, the run's own repository there, and the token for it. It
+// GitHub finds the GitHub of a run, the run's own repository there, and the token for it. It
 // sends no request, except to find out whether the repository is private.
-type gitHub struct{ process }
+type GitHub struct{ Process }
 
-// repositoryNear returns the repository that GITHUB_REPOSITORY names. Outside of Actions that
+// RepositoryNear returns the repository that GITHUB_REPOSITORY names. Outside of Actions that
 // may not be set: then it is the origin of the checkout around the WORKFLOW.md at path, and
 // isOrigin is true. An origin on a server that this program does not ask by default does not
 // count. The name is empty if neither names a repository.
-func (g gitHub) repositoryNear(path string) (name string, isOrigin bool) {
-	if name = strings.TrimSpace(g.value("GITHUB_REPOSITORY")); name != "" {
+func (g GitHub) RepositoryNear(path string) (name string, isOrigin bool) {
+	if name = strings.TrimSpace(g.Value("GITHUB_REPOSITORY")); name != "" {
 		return name, false
 	}
 	server, name := g.originNear(path)
-	if name == "" || hostOf(server) != hostOf(cmp.Or(g.value(serverVariable), client.DefaultServer)) {
+	if name == "" || hostOf(server) != hostOf(cmp.Or(g.Value(serverVariable), client.DefaultServer)) {
 		return "", false
 	}
 	return name, true
@@ -44,8 +38,8 @@ func (g gitHub) repositoryNear(path string) (name string, isOrigin bool) {
 
 // originNear returns the server and the name of the repository that the checkout around the
 // WORKFLOW.md at path came from; empty if there is none, and in Actions.
-func (g gitHub) originNear(path string) (server, name string) {
-	if path == "" || g.actions.InActions() {
+func (g GitHub) originNear(path string) (server, name string) {
+	if path == "" || g.Actions.InActions() {
 		return "", ""
 	}
 	if folder := git.CheckoutAround(path); folder != "" {
@@ -63,33 +57,33 @@ func hostOf(address string) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// ownRepository returns the repository that has the state branch and the workflow runs of the
+// OwnRepository returns the repository that has the state branch and the workflow runs of the
 // WORKFLOW.md at path: the environment's, else its tracker's, else the origin of its checkout.
 // It is empty if none of them names one.
-func (g gitHub) ownRepository(path string, wf workflow.Workflow) string {
-	name, isOrigin := g.repositoryNear(path)
+func (g GitHub) OwnRepository(path string, wf workflow.Workflow) string {
+	name, isOrigin := g.RepositoryNear(path)
 	if written := trackerRepository(wf); name == "" || isOrigin && written != "" {
 		return written
 	}
 	return name
 }
 
-// lookupNear returns the lookup of environment variables for the WORKFLOW.md at path.
-func (g gitHub) lookupNear(path string) func(name string) (value string, set bool) {
+// LookupNear returns the lookup of environment variables for the WORKFLOW.md at path.
+func (g GitHub) LookupNear(path string) func(name string) (value string, set bool) {
 	return func(name string) (string, bool) {
 		if name == "GITHUB_REPOSITORY" {
-			if repository, isOrigin := g.repositoryNear(path); isOrigin {
+			if repository, isOrigin := g.RepositoryNear(path); isOrigin {
 				return repository, true
 			}
 		}
-		return g.getenv(name)
+		return g.Getenv(name)
 	}
 }
 
 // server returns the addresses of the GitHub that GITHUB_TOKEN is for and of its REST API: from
 // the environment, else from the tracker, else github.com.
-func (g gitHub) server(wf workflow.Workflow) (server, api string) {
-	server, api = g.value(serverVariable), g.value(apiVariable)
+func (g GitHub) server(wf workflow.Workflow) (server, api string) {
+	server, api = g.Value(serverVariable), g.Value(apiVariable)
 	if server != "" || api != "" {
 		return server, api
 	}
@@ -99,18 +93,18 @@ func (g gitHub) server(wf workflow.Workflow) (server, api string) {
 	return client.DefaultServer, client.DefaultAPI
 }
 
-// isPrivate returns true if reading the repository of this job, and so its
+// IsPrivate returns true if reading the repository of this job, and so its
 // caches and artifacts, needs a permission: true, false, or unknown. The event has
 // this for most triggers; for the others the API of the job's server is asked. If it
 // cannot be asked, the Action warns.
-func (g gitHub) isPrivate(event action.Event) string {
+func (g GitHub) IsPrivate(event action.Event) string {
 	switch event.Visibility {
 	case "private":
 		return "true"
 	case "public":
 		return "false"
 	}
-	c, err := client.New(client.Config{Repo: event.Repository, APIURL: g.value(apiVariable), Token: g.value("GITHUB_TOKEN")}, nil)
+	c, err := client.New(client.Config{Repo: event.Repository, APIURL: g.Value(apiVariable), Token: g.Value("GITHUB_TOKEN")}, nil)
 	if err != nil {
 		return "unknown"
 	}
@@ -125,14 +119,14 @@ func (g gitHub) isPrivate(event action.Event) string {
 
 // tokenServer returns the address of the server that GITHUB_TOKEN is for. It fails if the API
 // that the environment names, or else the tracker, is on another server.
-func (g gitHub) tokenServer(wf workflow.Workflow) (string, error) {
+func (g GitHub) tokenServer(wf workflow.Workflow) (string, error) {
 	server, api := g.server(wf)
-	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && !g.namesAPI() {
+	if cfg, ok := wf.Settings.Tracker.Config.(*github.Config); ok && !g.NamesAPI() {
 		api = cfg.APIURL
 	}
 	if host := client.HostOf(api); host != client.HostOf(server) && host != client.HostOf(client.APIOf(server)) {
 		return "", fmt.Errorf("%w: there is no repository for the exchange: GITHUB_SERVER_URL names %s and the API is on %s, so the token may be that of another server: set GITHUB_SERVER_URL and GITHUB_API_URL to one server",
-			errUsage, client.HostOf(server), host)
+			ErrUsage, client.HostOf(server), host)
 	}
 	return server, nil
 }
@@ -140,35 +134,35 @@ func (g gitHub) tokenServer(wf workflow.Workflow) (string, error) {
 // onGitHub reports whether a repository is on github.com or on the server of this job.
 // An App proves who it is to no other host: the proof would be good for all its
 // repositories.
-func (g gitHub) onGitHub(remote string) bool {
+func (g GitHub) onGitHub(remote string) bool {
 	u, err := url.Parse(remote)
-	own, ownErr := url.Parse(cmp.Or(g.value(serverVariable), client.DefaultServer))
+	own, ownErr := url.Parse(cmp.Or(g.Value(serverVariable), client.DefaultServer))
 	return err == nil && ownErr == nil && u.Host != "" && (u.Host == own.Host || u.Host == "github.com")
 }
 
 // named returns the owner/name of a repository and the root of the API of its
 // server.
-func (g gitHub) named(remote string) (repo, api string) {
+func (g GitHub) named(remote string) (repo, api string) {
 	u, err := url.Parse(remote)
 	if err != nil {
 		return "", "" // ParseRemote fails too
 	}
 	repo = strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
-	if own, err := url.Parse(g.value(serverVariable)); err == nil && own.Host == u.Host && u.Host != "github.com" {
-		if api, ok := g.getenv(apiVariable); ok {
+	if own, err := url.Parse(g.Value(serverVariable)); err == nil && own.Host == u.Host && u.Host != "github.com" {
+		if api, ok := g.Getenv(apiVariable); ok {
 			return repo, api
 		}
 	}
 	return repo, client.APIOf(u.Scheme + "://" + u.Host)
 }
 
-// links returns the links to a repository and, inside Actions, to the workflow
+// Links returns the links to a repository and, inside Actions, to the workflow
 // that runs there.
-func (g gitHub) links(wf workflow.Workflow, repo string) report.Links {
+func (g GitHub) Links(wf workflow.Workflow, repo string) report.Links {
 	server, _ := g.server(wf)
 	l := report.Links{Server: server, Repository: repo}
-	if g.actions.InActions() {
-		event, _ := g.actions.Event() // it lacks the payload if that cannot be read
+	if g.Actions.InActions() {
+		event, _ := g.Actions.Event() // it lacks the payload if that cannot be read
 		if file, found := strings.CutPrefix(event.File, ".github/workflows/"); found {
 			l.Workflow = file
 		}
@@ -186,8 +180,8 @@ func trackerRepository(wf workflow.Workflow) string {
 }
 
 // ownURL returns the URL of the repository of this job; empty outside Actions.
-func (g gitHub) ownURL() string {
-	server, repo := g.value(serverVariable), g.value("GITHUB_REPOSITORY")
+func (g GitHub) ownURL() string {
+	server, repo := g.Value(serverVariable), g.Value("GITHUB_REPOSITORY")
 	if server == "" || repo == "" {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package main
+package wiring
 
 import (
 	"context"
@@ -17,24 +17,24 @@ import (
 	"github.com/symphony-runner/symphony/workspace/git"
 )
 
-// repository returns the repository from which the sessions of a workflow get their files and
+// Repository returns the repository from which the sessions of a workflow get their files and
 // to which their work goes; nil when its hooks do both.
-func (o opener) repository(ctx context.Context, wf workflow.Workflow, log *slog.Logger) (*runner.Repository, error) {
+func (o Opener) Repository(ctx context.Context, wf workflow.Workflow, log *slog.Logger) (*runner.Repository, error) {
 	if wf.Settings.Repository == nil {
 		return nil, nil
 	}
-	return o.repositoryIn(ctx, dataFolder(wf.Path), wf, log)
+	return o.RepositoryIn(ctx, DataFolder(wf.Path), wf, log)
 }
 
-// repositoryIn returns the repository of a workflow that has one, with its files in a
+// RepositoryIn returns the repository of a workflow that has one, with its files in a
 // folder.
-func (o opener) repositoryIn(ctx context.Context, data string, wf workflow.Workflow, log *slog.Logger) (*runner.Repository, error) {
+func (o Opener) RepositoryIn(ctx context.Context, data string, wf workflow.Workflow, log *slog.Logger) (*runner.Repository, error) {
 	s := wf.Settings
-	if name := o.state.branchName(); name != "" && strings.HasPrefix(name, s.Repository.BranchPrefix) {
+	if name := o.State.BranchName(); name != "" && strings.HasPrefix(name, s.Repository.BranchPrefix) {
 		return nil, fmt.Errorf("%w: %s begins with repository.branch_prefix %s of %s, so an issue could have the branch of the state: change one of them",
-			errUsage, o.state.stateOption(), s.Repository.BranchPrefix, filepath.Base(wf.Path))
+			ErrUsage, o.State.StateOption(), s.Repository.BranchPrefix, filepath.Base(wf.Path))
 	}
-	host, err := o.gitHost(ctx, data, wf, log)
+	host, err := o.GitHost(ctx, data, wf, log)
 	if err == nil {
 		err = host.CanCheckOut(s.Repository.Paths)
 	}
@@ -45,7 +45,7 @@ func (o opener) repositoryIn(ctx context.Context, data string, wf workflow.Workf
 	if err != nil {
 		return nil, err
 	}
-	publisher, err := o.publisher(wf, log)
+	publisher, err := o.Publisher(wf, log)
 	if err != nil {
 		return nil, err
 	}
@@ -55,45 +55,45 @@ func (o opener) repositoryIn(ctx context.Context, data string, wf workflow.Workf
 			Base: s.Repository.Base, Prefix: s.Repository.BranchPrefix,
 			Submodules: s.Repository.Submodules, Paths: s.Repository.Paths, LFS: s.Repository.LFS,
 		},
-		User: o.author(), Closing: closingLine(wf), Kept: filepath.Join(data, "refused"),
+		User: o.Author(), Closing: closingLine(wf), Kept: filepath.Join(data, "refused"),
 		Preparations: attempt.NewPreparations(filepath.Join(data, "setup")),
 	}
-	if folder, ok := o.getenv("GITHUB_WORKSPACE"); ok && o.actions.InActions() && s.Repository.Remote == o.ownURL() {
+	if folder, ok := o.Getenv("GITHUB_WORKSPACE"); ok && o.Actions.InActions() && s.Repository.Remote == o.ownURL() {
 		r.Source.Seed = folder
 	}
 	return r, nil
 }
 
 // remote returns the repository of a workflow that has one, with the token for it.
-func (o opener) remote(wf workflow.Workflow, log *slog.Logger) (git.Remote, error) {
+func (o Opener) remote(wf workflow.Workflow, log *slog.Logger) (git.Remote, error) {
 	r := wf.Settings.Repository
 	remote, err := git.ParseRemote(r.Remote, git.Token(r.Token))
 	if err != nil {
 		return git.Remote{}, err
 	}
-	tokens, err := o.token(wf, log)
+	tokens, err := o.Token(wf, log)
 	if err == nil && tokens != nil {
 		remote = remote.WithTokens(gitTokens(tokens))
 	}
 	return remote, err
 }
 
-// gitHost opens git, whose stores are below a data folder.
-func (p process) gitHost(ctx context.Context, data string, wf workflow.Workflow, log *slog.Logger) (*git.Host, error) {
+// GitHost opens git, whose stores are below a data folder.
+func (p Process) GitHost(ctx context.Context, data string, wf workflow.Workflow, log *slog.Logger) (*git.Host, error) {
 	return git.Open(ctx, git.Config{
-		Dir: filepath.Join(data, "repositories"), Workspaces: wf.Settings.Workspace.Root, Env: p.environ, Log: log,
+		Dir: filepath.Join(data, "repositories"), Workspaces: wf.Settings.Workspace.Root, Env: p.Environ, Log: log,
 	})
 }
 
-// publisher returns the publisher of the work of a workflow; nil for none.
-func (o opener) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publisher, error) {
+// Publisher returns the publisher of the work of a workflow; nil for none.
+func (o Opener) Publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publisher, error) {
 	s, d := wf.Settings, wf.Settings.Delivery
 	d.Policy.Workflow = o.pathsInCheckout(wf.Path)
-	if folder := issueFolder(wf); folder != "" {
+	if folder := IssueFolder(wf); folder != "" {
 		d.Policy.Issues = o.pathsInCheckout(folder)
 	}
 	p := &publish.Publisher{
-		Policy: d.Policy, Secrets: o.redactor, Author: o.author(), KeepHistory: d.KeepHistory, Verified: d.Verified,
+		Policy: d.Policy, Secrets: o.Redactor, Author: o.Author(), KeepHistory: d.KeepHistory, Verified: d.Verified,
 		Pull: publish.PullRequests{Draft: d.Draft, Labels: d.Labels, Assignees: d.Assignees, Reviewers: d.Reviewers},
 	}
 	switch d.Kind {
@@ -102,12 +102,12 @@ func (o opener) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publ
 	case workflow.KindPullRequest:
 		p.Run, p.Listens = o.runLink(wf), true
 		repo, api := o.named(s.Repository.Remote)
-		tokens, err := o.token(wf, log)
+		tokens, err := o.Token(wf, log)
 		if err != nil {
 			return nil, err
 		}
 		p.GitHub, err = client.New(client.Config{
-			Repo: repo, APIURL: api, Token: s.Repository.Token, Tokens: tokens, Log: log, Content: o.content,
+			Repo: repo, APIURL: api, Token: s.Repository.Token, Tokens: tokens, Log: log, Content: o.Content,
 			Names: client.Names{Repo: "repository.url", APIURL: "repository.url", Token: "repository.token"},
 		}, nil)
 		if err != nil {
@@ -123,12 +123,12 @@ func (o opener) publisher(wf workflow.Workflow, log *slog.Logger) (*publish.Publ
 
 // runLink returns the name of this run of Actions, with a link to it, in Markdown; empty outside
 // of Actions.
-func (o opener) runLink(wf workflow.Workflow) string {
-	if !o.actions.InActions() {
+func (o Opener) runLink(wf workflow.Workflow) string {
+	if !o.Actions.InActions() {
 		return ""
 	}
-	event, _ := o.actions.Event() // it lacks the payload if that cannot be read
-	page := o.links(wf, event.Repository).RunPage(event.RunID, event.RunAttempt)
+	event, _ := o.Actions.Event() // it lacks the payload if that cannot be read
+	page := o.Links(wf, event.Repository).RunPage(event.RunID, event.RunAttempt)
 	if page == "" {
 		return ""
 	}
@@ -138,7 +138,7 @@ func (o opener) runLink(wf workflow.Workflow) string {
 // pathsInCheckout returns the paths that a file has in the checkout around it: the one by
 // which it is named, and the one without links. In a job, a workspace without a .git is a
 // checkout too. It returns none for a file outside of every checkout.
-func (o opener) pathsInCheckout(path string) (paths []string) {
+func (o Opener) pathsInCheckout(path string) (paths []string) {
 	names := []string{path}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		names = append(names, real)
@@ -146,7 +146,7 @@ func (o opener) pathsInCheckout(path string) (paths []string) {
 	for _, name := range names {
 		folder := git.CheckoutAround(name)
 		if folder == "" {
-			folder = o.value("GITHUB_WORKSPACE")
+			folder = o.Value("GITHUB_WORKSPACE")
 		}
 		if rel, err := filepath.Rel(folder, name); err == nil && folder != "" && filepath.IsLocal(rel) && !slices.Contains(paths, filepath.ToSlash(rel)) {
 			paths = append(paths, filepath.ToSlash(rel))

@@ -1,4 +1,4 @@
-package main
+package wiring
 
 import (
 	"errors"
@@ -8,27 +8,27 @@ import (
 	"path/filepath"
 )
 
-// dataFolder returns the folder of this program's files for a workflow.
-func dataFolder(workflowPath string) string {
+// DataFolder returns the folder of this program's files for a workflow.
+func DataFolder(workflowPath string) string {
 	return filepath.Join(filepath.Dir(workflowPath), ".symphony")
 }
 
-// makeDataFolder makes that folder and hides it from git: it may be in the repository of a
+// MakeDataFolder makes that folder and hides it from git: it may be in the repository of a
 // person. Call it before each write into the folder.
-func makeDataFolder(workflowPath string) error {
-	folder := dataFolder(workflowPath)
+func MakeDataFolder(workflowPath string) error {
+	folder := DataFolder(workflowPath)
 	err := os.MkdirAll(folder, 0o700)
 	if err == nil {
 		err = hideFromGit(folder)
 	}
 	if err != nil {
-		return dataFolderError(workflowPath, err)
+		return DataFolderError(workflowPath, err)
 	}
 	return nil
 }
 
-// dataFolderError returns the error of a folder that cannot be made or written.
-func dataFolderError(workflowPath string, err error) error {
+// DataFolderError returns the error of a folder that cannot be made or written.
+func DataFolderError(workflowPath string, err error) error {
 	return fmt.Errorf("make the folder of this program: %w: it must be possible to write beside %s", err, filepath.Base(workflowPath))
 }
 
@@ -52,14 +52,14 @@ func hideFromGit(folder string) error {
 	return err
 }
 
-// sessionFolder returns the part of it that belongs to sessions. A cache keeps it
+// SessionFolder returns the part of it that belongs to sessions. A cache keeps it
 // separately.
-func sessionFolder(workflowPath string) string {
-	return filepath.Join(dataFolder(workflowPath), "codex")
+func SessionFolder(workflowPath string) string {
+	return filepath.Join(DataFolder(workflowPath), "codex")
 }
 
-// transcriptFolder returns the folder where the sessions of a workflow leave their event
+// TranscriptFolder returns the folder where the sessions of a workflow leave their event
 // logs.
-func transcriptFolder(workflowPath string) string {
-	return filepath.Join(dataFolder(workflowPath), "sessions")
+func TranscriptFolder(workflowPath string) string {
+	return filepath.Join(DataFolder(workflowPath), "sessions")
 }

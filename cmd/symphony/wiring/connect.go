@@ -1,4 +1,4 @@
-package main
+package wiring
 
 import (
 	"context"
@@ -25,28 +25,28 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// trackers returns the kinds of tracker that this build has.
-func trackers() []tracker.Kind {
+// Trackers returns the kinds of tracker that this build has.
+func Trackers() []tracker.Kind {
 	return []tracker.Kind{file.Kind(), github.Kind(), linear.Kind()}
 }
 
-// opener opens the tracker, the repository and the channel to people of a workflow.
-type opener struct {
-	gitHub
-	state    statePlace
-	redactor *redact.Redactor
-	apps     *[]githubApp    // apps opened so far
-	content  *transport.Pace // pace of posts on GitHub; nil gives each client its own
+// Opener opens the tracker, the repository and the channel to people of a workflow.
+type Opener struct {
+	GitHub
+	State    StatePlace
+	Redactor *redact.Redactor
+	Apps     *[]App          // apps opened so far
+	Content  *transport.Pace // pace of posts on GitHub; nil gives each client its own
 }
 
-// tracker opens the tracker that a workflow names, without a request.
-func (o opener) tracker(wf workflow.Workflow, log *slog.Logger, startsNothing bool) (tracker.Adapter, error) {
-	o.addWorkflowSecrets(wf)
+// Tracker opens the tracker that a workflow names, without a request.
+func (o Opener) Tracker(wf workflow.Workflow, log *slog.Logger, startsNothing bool) (tracker.Adapter, error) {
+	o.AddWorkflowSecrets(wf)
 	s := wf.Settings
 	options := tracker.Options{
 		ActiveStates: s.Policy.ActiveStates, TerminalStates: s.Policy.TerminalStates,
 		RequiredLabels: s.Policy.RequiredLabels, Poll: s.Poll, Workspaces: s.Workspace.Root,
-		StartsNothing: startsNothing, Content: o.content, StateBranch: o.state.branchName(),
+		StartsNothing: startsNothing, Content: o.Content, StateBranch: o.State.BranchName(),
 	}
 	if s.Repository != nil {
 		options.BranchPrefix = s.Repository.BranchPrefix
@@ -54,26 +54,26 @@ func (o opener) tracker(wf workflow.Workflow, log *slog.Logger, startsNothing bo
 			options.HandOver = s.Delivery.HandOver.State
 		}
 	}
-	if o.actions.InActions() {
-		options.Checkout = o.value("GITHUB_WORKSPACE")
+	if o.Actions.InActions() {
+		options.Checkout = o.Value("GITHUB_WORKSPACE")
 	}
 	return s.Tracker.Config.Open(options, http.DefaultClient, log)
 }
 
-// connect opens the tracker, the workspaces or the worker hosts, and the repository that a
+// Connect opens the tracker, the workspaces or the worker hosts, and the repository that a
 // workflow names. A dry run has only the tracker: it must not make a folder.
-func (o opener) connect(ctx context.Context, wf workflow.Workflow, log *slog.Logger, dryRun bool) (runner.Connection, error) {
-	adapter, err := o.tracker(wf, log, dryRun)
+func (o Opener) Connect(ctx context.Context, wf workflow.Workflow, log *slog.Logger, dryRun bool) (runner.Connection, error) {
+	adapter, err := o.Tracker(wf, log, dryRun)
 	if err != nil {
 		return runner.Connection{}, err
 	}
-	env, folders := o.childEnv(wf), workspaceConfig(wf)
-	warnings := slices.Concat(missingInHooks(env, wf.Settings), env.Missing("codex.env", wf.Settings.Codex.Env), env.Missing("setup.env", wf.Settings.Setup.Env))
+	env, folders := o.ChildEnv(wf), WorkspaceConfig(wf)
+	warnings := slices.Concat(MissingInHooks(env, wf.Settings), env.Missing("codex.env", wf.Settings.Codex.Env), env.Missing("setup.env", wf.Settings.Setup.Env))
 	var workspaces *workspace.Root
 	var hosts runner.Hosts
 	onHosts := len(wf.Settings.Worker.Hosts) > 0
 	if onHosts {
-		hosts = o.hosts(wf, log)
+		hosts = o.Hosts(wf, log)
 	}
 	var repository *runner.Repository
 	var publisher *publish.Publisher
@@ -85,10 +85,10 @@ func (o opener) connect(ctx context.Context, wf workflow.Workflow, log *slog.Log
 			warnings, err = append(warnings, err.Error()), nil
 		}
 		if err == nil && wf.Settings.Repository != nil {
-			publisher, err = o.publisher(wf, log)
+			publisher, err = o.Publisher(wf, log)
 		}
-	} else if err = makeDataFolder(wf.Path); err == nil {
-		if repository, err = o.repository(ctx, wf, log); err == nil && !onHosts {
+	} else if err = MakeDataFolder(wf.Path); err == nil {
+		if repository, err = o.Repository(ctx, wf, log); err == nil && !onHosts {
 			workspaces, err = workspace.Open(folders, env, log)
 		}
 	}
@@ -96,7 +96,7 @@ func (o opener) connect(ctx context.Context, wf workflow.Workflow, log *slog.Log
 		return runner.Connection{}, err
 	}
 	if workspaces != nil {
-		workspaces.Killed = o.interrupts.killed
+		workspaces.Killed = o.Interrupts.Killed
 	}
 	if repository != nil {
 		publisher = repository.Publisher
@@ -104,17 +104,17 @@ func (o opener) connect(ctx context.Context, wf workflow.Workflow, log *slog.Log
 	return runner.Connection{Tracker: adapter, Workspaces: workspaces, Hosts: hosts, Repository: repository, Feedback: o.channel(wf, adapter, publisher), Warnings: warnings}, nil
 }
 
-// missingInHooks returns a warning for each variable of hooks.env that hooks will not see.
-func missingInHooks(env workspace.Env, s workflow.Settings) []string {
+// MissingInHooks returns a warning for each variable of hooks.env that hooks will not see.
+func MissingInHooks(env workspace.Env, s workflow.Settings) []string {
 	if s.SandboxHooks {
 		return env.MissingInSandbox(s.Workspace.Hooks.Env, s.Codex.Env)
 	}
 	return env.Missing("hooks.env", s.Workspace.Hooks.Env)
 }
 
-// workspaceConfig returns the workspaces of a workflow, with the hooks that run outside of
+// WorkspaceConfig returns the workspaces of a workflow, with the hooks that run outside of
 // the agent's sandbox.
-func workspaceConfig(wf workflow.Workflow) workspace.Config {
+func WorkspaceConfig(wf workflow.Workflow) workspace.Config {
 	folders := wf.Settings.Workspace
 	if cfg := wf.Settings.Tracker.Config; cfg != nil {
 		folders.Project = cfg.IDScope(folders.Root)
@@ -130,13 +130,13 @@ func workspaceConfig(wf workflow.Workflow) workspace.Config {
 
 // channel returns the channel to the people of a workflow's issues and pull requests;
 // nil if nobody can be reached.
-func (o opener) channel(wf workflow.Workflow, adapter tracker.Adapter, publisher *publish.Publisher) *feedback.Channel {
-	d := &feedback.Channel{Issues: adapter.Conversation, Writer: adapter.Writer, Redact: o.redactor.String, Where: commentsOf(wf)}
+func (o Opener) channel(wf workflow.Workflow, adapter tracker.Adapter, publisher *publish.Publisher) *feedback.Channel {
+	d := &feedback.Channel{Issues: adapter.Conversation, Writer: adapter.Writer, Redact: o.Redactor.String, Where: CommentsOf(wf)}
 	if publisher != nil && publisher.GitHub != nil {
 		d.Pictures = github.Pictures(publisher.GitHub)
 		// For half a polling interval, so that an answer never serves for longer than one.
 		d.GitHub, d.Access = publisher.GitHub, client.NewAccess(publisher.GitHub, wf.Settings.Poll/2, tracker.IsMarked)
-		if file := o.actions.WorkflowFile(publisher.GitHub.Repo()); file != "" {
+		if file := o.Actions.WorkflowFile(publisher.GitHub.Repo()); file != "" {
 			d.OwnWorkflow = path.Base(file)
 		}
 	}
@@ -146,9 +146,9 @@ func (o opener) channel(wf workflow.Workflow, adapter tracker.Adapter, publisher
 	return d
 }
 
-// commentsOf returns the places of the comments that a run of a workflow reads; zero for
+// CommentsOf returns the places of the comments that a run of a workflow reads; zero for
 // a workflow that is not valid.
-func commentsOf(wf workflow.Workflow) schedule.Comments {
+func CommentsOf(wf workflow.Workflow) schedule.Comments {
 	c := schedule.Comments{Issues: schedule.OnTheIssue, Pulls: wf.Settings.Delivery.Kind == workflow.KindPullRequest}
 	switch wf.Settings.Tracker.Config.(type) {
 	case nil:
@@ -156,15 +156,15 @@ func commentsOf(wf workflow.Workflow) schedule.Comments {
 	case *github.Config:
 		c.Issues = schedule.OnGitHub
 	}
-	if issueFolder(wf) != "" {
+	if IssueFolder(wf) != "" {
 		c.Issues = schedule.InTheFile
 	}
 	return c
 }
 
-// issueFolder returns the folder in which the issues of a workflow are files; empty for a
+// IssueFolder returns the folder in which the issues of a workflow are files; empty for a
 // tracker that keeps none, and for a workflow that names no tracker.
-func issueFolder(wf workflow.Workflow) string {
+func IssueFolder(wf workflow.Workflow) string {
 	if cfg := wf.Settings.Tracker.Config; cfg != nil {
 		return cfg.Folder()
 	}

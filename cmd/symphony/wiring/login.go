@@ -1,4 +1,4 @@
-package main
+package wiring
 
 import (
 	"cmp"
@@ -16,22 +16,22 @@ import (
 // be guessed from its digest.
 const minGuessproof = 16
 
-// login returns the login of sessions, to see whether it has changed: the
+// Login returns the login of sessions, to see whether it has changed: the
 // key, its address, the variables that codex.env names, and the files of the
 // user's own Codex home. A value too short to withstand guessing is left out.
-func (p process) login(c codex.Config) []string {
-	texts := []string{p.value("OPENAI_BASE_URL"), p.value(identityProviderVariable), p.value(serviceAccountVariable)}
+func (p Process) Login(c codex.Config) []string {
+	texts := []string{p.Value("OPENAI_BASE_URL"), p.Value(identityProviderVariable), p.Value(serviceAccountVariable)}
 	add := func(name, value string) {
 		if len(value) >= minGuessproof {
 			texts = append(texts, name+"="+value)
 		}
 	}
-	add("key", p.modelKey())
+	add("key", p.ModelKey())
 	for _, name := range c.Env {
-		add(name, p.value(name))
+		add(name, p.Value(name))
 	}
-	for _, name := range loginFiles {
-		add(name, readStart(filepath.Join(p.codexHome(), name)))
+	for _, name := range LoginFiles {
+		add(name, readStart(filepath.Join(p.CodexHome(), name)))
 	}
 	return texts
 }
@@ -50,39 +50,40 @@ func readStart(path string) string {
 	return string(text)
 }
 
-// loginFiles lists the files of a Codex home that log sessions in.
-var loginFiles = []string{"auth.json", "config.toml"}
+// LoginFiles lists the files of a Codex home that log sessions in.
+var LoginFiles = []string{"auth.json", "config.toml"}
 
-func (p process) codexHome() string {
-	if home, set := p.getenv("CODEX_HOME"); set {
+// CodexHome returns the folder of Codex with its login and settings.
+func (p Process) CodexHome() string {
+	if home, set := p.Getenv("CODEX_HOME"); set {
 		return home
 	}
-	return filepath.Join(p.value("HOME"), ".codex")
+	return filepath.Join(p.Value("HOME"), ".codex")
 }
 
 // keyNames lists the environment variables of keys that no child process sees, even if
 // codex.env names them. Sessions get the API key over their connection.
-var keyNames = []string{"OPENAI_API_KEY", "CODEX_API_KEY", appKeyVariable}
+var keyNames = []string{"OPENAI_API_KEY", "CODEX_API_KEY", AppKeyVariable}
 
-// account returns the login of sessions of a workflow. A key of the environment takes precedence
+// Account returns the login of sessions of a workflow. A key of the environment takes precedence
 // over tokens, except inside Actions, where checkLogin refuses both together.
-func (p process) account(wf workflow.Workflow) attempt.Account {
-	account := attempt.Account{Key: p.modelKey(), BaseURL: p.value("OPENAI_BASE_URL")}
-	if config, err := p.identity(wf); err == nil && account.Key == "" {
-		account.Tokens = p.tokens.source(p, wf, config)
+func (p Process) Account(wf workflow.Workflow) attempt.Account {
+	account := attempt.Account{Key: p.ModelKey(), BaseURL: p.Value("OPENAI_BASE_URL")}
+	if config, err := p.Identity(wf); err == nil && account.Key == "" {
+		account.Tokens = p.Tokens.Source(p, wf, config)
 	}
 	self, _ := os.Executable() // an empty one makes Codex say that it gets no token
-	account.AskCommand = []string{self, modelTokenName}
+	account.AskCommand = []string{self, ModelTokenName}
 	return account
 }
 
-// threadSecret returns the secret that seals the threads of a fleet; empty for none. All shards of
+// ThreadSecret returns the secret that seals the threads of a fleet; empty for none. All shards of
 // this run and of later ones have it, and no agent, and nobody can guess it. Without an API key it
 // takes another secret that is stored for the jobs. Nothing else will do: each job has another
 // token, and everybody who can read the repository can read the outputs, artifacts, caches and
 // references of a plan.
-func (p process) threadSecret() string {
-	for _, secret := range []string{p.modelKey(), p.value(appKeyVariable), p.value("LINEAR_API_KEY")} {
+func (p Process) ThreadSecret() string {
+	for _, secret := range []string{p.ModelKey(), p.Value(AppKeyVariable), p.Value("LINEAR_API_KEY")} {
 		if secret = strings.TrimSpace(secret); len(secret) >= minGuessproof {
 			return secret
 		}
@@ -90,9 +91,9 @@ func (p process) threadSecret() string {
 	return ""
 }
 
-// modelKey returns the API key of the environment. CODEX_API_KEY takes precedence over
+// ModelKey returns the API key of the environment. CODEX_API_KEY takes precedence over
 // OPENAI_API_KEY, as for `codex exec`: users who set both mean the first for Codex and
 // the second for other programs.
-func (p process) modelKey() string {
-	return cmp.Or(p.value("CODEX_API_KEY"), p.value("OPENAI_API_KEY"))
+func (p Process) ModelKey() string {
+	return cmp.Or(p.Value("CODEX_API_KEY"), p.Value("OPENAI_API_KEY"))
 }

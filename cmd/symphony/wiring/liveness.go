@@ -1,4 +1,4 @@
-package main
+package wiring
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 	"github.com/symphony-runner/symphony/workspace"
 )
 
-// ownerStatuses returns a function that returns the statuses of other owners, and the jobs that
+// OwnerStatuses returns a function that returns the statuses of other owners, and the jobs that
 // shards ran in. It asks GitHub about workflow runs; where that is not possible, a run counts
 // as dead if the state was rolled back. On this machine, the holder of the lock of a state file
 // is the only live owner; without the lock the function looks for the process. Where the answer
 // is unknown the lease decides.
-func ownerStatuses(place statePlace, wf workflow.Workflow, self schedule.Owner, state *stateStore) func(context.Context, []schedule.Owner) map[schedule.Owner]runner.OwnerAnswer {
+func OwnerStatuses(place StatePlace, wf workflow.Workflow, self schedule.Owner, state *StateStore) func(context.Context, []schedule.Owner) map[schedule.Owner]runner.OwnerAnswer {
 	var runs *client.Runs // nil: it cannot be asked
 	if c := place.client(wf); c != nil {
 		runs = client.NewRuns(c)
@@ -26,7 +26,7 @@ func ownerStatuses(place statePlace, wf workflow.Workflow, self schedule.Owner, 
 		switch {
 		case o.Host != self.Host || o.Run != "" || o.Shard > 0:
 			return schedule.Unknown
-		case !state.exclusive && workspace.Alive(o.PID):
+		case !state.Exclusive && workspace.Alive(o.PID):
 			return schedule.Alive
 		}
 		return schedule.Dead

@@ -1,4 +1,4 @@
-package main
+package wiring
 
 import (
 	"slices"
@@ -10,12 +10,12 @@ import (
 
 func TestTheFirstInterruptionEndsAndTheSecondOneKills(t *testing.T) {
 	t.Parallel()
-	ctx, i := newInterrupts(t.Context())
+	ctx, i := NewInterrupts(t.Context())
 	var called []string
-	i.onEach(func() { called = append(called, "ended") }, func() { called = append(called, "killed") })
+	i.OnEach(func() { called = append(called, "ended") }, func() { called = append(called, "killed") })
 	killed := func() bool {
 		select {
-		case <-i.killed:
+		case <-i.Killed:
 			return true
 		default:
 			return false
@@ -26,7 +26,7 @@ func TestTheFirstInterruptionEndsAndTheSecondOneKills(t *testing.T) {
 		ended, killed bool
 	}{{0, false, false}, {1, true, false}, {2, true, true}, {3, true, true}} {
 		if n > 0 {
-			if count := i.interrupt(); count != want.count {
+			if count := i.Interrupt(); count != want.count {
 				t.Errorf("interruption %d is counted as %d", n, count)
 			}
 		}
@@ -42,15 +42,15 @@ func TestTheFirstInterruptionEndsAndTheSecondOneKills(t *testing.T) {
 func TestAKilledRunThatDoesNotEndIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		_, i := newInterrupts(t.Context())
+		_, i := NewInterrupts(t.Context())
 		var given []time.Duration
 		began := time.Now()
-		i.giveUp = func() { given = append(given, time.Since(began)) }
-		i.interrupt()
+		i.GiveUp = func() { given = append(given, time.Since(began)) }
+		i.Interrupt()
 		time.Sleep(time.Hour)
-		i.interrupt()
+		i.Interrupt()
 		time.Sleep(time.Hour)
-		if want := []time.Duration{time.Hour + killTime}; !slices.Equal(given, want) {
+		if want := []time.Duration{time.Hour + KillTime}; !slices.Equal(given, want) {
 			t.Errorf("given up after %v, want %v: after the second interruption alone", given, want)
 		}
 	})
@@ -59,15 +59,15 @@ func TestAKilledRunThatDoesNotEndIsGivenUp(t *testing.T) {
 func TestAQuitKillsAtOnceAndThenEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	for _, before := range []int{0, 1} {
-		ctx, i := newInterrupts(t.Context())
+		ctx, i := NewInterrupts(t.Context())
 		quits := 0
-		i.quit = func() { quits++ }
+		i.Quit = func() { quits++ }
 		for range before {
-			i.interrupt()
+			i.Interrupt()
 		}
 		i.kill()
 		select {
-		case <-i.killed:
+		case <-i.Killed:
 		default:
 			t.Errorf("after %d interruptions it does not kill", before)
 		}
@@ -82,19 +82,19 @@ func TestAQuitKillsAtOnceAndThenEndsTheProcess(t *testing.T) {
 
 func TestAHangUpEndsAndNeverKills(t *testing.T) {
 	t.Parallel()
-	ctx, i := newInterrupts(t.Context())
+	ctx, i := NewInterrupts(t.Context())
 	for range 3 {
 		i.hangUp()
 	}
 	select {
-	case <-i.killed:
+	case <-i.Killed:
 		t.Error("it kills")
 	default:
 	}
 	if ctx.Err() == nil {
 		t.Error("it does not end the run")
 	}
-	if count := i.interrupt(); count != 2 {
+	if count := i.Interrupt(); count != 2 {
 		t.Errorf("the interruption after it is counted as %d, want 2", count)
 	}
 }
@@ -103,23 +103,23 @@ func TestAHangUpEndsAndNeverKills(t *testing.T) {
 // terminal: the third signal finds the handler of the system.
 func TestATerminalThatTakesNothingHoldsUpNoFurtherInterruption(t *testing.T) {
 	t.Parallel()
-	ctx, i := newInterrupts(t.Context())
+	ctx, i := NewInterrupts(t.Context())
 	stuck, released := make(chan struct{}), make(chan struct{})
 	var wait sync.WaitGroup
 	defer wait.Wait()
 	defer close(stuck)
 	began := make(chan struct{}, 2)
 	block := func() { began <- struct{}{}; <-stuck }
-	i.onEach(block, block)
+	i.OnEach(block, block)
 	i.release = func() { close(released) }
 	for range 2 {
-		wait.Go(func() { i.interrupt() })
+		wait.Go(func() { i.Interrupt() })
 		<-began
 	}
 	<-released
-	<-i.killed
+	<-i.Killed
 	<-ctx.Done()
-	if count := i.interrupt(); count != 3 {
+	if count := i.Interrupt(); count != 3 {
 		t.Errorf("the third one is counted as %d", count)
 	}
 }
