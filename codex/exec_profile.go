@@ -63,7 +63,7 @@ func CommandWithProfile(command string, o Options) (string, bool) {
 	if !slices.Contains(strings.Fields(command), "app-server") || !simpleCommand(command) || strings.Contains(command, "permissions") {
 		return command, false
 	}
-	rules := permissions(o, "", 0)
+	rules := permissions(o, o.denied("", 0))
 	settings := serverSettings(rules)
 	if o.Loopback {
 		settings = append(settings, networkFeature+"="+toml(rules[networkFeature]))

@@ -92,7 +92,7 @@ func (s *sandbox) closeLoopback(ctx context.Context) error {
 		return noNetwork(why)
 	}
 	s.o.Loopback = false
-	s.rules = permissions(s.o, s.server.home, s.server.shared.pid)
+	s.rules = permissions(s.o, s.denied)
 	s.warn("the agent cannot open sockets, not even to its own loopback: " + why)
 	return nil
 }

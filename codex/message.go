@@ -80,7 +80,7 @@ func encodeLine(v any) ([]byte, error) {
 
 const (
 	maxLine  = 16 << 20 // the longest message, without its line ending
-	readSize = 32 << 10 // lines up to this size are read without a copy
+	readSize = 8 << 10  // lines up to this size are read without a copy
 )
 
 var errLineTooLong = errors.New("message longer than 16 MiB")

@@ -21,11 +21,20 @@ const guardedApproval = `{"granular":{"sandbox_approval":false,"rules":false,"sk
 // profile is the name of the permission profile of each turn.
 const profile = "symphony"
 
+// denied returns the paths that the agent may not read. home is the Codex home of the server, and
+// pid its process with Options.Shared.
+func (o *Options) denied(home string, pid int) []string {
+	if o.Deny == nil {
+		return []string{home}
+	}
+	return o.Deny(home, pid)
+}
+
 // permissions returns the permission profiles: the agent may read the disk except the denied
 // paths, write the workspace and a temporary folder of its own, and use no network but its own
 // loopback and the hosts of Options.Network. A program of the host in a network of
 // Options.Networks may do the same, with the hosts of that network.
-func permissions(o Options, home string, pid int) map[string]any {
+func permissions(o Options, denied []string) map[string]any {
 	workspace := map[string]any{}
 	if o.Repository {
 		workspace[".git"] = "write"       // commits
@@ -33,10 +42,6 @@ func permissions(o Options, home string, pid int) map[string]any {
 		workspace[".git/config"] = "read" // its settings name programs that the host's git runs
 		workspace[".git/config.worktree"] = "read"
 		workspace[".git/commondir"] = "read" // folder in which git looks for both
-	}
-	all := []string{home}
-	if o.Deny != nil {
-		all = o.Deny(home, pid)
 	}
 	files := map[string]any{}
 	files[":workspace_roots"] = workspace
@@ -51,7 +56,7 @@ func permissions(o Options, home string, pid int) map[string]any {
 	if o.Certificates != "" {
 		files[o.Certificates], files[trustStorePath(o.Certificates)] = "read", "read"
 	}
-	o.deny(files, outermost(all, o.Cwd, o.Temp))
+	o.deny(files, outermost(denied, o.Cwd, o.Temp))
 	rules := map[string]any{
 		// Because paths are denied, each file that Codex itself looks at takes two sandboxes
 		// and three processes: 45 ms of CPU time. This setting saves the search for a .git in
@@ -65,7 +70,7 @@ func permissions(o Options, home string, pid int) map[string]any {
 		key := profileKey(name)
 		rules[key+"extends"], rules[key+"filesystem"] = ":workspace", files
 		if name == o.profileOf(reviewName) {
-			rules[key+"filesystem"] = reviewFiles(o, all)
+			rules[key+"filesystem"] = reviewFiles(o, denied)
 		}
 		if o.Loopback {
 			rules[key+"network"] = network.rules(o.UnixSockets)

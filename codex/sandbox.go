@@ -26,6 +26,7 @@ const sandboxTime = 20 * time.Second
 type sandbox struct {
 	*core
 	programs *programs
+	denied   []string       // paths that the agent may not read
 	rules    map[string]any // settings of the permission profile; nil if neither turns nor programs use it
 
 	isListed bool            // canExec has succeeded; core.mu guards it

@@ -103,7 +103,8 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 		}
 	}
 	if s.posture.sandbox == nil || s.o.SaveProfile != nil || s.o.ProfileGiven || s.o.Shared != "" {
-		s.sandbox.rules = permissions(s.o, s.server.home, s.server.shared.pid)
+		s.sandbox.denied = s.o.denied(s.server.home, s.server.shared.pid)
+		s.sandbox.rules = permissions(s.o, s.sandbox.denied)
 	}
 	if err := s.sandbox.checkPaths(); err != nil {
 		return err

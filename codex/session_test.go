@@ -32,7 +32,7 @@ var echoTool = Tool{
 func settings(t *testing.T, o Options, home string) string {
 	t.Helper()
 	p := posture{turns: o.profileOf("")}
-	p.complete(o, serverInfo{home: home}, permissions(o, home, 0))
+	p.complete(o, serverInfo{home: home}, permissions(o, o.denied(home, 0)))
 	text, err := json.Marshal(p.settings)
 	if err != nil {
 		t.Fatal(err)
