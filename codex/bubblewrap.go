@@ -129,7 +129,7 @@ func (b *Bubblewrap) Command(command string) string {
 		return command
 	}
 	dir := shell.Quote(b.Dir)
-	return `case "$(bwrap --help 2>/dev/null)" in *--argv0*) type -P bwrap ;; *) echo ;; esac >` + dir + "/real\nPATH=" + dir + ":\"$PATH\"\n" + command
+	return `if type -P bwrap >/dev/null && [[ $(bwrap --help 2>/dev/null) == *--argv0* ]]; then type -P bwrap; else echo; fi >` + dir + "/real\nPATH=" + dir + ":\"$PATH\"\n" + command
 }
 
 // Share names paths that commands need. From then on they have a /tmp of their own, in which
@@ -141,8 +141,11 @@ func (b *Bubblewrap) Share(paths []string) error {
 	}
 	for _, path := range paths {
 		rest, isBelow := strings.CutPrefix(filepath.Clean(path), slashTmp+"/")
+		if !isBelow {
+			continue
+		}
 		name, _, _ := strings.Cut(rest, "/")
-		if info, err := os.Lstat(filepath.Join(slashTmp, name)); isBelow && err == nil && (info.IsDir() || info.Mode().IsRegular()) && !strings.Contains(name, "\n") {
+		if info, err := os.Lstat(filepath.Join(slashTmp, name)); err == nil && (info.IsDir() || info.Mode().IsRegular()) && !strings.Contains(name, "\n") {
 			b.shared = append(b.shared, name)
 		}
 	}

@@ -78,7 +78,6 @@ func (c NamedChoice) Key(field string) string {
 	return "codex.by_label." + c.Label + "." + field
 }
 
-// listedModel is a model as model/list has it.
 type listedModel struct {
 	ID, Model string
 	IsDefault bool
@@ -89,11 +88,6 @@ type listedModel struct {
 	Modalities   []string              `json:"inputModalities"` // none if an older server does not say
 }
 
-// plainTiers holds the service tiers that Codex passes on for every model. It leaves out every
-// other one that the model does not list.
-var plainTiers = []string{"default", "flex"}
-
-// modelList checks choices.
 type modelList struct {
 	models   []listedModel
 	own      string          // model of Codex's own configuration; "" for the default of the list
@@ -132,8 +126,8 @@ func (l modelList) checkChoice(c NamedChoice) error {
 		}
 		return fmt.Errorf("%s %q: %w: use one of %s, or install a newer Codex", c.Key("model"), want, ErrNoModel, strings.Join(names, ", "))
 	}
-	model, tiers := listedModel{ID: want}, slices.Clone(plainTiers)
-	tiersKnown := true // Codex passes on no further one for a model that it does not know
+	model, tiers := listedModel{ID: want}, []string{"default", "flex"} // which Codex passes on for every model
+	tiersKnown := true                                                 // Codex passes on no further one for a model that it does not know
 	if at >= 0 {
 		model = l.models[at]
 		tiersKnown = model.ServiceTiers != nil
@@ -172,7 +166,7 @@ func refuted(key, value, model string, has []string) error {
 
 // TakesImages returns the model of the thread, and whether it takes images, as the server lists
 // it. A model of which the server does not say so takes them.
-func (s *Session) TakesImages(ctx context.Context) (model string, takes bool) {
+func (s *checks) TakesImages(ctx context.Context) (model string, takes bool) {
 	s.mu.Lock()
 	model = s.spending.tariffs.model[s.spending.tariffs.main]
 	s.mu.Unlock()

@@ -112,7 +112,6 @@ func (c *conn) fail(err error) {
 	}
 }
 
-// failure returns the reason why the connection ended, or nil while it is open.
 func (c *conn) failure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,7 +159,6 @@ const (
 	overloadPause = 100 * time.Millisecond // pause before the second attempt; it doubles with each further one
 )
 
-// call is a request of ours that the server has not answered yet.
 type call struct {
 	method string
 	then   replyFunc
@@ -184,6 +182,31 @@ func (c *conn) sendCall(ctx context.Context, method string, params any, then rep
 		return 0, fmt.Errorf("%s: %w", method, err)
 	}
 	return id, nil
+}
+
+// ask sends a request that is to end something, and waits until it has ended. It reports whether the
+// server refused the request instead.
+func (c *conn) ask(ctx context.Context, method string, params any, ended <-chan struct{}) (refused bool, err error) {
+	refusal := make(chan struct{})
+	id, err := c.sendCall(ctx, method, params, func(_ json.RawMessage, err error) {
+		if err != nil {
+			close(refusal)
+		}
+	})
+	if err != nil {
+		return false, err
+	}
+	defer c.forget(id)
+	select {
+	case <-ended:
+		return false, nil
+	case <-refusal:
+		return true, nil
+	case <-c.done:
+		return false, c.failure()
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
 }
 
 // forget drops a call and reports whether it was still unanswered.

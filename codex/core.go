@@ -15,7 +15,7 @@ import (
 // other parts that say so; conn.mu guards the calls without an answer and the reason why the
 // connection ended; execOutput.mu guards the output that is not written yet. None of the three
 // is held while another mutex is acquired or while code of the caller runs. core.eventsMu is
-// held while Options.Events runs, which may therefore call ThreadID, Resumed and Usage. It is
+// held while Options.Events runs, which may therefore call ThreadID, Resumed and Tariffs. It is
 // acquired before core.mu: emit must not be called with core.mu held. Methods whose name ends
 // in Locked require core.mu, and methods of execOutput its own mutex.
 //
@@ -63,6 +63,20 @@ func (c *core) callOptional(ctx context.Context, method string, params any, acce
 	err := c.call(ctx, method, params, accept)
 	if _, refused := errors.AsType[*ResponseError](err); refused {
 		return nil
+	}
+	return err
+}
+
+// checkAge returns the error of a request as [ErrTooOld] if the server refused a part of the posture
+// that it does not know. A session never begins with less: without the permission profile the
+// agent could read logins and keys.
+func (c *core) checkAge(err error) error {
+	refused, ok := errors.AsType[*ResponseError](err)
+	if !ok {
+		return err
+	}
+	if what := c.posture.lacking(refused); what != "" {
+		return tooOld(what, err)
 	}
 	return err
 }

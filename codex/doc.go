@@ -36,8 +36,10 @@
 //	notifications    the server's notifications, and the events made of them
 //	usage            tokens used, rate limits
 //	core             what all parts of a session share
-//	session          the parts together, and the thread
+//	session          the parts together
+//	thread           the session's thread: opened, resumed, named
 //	turn             one turn on the thread
+//	steer            what people say while a turn is in progress
 //	review           one turn on a thread of its own, which reads the work
 //	outcome          how a turn ended, in two generations of the protocol
 //	exec             programs of the host in the agent's sandbox
@@ -51,6 +53,7 @@
 //	                 the certificates of their proxy
 //	preflight        whether sessions can work at all, and whether Codex takes what they set
 //	skills           the skills that a prompt names
+//	shared           a server that runs already, in which nothing may be left
 //
 // These rules always hold:
 //

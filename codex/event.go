@@ -39,8 +39,7 @@ type Event struct {
 	Summary    string        // one line for people of at most 120 characters, 500 of a Warning
 	Doing      string        // present work of the agent, as short as the Summary; "" when the event does not say
 	Said       string        // a whole message of the agent, in several lines; "" for every other event
-	Usage      *Usage        // tokens of the session so far, when they changed
-	Tariffs    []TariffUsage // the same tokens by tariff, in no order
+	Tariffs    []TariffUsage // tokens of the session so far by tariff, in no order; nil if the event does not report them
 	RateLimits json.RawMessage
 	Blocked    []Blocked // refused hosts of an ended command, if the turns have a network of named hosts
 

@@ -163,7 +163,11 @@ func (p *programs) env(x Exec) map[string]*string {
 // everything is written.
 func (p *programs) run(ctx context.Context, x Exec) (ExecResult, error) {
 	run := newExecOutput(x.MaxOutput, x.Stderr != nil)
-	id := p.add(run)
+	p.mu.Lock()
+	p.last++
+	id := fmt.Sprintf("exec-%d", p.last)
+	p.running[id] = run
+	p.mu.Unlock()
 	defer p.remove(id)
 	what := cmp.Or(x.Doing, "the host runs `"+strings.Join(x.Argv, " ")+"`")
 	p.emit(Event{Kind: Notification, Method: execMethod, Summary: what, Doing: what, Progress: true})
@@ -230,10 +234,10 @@ const (
 	exitKilled  = 137
 )
 
-// execReply is the answer to command/exec.
+// execReply is the answer to command/exec. Both texts are empty when the output is streamed.
 type execReply struct {
-	ExitCode int    `json:"exitCode"`
-	Stdout   string `json:"stdout"` // empty when the output is streamed
+	ExitCode       int
+	Stdout, Stderr string
 }
 
 // execRefusal returns the error of a call that the server refused. Its refusal of the
@@ -253,22 +257,9 @@ func (p *programs) terminate(ctx context.Context, id string, answered <-chan str
 		fmt.Errorf("%w: Codex does not say that the program was killed: end the session", ErrResponseTimeout))
 	defer cancel()
 	for {
-		refused := make(chan struct{})
-		call, err := p.conn.sendCall(ctx, "command/exec/terminate", map[string]string{"processId": id}, func(_ json.RawMessage, err error) {
-			if err != nil {
-				close(refused)
-			}
-		})
-		if err != nil {
-			return err // the connection has ended, and the program with it
-		}
-		defer p.conn.forget(call)
-		select {
-		case <-refused:
-		case <-answered:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		refused, err := p.conn.ask(ctx, "command/exec/terminate", map[string]string{"processId": id}, answered)
+		if !refused {
+			return err // the program has ended, with the connection if there is an error
 		}
 		select {
 		case <-time.After(killPause):
@@ -276,15 +267,6 @@ func (p *programs) terminate(ctx context.Context, id string, answered <-chan str
 			return nil
 		}
 	}
-}
-
-func (p *programs) add(run *execOutput) (id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last++
-	id = fmt.Sprintf("exec-%d", p.last)
-	p.running[id] = run
-	return id
 }
 
 // remove drops a program: output under its id is ignored from now on.
@@ -318,17 +300,17 @@ func (p *programs) onOutput(params json.RawMessage) error {
 // CleanTerminals kills the commands that the agent left running on the thread. The
 // server answers when it has sent the signals, so they may live for some milliseconds
 // more. A turn must not be in progress, because it could start others.
-func (s *Session) CleanTerminals(ctx context.Context) error {
-	return s.cleanTerminals(ctx, s.ThreadID())
+func (c *core) CleanTerminals(ctx context.Context) error {
+	return c.cleanTerminals(ctx, c.ThreadID())
 }
 
 // cleanTerminals kills the commands that were left running on a thread; none if it is "".
-func (s *Session) cleanTerminals(ctx context.Context, thread string) error {
+func (c *core) cleanTerminals(ctx context.Context, thread string) error {
 	if thread == "" {
 		return nil
 	}
 	const method = "thread/backgroundTerminals/clean"
-	err := s.conn.call(ctx, max(s.o.Config.ReadTimeout, execGrace), method, map[string]string{"threadId": thread}, nil)
+	err := c.conn.call(ctx, max(c.o.Config.ReadTimeout, execGrace), method, map[string]string{"threadId": thread}, nil)
 	if err != nil {
 		return fmt.Errorf("end the agent's background commands: %w", execRefusal(err))
 	}

@@ -42,7 +42,6 @@ type execOutput struct {
 	refusal *ExecError
 }
 
-// chunk is a piece of output.
 type chunk struct {
 	data     []byte
 	isStderr bool

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/symphony-runner/symphony/internal/shell"
 )
 
 // A thread gets the permission profile with its own settings (posture.go). A program of the
@@ -33,17 +35,10 @@ func serverSettings(rules map[string]any) []string {
 	return lines
 }
 
-// profileKey returns the beginning of the settings of a permission profile.
 func profileKey(name string) string { return "permissions." + name + "." }
 
-// isRule reports whether a setting is a rule of our permission profiles.
 func isRule(key string) bool {
 	return strings.HasPrefix(key, profileKey(profile)) || strings.HasPrefix(key, "permissions."+profile+"-")
-}
-
-// ofProfile reports whether CommandWithProfile gives the server this setting.
-func ofProfile(key string) bool {
-	return key == "default_permissions" || key == networkFeature || isRule(key)
 }
 
 // toml returns a string, a boolean or a table of them as TOML on one line.
@@ -68,13 +63,13 @@ func CommandWithProfile(command string, o Options) (string, bool) {
 	if !slices.Contains(strings.Fields(command), "app-server") || !simpleCommand(command) || strings.Contains(command, "permissions") {
 		return command, false
 	}
-	rules := permissions(o, "", 0)
+	rules := permissions(o, o.denied("", 0))
 	settings := serverSettings(rules)
 	if o.Loopback {
 		settings = append(settings, networkFeature+"="+toml(rules[networkFeature]))
 	}
 	for _, setting := range settings {
-		command += " -c '" + strings.ReplaceAll(setting, "'", `'\''`) + "'"
+		command += " -c " + shell.Quote(setting)
 	}
 	return command, true
 }

@@ -101,7 +101,7 @@ func TestWhatWeGaveTheServerIsNotTakenForASettingOfCodexCommand(t *testing.T) {
 	o := Options{ProfileGiven: true}
 	p := posture{turns: o.profileOf("")}
 	s := serverInfo{overridden: map[string]bool{"default_permissions": true, "permissions.symphony.extends": true, "web_search": true}}
-	if diff := cmp.Diff([]string{"web_search"}, p.complete(o, s, permissions(o, "/home", 0))); diff != "" {
+	if diff := cmp.Diff([]string{"web_search"}, p.complete(o, s, permissions(o, o.denied("/home", 0)))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if p.settings["default_permissions"] != ":read-only" || p.settings["permissions.symphony.extends"] != ":workspace" {

@@ -11,9 +11,6 @@ import (
 	"time"
 )
 
-// builtInProvider is the provider of a server whose configuration names none.
-const builtInProvider = "openai"
-
 // serverInfo holds a server's report about itself before a thread is opened.
 type serverInfo struct {
 	version    string          // "" when it does not say
@@ -29,15 +26,21 @@ type serverInfo struct {
 
 // handshake initializes the connection, logs in and reads the server's report about itself
 // (SPEC §10.2).
-func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
+func (c *core) handshake(ctx context.Context) (serverInfo, error) {
 	var about serverInfo
-	wait := s.o.Config.ReadTimeout
-	err := s.conn.call(ctx, max(wait, initializeTimeout), "initialize", initialize(s.o.Version), func(result json.RawMessage) error {
+	params := map[string]any{
+		"clientInfo":   map[string]string{"name": "symphony", "title": "Symphony", "version": c.o.Version},
+		"capabilities": map[string]bool{"experimentalApi": true}, // the tools, the granular approval policy and the permission profile
+	}
+	err := c.conn.call(ctx, max(c.o.Config.ReadTimeout, initializeTimeout), "initialize", params, func(result json.RawMessage) error {
 		answer := members(result)
-		about.version, about.home = parseVersion(answer.text("useragent")), answer.text("codexhome")
+		_, version, _ := strings.Cut(answer.text("useragent"), "/") // symphony/0.169.0 (Debian 12; x86_64) …
+		about.version, _, _ = strings.Cut(version, " ")
+		about.home = answer.text("codexhome")
 		return nil
 	})
-	if refused, ok := errors.AsType[*ResponseError](err); ok && namesCapability(refused.Message) {
+	refused, isRefusal := errors.AsType[*ResponseError](err) // with one code for all reasons
+	if isRefusal && (strings.Contains(refused.Message, "experimentalApi") || strings.Contains(refused.Message, "apabilities")) {
 		err = tooOld("the experimental API", err)
 	}
 	if errors.Is(err, ErrResponseTimeout) {
@@ -49,32 +52,26 @@ func (s *Session) handshake(ctx context.Context) (serverInfo, error) {
 	if err != nil {
 		return serverInfo{}, err
 	}
-	if err := s.conn.send(ctx, request{Method: "initialized"}); err != nil {
+	if err := c.conn.send(ctx, request{Method: "initialized"}); err != nil {
 		return serverInfo{}, err
 	}
-	if s.o.Home != "" && about.home != "" && filepath.Clean(about.home) != filepath.Clean(s.o.Home) {
-		return serverInfo{}, mismatch("the Codex home", s.o.Home, about.home)
+	if c.o.Home != "" && about.home != "" && filepath.Clean(about.home) != filepath.Clean(c.o.Home) {
+		return serverInfo{}, mismatch("the Codex home", c.o.Home, about.home)
 	}
-	if err := s.login(ctx); err != nil {
+	if err := c.login(ctx); err != nil {
 		return serverInfo{}, err
 	}
-	return about, s.callOptional(ctx, "config/read", struct{}{}, about.readConfig)
-}
-
-// namesCapability reports whether a refusal is about the capabilities of the client. All
-// refusals have the same code.
-func namesCapability(message string) bool {
-	return strings.Contains(message, "experimentalApi") || strings.Contains(message, "apabilities")
+	return about, c.callOptional(ctx, "config/read", struct{}{}, about.readConfig)
 }
 
 // login sends the API key to the server, which keeps it in memory if its home is
 // configured so. No other message contains the key, and Options.Wire sees it masked.
-func (s *Session) login(ctx context.Context) error {
-	if s.o.Key == "" {
+func (c *core) login(ctx context.Context) error {
+	if c.o.Key == "" {
 		return nil
 	}
-	params := map[string]string{"type": "apiKey", "apiKey": s.o.Key}
-	err := s.call(ctx, "account/login/start", params, nil)
+	params := map[string]string{"type": "apiKey", "apiKey": c.o.Key}
+	err := c.call(ctx, "account/login/start", params, nil)
 	refused, isRefusal := errors.AsType[*ResponseError](err)
 	switch {
 	case isRefusal && refused.unknown():
@@ -110,7 +107,7 @@ func (s *serverInfo) readConfig(result json.RawMessage) error {
 		} `json:"origins"`
 	}
 	decodeLenient(result, &r)
-	s.provider, s.model, s.tier = cmp.Or(r.Config.Provider, builtInProvider), r.Config.Model, r.Config.Tier
+	s.provider, s.model, s.tier = cmp.Or(r.Config.Provider, "openai"), r.Config.Model, r.Config.Tier
 	s.shared.ready = r.Config.Permissions != "" && r.Config.Features.Network
 	p, custom := r.Config.Providers[s.provider]
 	s.custom, s.idle = custom, time.Duration(p.Idle)*time.Millisecond
@@ -119,12 +116,4 @@ func (s *serverInfo) readConfig(result json.RawMessage) error {
 		s.overridden[key] = origin.Name.Type == "sessionFlags"
 	}
 	return nil
-}
-
-// parseVersion returns the server's version from a user agent such as
-// "symphony/0.169.0 (Debian 12; x86_64) …".
-func parseVersion(userAgent string) string {
-	_, version, _ := strings.Cut(userAgent, "/")
-	version, _, _ = strings.Cut(version, " ")
-	return version
 }

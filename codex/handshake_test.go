@@ -133,7 +133,7 @@ func TestDeniedPathsAreNotInsideEachOther(t *testing.T) {
 			t.Errorf("with the home %q (-want +got):\n%s", home, diff)
 		}
 	}
-	files := permissions(Options{}, "/home", 0)[profileKey(profile)+"filesystem"].(map[string]any)
+	files := permissions(Options{}, new(Options).denied("/home", 0))[profileKey(profile)+"filesystem"].(map[string]any)
 	if files["/home"] != "deny" {
 		t.Errorf("without a list the Codex home is not denied: %v", files)
 	}

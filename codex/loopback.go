@@ -32,8 +32,11 @@ import (
 // networkFeature is the setting of the feature that separates networks.
 const networkFeature = "features.network_proxy"
 
-// loopbackAdvice is the remedy if the loopback is not closed or cannot be tested.
-const loopbackAdvice = "install Codex 0.169 or later without settings of its own for the network, or set sandbox.loopback: false"
+// The remedies if the loopback is not closed or cannot be tested, and the same of Unix sockets.
+const (
+	loopbackAdvice    = "install Codex 0.169 or later without settings of its own for the network, or set sandbox.loopback: false"
+	unixSocketsAdvice = "install Codex 0.169 or later, or remove sandbox.unix_sockets"
+)
 
 // onlyLoopback is a piece of bash that runs `refuse INTERFACE` if there is any other network
 // than loopback.
@@ -42,11 +45,12 @@ const onlyLoopback = `while read -r interface _; do
 done </proc/net/dev || refuse "a network that cannot be read"
 `
 
-// probePort is the variable that names the probe's port, on which this program listens.
-const probePort = "SYMPHONY_PROBE_PORT"
-
-// greeting is the answer of this program to a client of the probe's port.
-const greeting = "the loopback of this machine"
+const (
+	probePort  = "SYMPHONY_PROBE_PORT"          // variable with the probe's port, on which this program listens
+	greeting   = "the loopback of this machine" // answer of this program to a client of that port
+	probeFile  = "SYMPHONY_PROBE_FILE"          // variable with the name of the file that the probe tries to make in /tmp
+	hostSocket = "SYMPHONY_PROBE_SOCKET"        // variable with Options.HostSocket
+)
 
 // probe tries the network of a command, and prints the path of the certificates that Codex
 // gives clients of its proxy; nothing where that proxy reads nothing.
@@ -88,7 +92,7 @@ func (s *sandbox) closeLoopback(ctx context.Context) error {
 		return noNetwork(why)
 	}
 	s.o.Loopback = false
-	s.rules = permissions(s.o, s.server.home, s.server.shared.pid)
+	s.rules = permissions(s.o, s.denied)
 	s.warn("the agent cannot open sockets, not even to its own loopback: " + why)
 	return nil
 }
@@ -142,9 +146,6 @@ func (s *sandbox) tryLoopback(ctx context.Context, network string) error {
 	}
 	return err
 }
-
-// probeFile is the variable that names the file which the probe tries to make in /tmp.
-const probeFile = "SYMPHONY_PROBE_FILE"
 
 // verifyTmp checks that the probe has not made a file in the /tmp of this machine.
 func (s *sandbox) verifyTmp(name string) error {
@@ -214,13 +215,6 @@ func (s *sandbox) verifyFeature(ctx context.Context) error {
 // opens all of them: a command also reaches each socket of this machine whose path it can
 // read. The network namespace of the command closes abstract sockets alone. So the caller
 // denies the paths of the sockets of this machine, and tryUnixSockets tries the effect.
-
-// unixSocketsAdvice is the remedy if the sockets of this machine are not closed, or a command's
-// own do not open.
-const unixSocketsAdvice = "install Codex 0.169 or later, or remove sandbox.unix_sockets"
-
-// hostSocket is the variable that names Options.HostSocket to the probe.
-const hostSocket = "SYMPHONY_PROBE_SOCKET"
 
 // unixProbe fails if a command sees the socket of this program, because whoever sees a socket
 // can connect to it. Then it connects to a socket of its own, if there is a Perl: bash has no

@@ -75,6 +75,24 @@ func TestAServerThatDoesNotSeparateNetworksIsRefused(t *testing.T) {
 	}
 }
 
+// TestTheDeniedPathsAreFoundOnce has a server that cannot try the loopback, so that the rules are made
+// again without it.
+func TestTheDeniedPathsAreFoundOnce(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	s, err := Connect(t.Context(), dial(t, func(p *fakeServer) { p.hello(); p.drain() }), Options{
+		Cwd: "/work", Loopback: true, Deny: func(string, int) []string { asked++; return []string{"/secret"} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	rules := strings.Join(serverSettings(s.sandbox.rules), "\n")
+	if asked != 1 || !strings.Contains(rules, `"/secret"="deny"`) || !strings.Contains(rules, "network.enabled=false") {
+		t.Errorf("asked %d times:\n%s", asked, rules)
+	}
+}
+
 // TestTheProbeKnowsThisProgramByItsGreeting asks ports of this machine as the probe does. A
 // listener of Codex inside the sandbox can have the number of the probe's port by chance.
 func TestTheProbeKnowsThisProgramByItsGreeting(t *testing.T) {

@@ -19,8 +19,6 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-var errNotMessage = errors.New("neither a request, a notification nor a reply")
-
 // parseMessage decodes a line. It fails if the line is not a message.
 func parseMessage(line []byte) (message, error) {
 	var m message
@@ -32,7 +30,7 @@ func parseMessage(line []byte) (message, error) {
 	}
 	switch {
 	case m.Method == nil && m.ID == nil:
-		return message{}, errNotMessage
+		return message{}, errors.New("neither a request, a notification nor a reply")
 	case m.ID != nil && m.ID[0] != '"' && m.ID[0] != '-' && (m.ID[0] < '0' || m.ID[0] > '9'):
 		return message{}, errors.New("an id is a number or a string")
 	}
@@ -82,7 +80,7 @@ func encodeLine(v any) ([]byte, error) {
 
 const (
 	maxLine  = 16 << 20 // the longest message, without its line ending
-	readSize = 32 << 10 // lines up to this size are read without a copy
+	readSize = 8 << 10  // lines up to this size are read without a copy
 )
 
 var errLineTooLong = errors.New("message longer than 16 MiB")

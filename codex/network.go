@@ -44,6 +44,10 @@ type Network struct {
 const (
 	networkVariable = "SYMPHONY_NETWORK"
 	fullNetwork     = "full"
+
+	networkAdvice   = "remove the keys `network` from WORKFLOW.md" // the remedy where no network can be given
+	maxCertificates = 8 << 20                                      // bytes of the proxy's certificates
+	maxBlocked      = 10                                           // hosts that one command reports
 )
 
 // networkName is the form of the names in Options.Networks. A dot would end a name in the
@@ -52,7 +56,6 @@ var networkName = lazy.Regexp(`^[a-z][a-z0-9_]*$`)
 
 func (n Network) hasHosts() bool { return len(n.Hosts) > 0 }
 
-// isRead reports whether Codex's proxy reads the requests of commands.
 func (n Network) isRead() bool { return n.hasHosts() && !n.Full }
 
 // rules returns the table "network" of a permission profile, with Unix sockets or without.
@@ -118,9 +121,6 @@ func (o Options) anyHosts() bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(o.profiles())), Network.hasHosts)
 }
 
-// networkAdvice is the remedy where no network can be given.
-const networkAdvice = "remove the keys `network` from WORKFLOW.md"
-
 func noNetwork(why string) error {
 	return fmt.Errorf("%w: no network of named hosts: %s: %s", ErrNoSandbox, text.OneLine(why, messageRunes), networkAdvice)
 }
@@ -133,6 +133,7 @@ func (s *sandbox) checkNetworks() error {
 			return fmt.Errorf("the network %q: %w: a name has small letters, digits and _", name, ErrSettings)
 		}
 	}
+	key, _, _ := s.o.Config.sandbox()
 	switch {
 	case !s.o.anyHosts():
 		return nil
@@ -141,7 +142,7 @@ func (s *sandbox) checkNetworks() error {
 	case !s.o.Loopback:
 		return noNetwork("it needs sandbox.loopback: true")
 	case s.o.Network.hasHosts() && s.posture.sandbox != nil:
-		return noNetwork(s.sandboxKey() + " sets a sandbox of its own for the turns")
+		return noNetwork(key + " sets a sandbox of its own for the turns")
 	case s.o.SaveProfile == nil && !s.o.ProfileGiven:
 		return noNetwork("codex.command is not one simple command like `codex app-server` that does not set permissions")
 	case s.o.Certificates == "" && slices.ContainsFunc(slices.Collect(maps.Values(s.o.profiles())), Network.isRead):
@@ -149,9 +150,6 @@ func (s *sandbox) checkNetworks() error {
 	}
 	return nil
 }
-
-// maxCertificates bounds the certificates of the proxy, in bytes.
-const maxCertificates = 8 << 20
 
 // saveCertificates copies the certificate of the proxy from its folder in the Codex home, for the
 // commands of this session. bundle is the file there that they have as SSL_CERT_FILE, with the
@@ -217,7 +215,7 @@ const certificateBlock = "CERTIFICATE"
 
 // readCertificates returns the certificates of a file in PEM, each in DER.
 func readCertificates(path string) (certificates [][]byte, err error) {
-	text, err := readStart(path, maxCertificates)
+	text, err := readStart(path)
 	if err != nil {
 		return nil, err
 	}
@@ -229,21 +227,18 @@ func readCertificates(path string) (certificates [][]byte, err error) {
 	return certificates, nil
 }
 
-func readStart(path string, limit int64) ([]byte, error) {
+func readStart(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, limit))
+	return io.ReadAll(io.LimitReader(f, maxCertificates))
 }
 
 // Blocked is a request of a command that the proxy of Codex has refused, because the network
 // of the turns does not name its host. Both texts come from the command.
 type Blocked struct{ Host, Command string }
-
-// maxBlocked bounds the hosts that one command reports.
-const maxBlocked = 10
 
 // blockedHost matches the message of Codex, or of its proxy, at the end of a refused command,
 // inside JSON text.
@@ -252,23 +247,18 @@ var blockedHost = lazy.Regexp(`(?:Network access to \\"|\{\\"status\\":\\"blocke
 // blockedBy returns the requests that a command was refused, each host once, by the
 // notification that it has ended.
 func blockedBy(params json.RawMessage) []Blocked {
-	var blocked []Blocked
-	seen := map[string]bool{}
-	for _, found := range blockedHost().FindAllSubmatch(params, -1) {
-		host := string(found[1])
-		if seen[host] || len(blocked) == maxBlocked {
-			continue
-		}
-		seen[host] = true
-		blocked = append(blocked, Blocked{Host: host})
-	}
-	if blocked == nil {
+	found := blockedHost().FindAllSubmatch(params, -1)
+	if found == nil {
 		return nil
 	}
 	var p struct{ Item item }
 	decodeLenient(params, &p)
-	for i := range blocked {
-		blocked[i].Command = p.Item.command()
+	var blocked []Blocked
+	for _, match := range found {
+		b := Blocked{string(match[1]), p.Item.command()}
+		if len(blocked) < maxBlocked && !slices.Contains(blocked, b) {
+			blocked = append(blocked, b)
+		}
 	}
 	return blocked
 }
@@ -279,7 +269,6 @@ func blockedBy(params json.RawMessage) []Blocked {
 // trustStorePassword is Java's own password for certificates, which are no secret.
 const trustStorePassword = "changeit"
 
-// trustStorePath returns the path of the certificates for Java, beside the others.
 func trustStorePath(certificates string) string {
 	return strings.TrimSuffix(certificates, ".pem") + ".jks"
 }

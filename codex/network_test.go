@@ -43,7 +43,7 @@ permissions.symphony-none.network={"allow_local_binding"=true,"enabled"=true}
 permissions.symphony.extends=":workspace"
 permissions.symphony` + files + `
 permissions.symphony.network={"allow_local_binding"=false,"domains"={"a.example"="allow"},"enabled"=true,"mode"="limited"}`
-	rules := permissions(o, "/home", 0)
+	rules := permissions(o, o.denied("/home", 0))
 	got := strings.ReplaceAll(strings.Join(serverSettings(rules), "\n"), `"/home"="deny","/temp"="write","/temp/c.jks"="read","/temp/c.pem"="read",":slash_tmp"="read",":tmpdir"="read",":workspace_roots"={}`,
 		`":slash_tmp"="read",":tmpdir"="read",":workspace_roots"={},"/home"="deny","/temp"="write","/temp/c.jks"="read","/temp/c.pem"="read"`)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,7 +142,9 @@ func (n *notifications) onThreadClosed(method string, params json.RawMessage) {
 // its abilities differ.
 func (n *notifications) onRerouted(params json.RawMessage) {
 	to := textMember(params, "tomodel")
-	n.spending.onRerouted(textMember(params, "threadid"), to)
+	n.mu.Lock() // without a name of the thread it is the session's own, and without a name of the model nobody knows its price
+	n.spending.tariffs.rerouted[cmp.Or(textMember(params, "threadid"), n.thread)] = to
+	n.mu.Unlock()
 	said := "Codex has chosen another model: " + cmp.Or(to, "it does not say which")
 	if from := textMember(params, "frommodel"); from != "" {
 		said += " in place of " + from
@@ -265,11 +268,7 @@ func (n *notifications) onItem(e *Event, params json.RawMessage) {
 
 // acts reports whether the item is more than thinking and speaking.
 func (i item) acts() bool {
-	switch i.Type {
-	case "", "userMessage", "agentMessage", "reasoning", "plan", "contextCompaction":
-		return false
-	}
-	return true
+	return !slices.Contains([]string{"", "userMessage", "agentMessage", "reasoning", "plan", "contextCompaction"}, i.Type)
 }
 
 // summary describes the item in a few words for people. Paths are shown as seen from

@@ -13,7 +13,6 @@ type outcome struct {
 	failure      serverError
 }
 
-// serverError is the server's description of a failure.
 type serverError struct {
 	Message string          `json:"message"`
 	Info    json.RawMessage `json:"codexErrorInfo"`

@@ -2,16 +2,6 @@ package codex
 
 import "encoding/json"
 
-// initialize returns the parameters of initialize. They may ask for the experimental
-// part of the protocol, to which the tools, the granular approval policy and the
-// permission profile belong.
-func initialize(version string) map[string]any {
-	return map[string]any{
-		"clientInfo":   map[string]string{"name": "symphony", "title": "Symphony", "version": version},
-		"capabilities": map[string]bool{"experimentalApi": true},
-	}
-}
-
 // threadParams are the parameters of thread/start, thread/resume and thread/fork.
 type threadParams struct {
 	ThreadID       string          `json:"threadId,omitempty"`     // the thread to resume or to copy
@@ -26,7 +16,6 @@ type threadParams struct {
 	Ephemeral      bool            `json:"ephemeral,omitempty"` // Codex keeps nothing of the thread
 }
 
-// toolSpec describes a [Tool] to the server.
 type toolSpec struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`

@@ -21,11 +21,20 @@ const guardedApproval = `{"granular":{"sandbox_approval":false,"rules":false,"sk
 // profile is the name of the permission profile of each turn.
 const profile = "symphony"
 
+// denied returns the paths that the agent may not read. home is the Codex home of the server, and
+// pid its process with Options.Shared.
+func (o *Options) denied(home string, pid int) []string {
+	if o.Deny == nil {
+		return []string{home}
+	}
+	return o.Deny(home, pid)
+}
+
 // permissions returns the permission profiles: the agent may read the disk except the denied
 // paths, write the workspace and a temporary folder of its own, and use no network but its own
 // loopback and the hosts of Options.Network. A program of the host in a network of
 // Options.Networks may do the same, with the hosts of that network.
-func permissions(o Options, home string, pid int) map[string]any {
+func permissions(o Options, denied []string) map[string]any {
 	workspace := map[string]any{}
 	if o.Repository {
 		workspace[".git"] = "write"       // commits
@@ -33,10 +42,6 @@ func permissions(o Options, home string, pid int) map[string]any {
 		workspace[".git/config"] = "read" // its settings name programs that the host's git runs
 		workspace[".git/config.worktree"] = "read"
 		workspace[".git/commondir"] = "read" // folder in which git looks for both
-	}
-	all := []string{home}
-	if o.Deny != nil {
-		all = o.Deny(home, pid)
 	}
 	files := map[string]any{}
 	files[":workspace_roots"] = workspace
@@ -51,7 +56,7 @@ func permissions(o Options, home string, pid int) map[string]any {
 	if o.Certificates != "" {
 		files[o.Certificates], files[trustStorePath(o.Certificates)] = "read", "read"
 	}
-	o.deny(files, outermost(all, o.Cwd, o.Temp))
+	o.deny(files, outermost(denied, o.Cwd, o.Temp))
 	rules := map[string]any{
 		// Because paths are denied, each file that Codex itself looks at takes two sandboxes
 		// and three processes: 45 ms of CPU time. This setting saves the search for a .git in
@@ -65,7 +70,7 @@ func permissions(o Options, home string, pid int) map[string]any {
 		key := profileKey(name)
 		rules[key+"extends"], rules[key+"filesystem"] = ":workspace", files
 		if name == o.profileOf(reviewName) {
-			rules[key+"filesystem"] = reviewFiles(o, all)
+			rules[key+"filesystem"] = reviewFiles(o, denied)
 		}
 		if o.Loopback {
 			rules[key+"network"] = network.rules(o.UnixSockets)
@@ -169,13 +174,6 @@ func hardenedSettings() map[string]any {
 // time to retry.
 const maxIdleTimeout = 90 * time.Second
 
-func idleTimeout(stall time.Duration) time.Duration {
-	if stall <= 0 {
-		return maxIdleTimeout
-	}
-	return min(maxIdleTimeout, stall/3)
-}
-
 // guardedSandbox returns the sandbox policy with which a server tries its sandbox before it has the
 // permission profile: the part of the profile that a policy can say.
 func guardedSandbox(o Options) json.RawMessage {
@@ -208,18 +206,15 @@ func (c Config) UsesProfile() bool { return !present(c.TurnSandboxPolicy) && !pr
 // IsGuarded reports whether the agent can neither read the denied paths nor leave its sandbox.
 func (c Config) IsGuarded() bool { return c.UsesProfile() && !allowsEscalation(c.ApprovalPolicy) }
 
-// newPosture returns the posture that the workflow asks for. It applies
-// thread_sandbox to each turn, for the reason given in hardenedSettings.
+// newPosture returns the posture that the workflow asks for.
 func newPosture(o Options) (posture, error) {
-	p := posture{approval: o.Config.ApprovalPolicy, sandbox: o.Config.TurnSandboxPolicy, turns: o.profileOf("")}
+	_, policy, err := o.Config.sandbox()
+	if err != nil {
+		return posture{}, err
+	}
+	p := posture{approval: o.Config.ApprovalPolicy, sandbox: policy, turns: o.profileOf("")}
 	if !present(p.approval) {
 		p.approval, p.guarded = json.RawMessage(guardedApproval), true
-	}
-	if !present(p.sandbox) {
-		var err error
-		if p.sandbox, err = turnSandbox(o.Config.ThreadSandbox); err != nil {
-			return posture{}, err
-		}
 	}
 	for _, t := range o.Tools {
 		p.tools = append(p.tools, toolSpec{Type: "function", Name: t.Name, Description: t.Description, InputSchema: t.InputSchema})
@@ -232,7 +227,11 @@ func newPosture(o Options) (posture, error) {
 // settings that codex.command overrides, which are left out.
 func (p *posture) complete(o Options, s serverInfo, rules map[string]any) (overridden []string) {
 	p.settings = hardenedSettings()
-	if limit := idleTimeout(o.Config.StallTimeout); s.custom && (s.idle <= 0 || s.idle > limit) {
+	limit := maxIdleTimeout
+	if stall := o.Config.StallTimeout; stall > 0 {
+		limit = min(limit, stall/3)
+	}
+	if s.custom && (s.idle <= 0 || s.idle > limit) {
 		p.settings["model_providers."+s.provider+".stream_idle_timeout_ms"] = limit.Milliseconds()
 	}
 	if p.sandbox == nil {
@@ -259,7 +258,7 @@ func (p *posture) complete(o Options, s serverInfo, rules map[string]any) (overr
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.settings)) {
-		if s.overridden[key] && key != networkFeature && !((o.ProfileGiven || o.Shared != "") && ofProfile(key)) {
+		if s.overridden[key] && key != networkFeature && !((o.ProfileGiven || o.Shared != "") && (key == "default_permissions" || isRule(key))) {
 			overridden = append(overridden, key)
 			delete(p.settings, key)
 		}
@@ -280,13 +279,10 @@ func turnSandbox(thread json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(thread, &mode); err != nil {
 		return nil, fmt.Errorf("codex.thread_sandbox: %w: %w: use read-only, workspace-write or danger-full-access", ErrSettings, err)
 	}
-	switch strings.ToLower(strings.ReplaceAll(mode, "-", "")) {
-	case "readonly":
-		return json.RawMessage(`{"type":"readOnly"}`), nil
-	case "workspacewrite":
-		return json.RawMessage(`{"type":"workspaceWrite"}`), nil
-	case "dangerfullaccess":
-		return json.RawMessage(`{"type":"dangerFullAccess"}`), nil
+	for _, name := range []string{"readOnly", "workspaceWrite", "dangerFullAccess"} {
+		if strings.EqualFold(strings.ReplaceAll(mode, "-", ""), name) {
+			return json.RawMessage(`{"type":"` + name + `"}`), nil
+		}
 	}
 	return nil, fmt.Errorf("codex.thread_sandbox: %w: unknown value %q: use read-only, workspace-write or danger-full-access", ErrSettings, mode)
 }

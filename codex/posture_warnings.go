@@ -1,6 +1,10 @@
 package codex
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
 
 // PostureWarnings describes, for people, the freedom that the workflow gives the agent beyond
 // the guarded posture. It returns nothing for a workflow that sets no policy or a stricter one.
@@ -10,7 +14,7 @@ func (c Config) PostureWarnings(servesPage bool) []string {
 	if allowsEscalation(c.ApprovalPolicy) {
 		notes = append(notes, "codex.approval_policy: what Codex asks for is accepted, so commands may run outside the sandbox")
 	}
-	key, sandbox := c.sandbox()
+	key, sandbox, _ := c.sandbox()
 	if note := sandboxWarning(sandbox); note != "" {
 		notes = append(notes, key+": "+note)
 	}
@@ -20,19 +24,19 @@ func (c Config) PostureWarnings(servesPage bool) []string {
 	return notes
 }
 
-// sandbox returns the sandbox policy of the workflow, empty for none, and the key that
-// sets it.
-func (c Config) sandbox() (key string, policy json.RawMessage) {
+// sandbox returns the sandbox policy of the turns, nil if the workflow sets none, and the key that sets
+// it. thread_sandbox goes with each turn, for the reason given in hardenedSettings. It fails for a bad
+// value, which fails the session.
+func (c Config) sandbox() (key string, policy json.RawMessage, err error) {
 	if present(c.TurnSandboxPolicy) {
-		return "codex.turn_sandbox_policy", c.TurnSandboxPolicy
+		return "codex.turn_sandbox_policy", c.TurnSandboxPolicy, nil
 	}
-	policy, _ = turnSandbox(c.ThreadSandbox) // a bad value fails the session
-	return "codex.thread_sandbox", policy
+	policy, err = turnSandbox(c.ThreadSandbox)
+	return "codex.thread_sandbox", policy, err
 }
 
-// hasNetwork reports whether the agent may reach the services of this machine.
 func (c Config) hasNetwork() bool {
-	_, sandbox := c.sandbox()
+	_, sandbox, _ := c.sandbox()
 	if !present(sandbox) {
 		return allowsEscalation(c.ApprovalPolicy)
 	}
@@ -43,7 +47,7 @@ func (c Config) hasNetwork() bool {
 
 // NeedsSandbox reports whether Codex has to start a sandbox with these settings.
 func (c Config) NeedsSandbox() bool {
-	_, sandbox := c.sandbox()
+	_, sandbox, _ := c.sandbox()
 	p := decodeSandbox(sandbox) // none is our own sandbox
 	return p.Type != "dangerFullAccess" && p.Type != "externalSandbox"
 }
@@ -62,18 +66,12 @@ func allowsEscalation(policy json.RawMessage) bool {
 	if json.Unmarshal(policy, &p) != nil || p.Granular == nil {
 		return true
 	}
-	for _, asks := range p.Granular {
-		if asks {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(p.Granular)), true)
 }
 
 // readsEverything describes what every sandbox except ours lets the agent read.
 const readsEverything = "the agent can read the Codex home with its login, your keys, what codex.deny names, and other issues' workspaces and event logs"
 
-// sandboxPolicy holds the relevant fields of a sandbox policy.
 type sandboxPolicy struct {
 	Type          string
 	NetworkAccess any

@@ -21,7 +21,7 @@ import (
 // server's, or "" if the server does not report one.
 func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version string, err error) {
 	s, err := connect(ctx, rwc, o, func(s *Session, ctx context.Context) error {
-		if err := s.check(ctx); err != nil {
+		if err := s.checks.check(ctx); err != nil {
 			return err
 		}
 		return s.trySettings(ctx)
@@ -30,6 +30,14 @@ func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version 
 		return "", fmt.Errorf("checking Codex: %w", err)
 	}
 	return s.server.version, s.Close()
+}
+
+// checks finds out whether sessions can work, before the model is used.
+type checks struct {
+	*core
+	spending *spending
+	sandbox  *sandbox
+	threads  *threads
 }
 
 // Check checks whether any session can work: whether the server is logged in, has
@@ -41,7 +49,7 @@ func Preflight(ctx context.Context, rwc io.ReadWriteCloser, o Options) (version 
 // The errors are [ErrNotLoggedIn], [ErrNoModel], [ErrSettings], [ErrNoSandbox], errors of
 // [Session.CanExec] if Options.NeedsExec is set, and errors of a call. After an error the
 // session has failed to start.
-func (s *Session) Check(ctx context.Context) error {
+func (s *checks) Check(ctx context.Context) error {
 	if err := s.check(ctx); err != nil {
 		s.emit(Event{Kind: StartupFailed, Summary: err.Error()})
 		return fmt.Errorf("checking Codex: %w", err)
@@ -49,7 +57,7 @@ func (s *Session) Check(ctx context.Context) error {
 	return nil
 }
 
-func (s *Session) check(ctx context.Context) error {
+func (s *checks) check(ctx context.Context) error {
 	needsLogin, err := s.checkLogin(ctx)
 	if err != nil {
 		return err
@@ -63,12 +71,12 @@ func (s *Session) check(ctx context.Context) error {
 	if err := s.sandbox.check(ctx); err != nil || !s.o.NeedsExec {
 		return err
 	}
-	return s.CanExec(ctx)
+	return s.sandbox.CanExec(ctx)
 }
 
 // checkLogin fails if a login is missing. It reports whether the model's provider
 // needs one.
-func (s *Session) checkLogin(ctx context.Context) (needed bool, err error) {
+func (s *checks) checkLogin(ctx context.Context) (needed bool, err error) {
 	missing := false
 	err = s.callOptional(ctx, "account/read", struct{}{}, func(result json.RawMessage) error {
 		needed = string(member(result, "requiresopenaiauth")) == "true"
@@ -96,7 +104,7 @@ func (s *Session) checkLogin(ctx context.Context) (needed bool, err error) {
 // checkModels fails if a choice of the workflow names a model that the login does not have, or an
 // effort or a service tier that the model does not have. Codex does not know the models of a
 // provider that needs no login, but it decides which service tiers it passes on.
-func (s *Session) checkModels(ctx context.Context, needsLogin bool) error {
+func (s *checks) checkModels(ctx context.Context, needsLogin bool) error {
 	choices := s.o.Config.Choices()
 	if !s.o.Config.namesTier() && !(needsLogin && slices.ContainsFunc(choices, func(c NamedChoice) bool { return c.Model != "" || c.Effort != "" })) {
 		return nil
@@ -113,7 +121,7 @@ func (s *Session) checkModels(ctx context.Context, needsLogin bool) error {
 }
 
 // listModels returns the models of the login; none if an older server has no list.
-func (s *Session) listModels(ctx context.Context) (models []listedModel, err error) {
+func (s *checks) listModels(ctx context.Context) (models []listedModel, err error) {
 	for cursor := ""; ; {
 		params := map[string]any{"includeHidden": true}
 		if cursor != "" {
@@ -140,10 +148,10 @@ const nobody = "00000000-0000-7000-8000-000000000000"
 // that does not exist, which is refused in every case: if the refusal differs from the refusal
 // of a turn without settings, the settings are the cause. The error is [ErrSettings], or the
 // error of a connection that ends.
-func (s *Session) trySettings(ctx context.Context) error {
+func (s *checks) trySettings(ctx context.Context) error {
 	params := s.posture.start(s.o)
 	params.Ephemeral = true
-	if err := s.call(ctx, "thread/start", params, s.threadOpened); err != nil {
+	if err := s.call(ctx, "thread/start", params, s.threads.opened); err != nil {
 		return s.settingsError(err)
 	}
 	if err := s.sandbox.verifyLoopback(ctx); err != nil {
@@ -162,7 +170,7 @@ func (s *Session) trySettings(ctx context.Context) error {
 
 // refusalOf returns the refusal of a turn; nil if the server does not refuse it. The error is
 // the end of the connection before the answer.
-func (s *Session) refusalOf(ctx context.Context, params turnParams) (*ResponseError, error) {
+func (s *checks) refusalOf(ctx context.Context, params turnParams) (*ResponseError, error) {
 	err := s.call(ctx, "turn/start", params, nil)
 	if refused, isRefusal := errors.AsType[*ResponseError](err); isRefusal {
 		return refused, nil
@@ -175,7 +183,7 @@ func (s *Session) refusalOf(ctx context.Context, params turnParams) (*ResponseEr
 
 // settingsError returns the error for settings that Codex refuses, with the keys of the
 // workflow that may be the cause. It returns other errors as they are.
-func (s *Session) settingsError(err error) error {
+func (s *checks) settingsError(err error) error {
 	if old := s.checkAge(err); errors.Is(old, ErrTooOld) {
 		return old
 	}

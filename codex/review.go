@@ -15,11 +15,10 @@ import (
 // profile with which they write nothing but the folder around the work, which nobody uses.
 // review/start of the protocol is not used, because it reports no tokens.
 
-// reviewName takes the place of the name of a network in the permission profile of reviews.
-const reviewName = "review"
-
-// reviewEnd bounds the end of the commands that a review has left running.
-const reviewEnd = 5 * time.Second
+const (
+	reviewName = "review"        // takes the place of the name of a network in the permission profile
+	reviewEnd  = 5 * time.Second // bounds the end of the commands that a review has left running
+)
 
 // Review describes a turn that reads work.
 type Review struct {
@@ -36,7 +35,7 @@ type Review struct {
 // a turn does, and only one at a time. Options.ReviewWork must be set. The thread has no tools of
 // the host, does not know the instructions in the repository (AGENTS.md), and is not kept. It fails
 // as [Session.Turn] does, with [ErrNoSandbox], and with errors of a call.
-func (s *Session) Review(ctx context.Context, r Review) (answer string, err error) {
+func (s *turns) Review(ctx context.Context, r Review) (answer string, err error) {
 	t := s.newReview(r)
 	s.mu.Lock()
 	busy := s.reviewing
@@ -69,7 +68,7 @@ func (s *Session) Review(ctx context.Context, r Review) (answer string, err erro
 	return said, nil
 }
 
-func (s *Session) newReview(r Review) *turn {
+func (s *turns) newReview(r Review) *turn {
 	o := s.o
 	o.Cwd, o.Name, o.Tools, o.Resume, o.Temp = r.Dir, "", nil, "", ""
 	o.Config.Choice, o.Config.TurnTimeout = r.Choice, r.Timeout
@@ -103,9 +102,10 @@ exit 3`
 func (t *turn) isReview() bool { return t.posture.turns == t.o.profileOf(reviewName) }
 
 // openReview opens the thread of a review, when its sandbox has been tried.
-func (s *Session) openReview(ctx context.Context, t *turn, fork bool) error {
+func (s *turns) openReview(ctx context.Context, t *turn, fork bool) error {
 	if s.posture.sandbox != nil {
-		return fmt.Errorf("%w: %s sets a sandbox of its own for the turns, and a review needs one that writes nothing", ErrSettings, s.sandbox.sandboxKey())
+		key, _, _ := s.o.Config.sandbox()
+		return fmt.Errorf("%w: %s sets a sandbox of its own for the turns, and a review needs one that writes nothing", ErrSettings, key)
 	}
 	probe := Exec{Argv: []string{"bash", "-c", reviewProbe, s.o.ReviewWork}, Env: []string{"BASH_ENV="}, Dir: t.o.Cwd, Network: reviewName}
 	if err := s.sandbox.tryProgram(ctx, probe, noSandbox); err != nil {

@@ -26,6 +26,7 @@ const sandboxTime = 20 * time.Second
 type sandbox struct {
 	*core
 	programs *programs
+	denied   []string       // paths that the agent may not read
 	rules    map[string]any // settings of the permission profile; nil if neither turns nor programs use it
 
 	isListed bool            // canExec has succeeded; core.mu guards it
@@ -158,17 +159,15 @@ func (s *sandbox) trySandbox(ctx context.Context, policy json.RawMessage) error 
 	params := map[string]any{
 		"command": []string{"true"}, "cwd": s.o.Cwd, "sandboxPolicy": policy, "timeoutMs": sandboxTime.Milliseconds(),
 	}
-	var r struct {
-		ExitCode int
-		Stderr   string
-	}
+	var r execReply
 	err := s.conn.call(ctx, sandboxTime+s.o.Config.ReadTimeout, execMethod, params, into(&r)) // an answer of an unknown shape still means that it ran
 	refused, isRefusal := errors.AsType[*ResponseError](err)
 	switch {
 	case isRefusal && refused.unknown():
 		return nil
 	case isRefusal && s.posture.sandbox != nil && strings.HasPrefix(refused.Message, "Invalid request"):
-		return fmt.Errorf("%s: %w: %s: Codex refuses it: %s", s.sandboxKey(), ErrSettings,
+		key, _, _ := s.o.Config.sandbox()
+		return fmt.Errorf("%s: %w: %s: Codex refuses it: %s", key, ErrSettings,
 			text.OneLine(string(s.posture.sandbox), summaryRunes), text.OneLine(refused.Message, messageRunes))
 	case isRefusal:
 		return noSandbox(refused.Error())
@@ -176,14 +175,6 @@ func (s *sandbox) trySandbox(ctx context.Context, policy json.RawMessage) error 
 		return noSandbox(fmt.Sprintf("exit status %d: %s", r.ExitCode, r.Stderr))
 	}
 	return err
-}
-
-// sandboxKey returns the key of WORKFLOW.md that sets the sandbox of the turns.
-func (s *sandbox) sandboxKey() string {
-	if present(s.o.Config.TurnSandboxPolicy) {
-		return "codex.turn_sandbox_policy"
-	}
-	return "codex.thread_sandbox"
 }
 
 // noSandbox returns the error for a sandbox that does not start, with the advice for its

@@ -43,9 +43,11 @@ func (r *requests) allHandlers() map[string]requestHandler {
 		"mcpServer/elicitation/request":         {handle: r.elicitation},
 		"account/chatgptAuthTokens/refresh":     {handle: refuseWith("this client has no ChatGPT login to refresh")},
 		"attestation/generate":                  {handle: refuseWith("this client cannot attest anything")},
-		"currentTime/read":                      {handle: currentTime},
-		"applyPatchApproval":                    {handle: r.approve("approved")}, // older servers
-		"execCommandApproval":                   {handle: r.approve("approved")},
+		"currentTime/read": {handle: func(context.Context, message) (any, *refusal) {
+			return map[string]int64{"currentTimeAt": time.Now().Unix()}, nil
+		}},
+		"applyPatchApproval":  {handle: r.approve("approved")}, // older servers
+		"execCommandApproval": {handle: r.approve("approved")},
 	}
 }
 
@@ -78,15 +80,12 @@ func refuseWith(why string) func(context.Context, message) (any, *refusal) {
 	}
 }
 
-// decision returns the answer to a request for approval.
-func decision(word string) map[string]string { return map[string]string{"decision": word} }
-
 // approve returns a handler that accepts, with the word that the request expects.
 func (r *requests) approve(word string) func(context.Context, message) (any, *refusal) {
 	return func(_ context.Context, m message) (any, *refusal) {
 		what := cmp.Or(approvalCommand(m.Params), textMember(m.Params, "reason"), "a change")
 		r.emit(Event{Kind: ApprovalAutoApproved, Method: *m.Method, Summary: "approved: " + what, Progress: true})
-		return decision(word), nil
+		return map[string]string{"decision": word}, nil
 	}
 }
 
@@ -95,7 +94,7 @@ func (r *requests) approve(word string) func(context.Context, message) (any, *re
 func (r *requests) approveCommand(ctx context.Context, m message) (any, *refusal) {
 	if textMember(m.Params, "kind") == "humanCommand" {
 		r.blockTurn(m, "may this run? "+approvalCommand(m.Params))
-		return decision("decline"), nil
+		return map[string]string{"decision": "decline"}, nil
 	}
 	return r.approve("accept")(ctx, m)
 }
@@ -148,8 +147,4 @@ func (r *requests) blockTurn(m message, questions ...string) {
 	if t := r.turnLocked(textMember(m.Params, "threadid", "conversationid")); t != nil {
 		t.blockLocked(questions)
 	}
-}
-
-func currentTime(context.Context, message) (any, *refusal) {
-	return map[string]int64{"currentTimeAt": time.Now().Unix()}, nil
 }

@@ -1,34 +1,38 @@
 package codex
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"time"
 )
 
-// Session is a conversation with one app-server on one thread.
+// Session is a conversation with one app-server on one thread. Most methods belong to its parts:
+// they are named beside them.
 type Session struct {
-	*core
+	*core         // ThreadID, CleanTerminals
 	requests      *requests
 	notifications *notifications
-	spending      *spending
-	programs      *programs
-	*sandbox
-	resumed bool // set before Open returns
+	*spending     // Tariffs
+	*sandbox      // Exec, CanExec
+	*threads      // OpenThread, Resumed
+	*checks       // Check, TakesImages
+	*turns        // Turn, Steer, Review
+	sharing       *sharing
 }
 
 func newSession(c *core) *Session {
-	s := &Session{core: c}
-	s.spending = &spending{core: c, meter: newUsageMeter(c.o.Resume), tariffs: newTariffs(c.o.LongInput)}
-	s.programs = &programs{core: c, running: make(map[string]*execOutput)}
-	s.sandbox = &sandbox{core: c, programs: s.programs, tried: make(map[string]bool)}
-	s.requests = newRequests(c)
-	s.notifications = &notifications{core: c, spending: s.spending, programs: s.programs}
+	s := &Session{core: c, requests: newRequests(c)}
+	s.spending = &spending{core: c, meter: newUsageMeter(c.o.Resume), tariffs: tariffs{
+		model: map[string]string{}, tier: map[string]string{}, rerouted: map[string]string{}, long: c.o.LongInput,
+	}}
+	programs := &programs{core: c, running: make(map[string]*execOutput)}
+	s.sandbox = &sandbox{core: c, programs: programs, tried: make(map[string]bool)}
+	s.threads = &threads{core: c, spending: s.spending, sandbox: s.sandbox}
+	s.checks = &checks{core: c, spending: s.spending, sandbox: s.sandbox, threads: s.threads}
+	s.turns = &turns{core: c, spending: s.spending, sandbox: s.sandbox}
+	s.sharing = &sharing{core: c, sandbox: s.sandbox}
+	s.notifications = &notifications{core: c, spending: s.spending, programs: programs}
 	return s
 }
 
@@ -40,7 +44,7 @@ func newSession(c *core) *Session {
 // errors are [ErrResponseTimeout], [ErrPortExit], [ErrResponse], [ErrNotLoggedIn],
 // [ErrTooOld], [ErrNotResumed], [ErrSettings], [ErrPosture], and the cause of ctx.
 func Open(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, error) {
-	s, err := connect(ctx, rwc, o, (*Session).openThread)
+	s, err := connect(ctx, rwc, o, func(s *Session, ctx context.Context) error { return s.threads.open(ctx) })
 	if err != nil {
 		return nil, fmt.Errorf("opening a Codex session: %w", err)
 	}
@@ -56,16 +60,6 @@ func Connect(ctx context.Context, rwc io.ReadWriteCloser, o Options) (*Session, 
 		return nil, fmt.Errorf("connecting to Codex: %w", err)
 	}
 	return s, nil
-}
-
-// OpenThread opens the thread of a session that [Connect] returned. After an error the
-// session has failed to start. It fails with the errors of Open.
-func (s *Session) OpenThread(ctx context.Context) error {
-	if err := s.openThread(ctx); err != nil {
-		s.emit(Event{Kind: StartupFailed, Summary: err.Error()})
-		return fmt.Errorf("opening a Codex session: %w", err)
-	}
-	return nil
 }
 
 // connect starts a session on a connection, and calls begin with it after the
@@ -104,12 +98,13 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if s.o.Shared != "" {
-		if err := s.join(ctx); err != nil {
+		if err := s.sharing.join(ctx); err != nil {
 			return err
 		}
 	}
 	if s.posture.sandbox == nil || s.o.SaveProfile != nil || s.o.ProfileGiven || s.o.Shared != "" {
-		s.sandbox.rules = permissions(s.o, s.server.home, s.server.shared.pid)
+		s.sandbox.denied = s.o.denied(s.server.home, s.server.shared.pid)
+		s.sandbox.rules = permissions(s.o, s.sandbox.denied)
 	}
 	if err := s.sandbox.checkPaths(); err != nil {
 		return err
@@ -124,7 +119,7 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 		s.warn("codex.command sets what the guard would set otherwise: " + strings.Join(overridden, ", "))
 	}
 	if s.o.Shared != "" {
-		return s.share(ctx, false)
+		return s.sharing.write(ctx, false)
 	}
 	if s.o.SaveProfile == nil {
 		return nil
@@ -132,116 +127,11 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	return s.o.SaveProfile(strings.Join(serverSettings(s.sandbox.rules), "\n") + "\n")
 }
 
-func (s *Session) openThread(ctx context.Context) error {
-	err := s.resumeOrStart(ctx, s.o.Config.ReadTimeout)
-	if err == nil {
-		err = s.sandbox.verifyLoopback(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	return s.setThreadName(ctx)
-}
-
-// resumeOrStart resumes the thread of Options.Resume. It starts a new one if there is
-// none or it cannot be resumed.
-func (s *Session) resumeOrStart(ctx context.Context, wait time.Duration) error {
-	if s.o.Resume != "" {
-		err := s.conn.call(ctx, wait, "thread/resume", s.posture.resume(s.o, s.server), s.threadOpened)
-		if err == nil {
-			s.resumed = true
-			return nil
-		}
-		if lacks := errors.Is(err, ErrPosture) || errors.Is(err, ErrTooOld); ctx.Err() != nil || s.conn.failure() != nil || lacks {
-			if ctx.Err() == nil && !lacks {
-				err = fmt.Errorf("%w: %w", ErrNotResumed, err)
-			}
-			return err
-		}
-		s.warn(fmt.Sprintf("starting a new thread: %v", err))
-	}
-	return s.checkAge(s.conn.call(ctx, wait, "thread/start", s.posture.start(s.o), s.threadOpened))
-}
-
-// checkAge returns the error of a request as [ErrTooOld] if the server refused a part of the posture
-// that it does not know. A session never begins with less: without the permission profile the
-// agent could read logins and keys.
-func (s *Session) checkAge(err error) error {
-	refused, ok := errors.AsType[*ResponseError](err)
-	if !ok {
-		return err
-	}
-	if what := s.posture.lacking(refused); what != "" {
-		return tooOld(what, err)
-	}
-	return err
-}
-
-func tooOld(what string, err error) error {
-	return fmt.Errorf("%w: install Codex 0.169 or later: this one does not know %s: %w", ErrTooOld, what, err)
-}
-
-// threadOpened records the thread's id from result.thread.id or, from older servers, result.id.
-// It fails if the thread does not have the posture that was asked for.
-func (s *Session) threadOpened(result json.RawMessage) error {
-	answer := members(result)
-	id, err := resultID("thread", answer)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	s.thread = id
-	s.spending.tariffs.main = id
-	s.spending.tariffs.set(id, answer)
-	s.mu.Unlock()
-	return s.posture.verifyThread(s.o, answer)
-}
-
-func resultID(what string, result object) (string, error) {
-	id := cmp.Or(textMember(result[what], "id"), result.text("id"))
-	if id == "" {
-		return "", fmt.Errorf("%s/start: %w: the answer has no id of the %[1]s: is this a Codex app-server?", what, ErrResponse)
-	}
-	return id, nil
-}
-
-// setThreadName gives the thread the name of the issue. It does not wait for the
-// answer, because nothing depends on the name.
-func (s *Session) setThreadName(ctx context.Context) error {
-	if s.o.Name == "" {
-		return nil
-	}
-	params := map[string]string{"threadId": s.ThreadID(), "name": s.o.Name}
-	_, err := s.conn.sendCall(ctx, "thread/name/set", params, func(_ json.RawMessage, err error) {
-		if err != nil {
-			s.emit(Event{Kind: Notification, Summary: fmt.Sprintf("the thread has no name: %v", err)})
-		}
-	})
-	return err
-}
-
-// Resumed reports whether the session continues the thread Options.Resume.
-func (s *Session) Resumed() bool { return s.resumed }
-
-// Usage returns the tokens that the session has used so far, including sub-agents.
-func (s *Session) Usage() Usage {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.spending.meter.total()
-}
-
-// Tariffs returns the same tokens by tariff, in no order.
-func (s *Session) Tariffs() []TariffUsage {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return listed(s.spending.meter.spent)
-}
-
 // Close closes the connection, ends the context of tool calls, and waits for them and
 // for the read loop. It does not interrupt a turn in progress, which ends with
 // [ErrPortExit]. It fails with the error of the connection.
 func (s *Session) Close() error {
-	s.leave()
+	s.sharing.leave()
 	return s.conn.close()
 }
 

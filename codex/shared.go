@@ -44,11 +44,16 @@ type sharedServer struct {
 	ready     bool     // it has the settings of SharedSettings
 }
 
-// leaveTime bounds the requests by which Close leaves nothing behind.
-const leaveTime = 10 * time.Second
+// sharing prepares a server that runs already for a session, and leaves nothing of it there.
+type sharing struct {
+	*core
+	sandbox *sandbox
+}
 
-// sharedAdvice is the remedy for a server that is not on this machine.
-const sharedAdvice = "start the app-server on this machine, as the same user"
+const (
+	leaveTime    = 10 * time.Second                                         // bounds the requests by which Close leaves nothing behind
+	sharedAdvice = "start the app-server on this machine, as the same user" // the remedy for one that is not
+)
 
 func elsewhere(why string) error {
 	return fmt.Errorf("%w: the app-server of codex.endpoint %s: %s", ErrNoSandbox, text.OneLine(why, messageRunes), sharedAdvice)
@@ -56,7 +61,7 @@ func elsewhere(why string) error {
 
 // join prepares a server that runs already for the session: it checks where the server is, learns
 // its environment, and ends what an earlier session has left.
-func (s *Session) join(ctx context.Context) error {
+func (s *sharing) join(ctx context.Context) error {
 	if runtime.GOOS != "linux" {
 		return elsewhere("can be checked on Linux alone")
 	}
@@ -74,7 +79,7 @@ func (s *Session) join(ctx context.Context) error {
 }
 
 // isHere checks that the server has the files, the processes and the network of this program.
-func (s *Session) isHere(ctx context.Context) error {
+func (s *sharing) isHere(ctx context.Context) error {
 	secret := []byte(rand.Text())
 	proof := filepath.Join(s.o.Temp, ".symphony-"+rand.Text())
 	if err := os.WriteFile(proof, secret, 0o600); err != nil {
@@ -123,22 +128,21 @@ func userOf(pid int) (int, error) {
 }
 
 // unlessLost returns an error, or the reason why the connection ended.
-func (s *Session) unlessLost(err error) error {
+func (s *sharing) unlessLost(err error) error {
 	if lost := s.conn.failure(); lost != nil {
 		return lost
 	}
 	return err
 }
 
-// readFile returns a file as the server sees it.
-func (s *Session) readFile(ctx context.Context, path string) (content []byte, err error) {
+func (s *sharing) readFile(ctx context.Context, path string) (content []byte, err error) {
 	var r struct{ DataBase64 []byte }
 	err = s.call(ctx, "fs/readFile", map[string]string{"path": path}, into(&r))
 	return r.DataBase64, err
 }
 
 // readVariables learns the names of the variables that the server's commands have.
-func (s *Session) readVariables(ctx context.Context) error {
+func (s *sharing) readVariables(ctx context.Context) error {
 	params := map[string]any{
 		"command": []string{"bash", "-c", "compgen -e"}, "cwd": s.o.Cwd, "sandboxPolicy": map[string]string{"type": "readOnly"},
 		"env": map[string]string{"BASH_ENV": ""},
@@ -154,7 +158,7 @@ func (s *Session) readVariables(ctx context.Context) error {
 
 // endTurns interrupts the turns in this session's workspace, whoever began them, and kills the
 // commands that they have left running. It returns when there are none.
-func (s *Session) endTurns(ctx context.Context) error {
+func (s *sharing) endTurns(ctx context.Context) error {
 	var threads struct{ Data []string }
 	err := s.call(ctx, "thread/loaded/list", struct{}{}, into(&threads))
 	for _, id := range threads.Data {
@@ -165,7 +169,7 @@ func (s *Session) endTurns(ctx context.Context) error {
 	return err
 }
 
-func (s *Session) endThread(ctx context.Context, id string) error {
+func (s *sharing) endThread(ctx context.Context, id string) error {
 	of := map[string]string{"threadId": id}
 	for {
 		var r struct {
@@ -193,8 +197,8 @@ func (s *Session) endThread(ctx context.Context, id string) error {
 	}
 }
 
-// share writes the permission profiles to the server's configuration, or removes them.
-func (s *Session) share(ctx context.Context, remove bool) error {
+// write writes the permission profiles to the server's configuration, or removes them.
+func (s *sharing) write(ctx context.Context, remove bool) error {
 	var edits []map[string]any
 	for _, name := range slices.Sorted(maps.Keys(s.o.profiles())) {
 		edit := map[string]any{"keyPath": "permissions." + name, "mergeStrategy": "replace", "value": nil}
@@ -211,14 +215,14 @@ func (s *Session) share(ctx context.Context, remove bool) error {
 }
 
 // leave ends the session's turns on a server that goes on running, and removes its profiles.
-func (s *Session) leave() {
+func (s *sharing) leave() {
 	if s.o.Shared == "" || s.conn.failure() != nil || s.sandbox.rules == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), leaveTime, ErrResponseTimeout)
 	defer cancel()
 	err := s.endTurns(ctx)
-	if gone := s.share(ctx, true); err == nil {
+	if gone := s.write(ctx, true); err == nil {
 		err = gone
 	}
 	if err != nil {

@@ -48,7 +48,7 @@ func TestAServerOfAnotherUserIsRefused(t *testing.T) {
 		})
 		s := newSession(&core{o: Options{Temp: t.TempDir(), Config: Config{ReadTimeout: defaultReadTimeout}}, conn: newConn(server, defaultReadTimeout, nil)})
 		s.conn.start(t.Context(), s.handleLine)
-		err := s.isHere(t.Context())
+		err := s.sharing.isHere(t.Context())
 		if want == "" && err != nil || want != "" && (!errors.Is(err, ErrNoSandbox) || !strings.HasSuffix(err.Error(), want)) {
 			t.Errorf("process %d: %v, want %q", pid, err, want)
 		}

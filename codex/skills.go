@@ -17,7 +17,7 @@ import (
 
 // checkSkills warns about skills that the prompt names and the server does not have.
 // It never fails because of them, as a $word in a prompt can mean something else.
-func (s *Session) checkSkills(ctx context.Context) error {
+func (s *checks) checkSkills(ctx context.Context) error {
 	named := skillMentions(s.o.Prompt)
 	if len(named) == 0 {
 		return nil
@@ -26,7 +26,12 @@ func (s *Session) checkSkills(ctx context.Context) error {
 	err := s.callOptional(ctx, "skills/list", params, func(result json.RawMessage) error {
 		has, known := parseSkills(result)
 		if missing := slices.DeleteFunc(named, func(name string) bool { return slices.Contains(has, name) }); known && len(missing) > 0 {
-			s.warn(missingSkillsWarning(missing, has))
+			there := "it has none"
+			if len(has) > 0 {
+				there = "it has " + strings.Join(has, ", ")
+			}
+			s.warn(fmt.Sprintf("Codex does not have what the prompt names as a skill: $%s: put it into .agents/skills of the repository or skills of the Codex home, "+
+				"or write it as `code` if it is none; %s", strings.Join(missing, ", $"), there))
 		}
 		return nil
 	})
@@ -59,15 +64,6 @@ func parseSkills(result json.RawMessage) (names []string, known bool) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names), true
-}
-
-func missingSkillsWarning(missing, has []string) string {
-	there := "it has none"
-	if len(has) > 0 {
-		there = "it has " + strings.Join(has, ", ")
-	}
-	return fmt.Sprintf("Codex does not have what the prompt names as a skill: $%s: put it into .agents/skills of the repository or skills of the Codex home, "+
-		"or write it as `code` if it is none; %s", strings.Join(missing, ", $"), there)
 }
 
 var (

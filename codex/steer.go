@@ -20,7 +20,7 @@ const steerPrefix = "symphony-steer-"
 // Until then the server keeps the text while a tool call runs, and a turn that is interrupted
 // meanwhile loses it. A turn that would end goes on with it. The errors are [ErrNotSteered] and
 // the cause of ctx, after which the model may still get the text.
-func (s *Session) Steer(ctx context.Context, text string) error {
+func (s *turns) Steer(ctx context.Context, text string) error {
 	taken := make(chan struct{})
 	s.mu.Lock()
 	t, thread := s.turn, s.thread

@@ -32,10 +32,6 @@ type tariffs struct {
 	long     map[string]int64  // Options.LongInput
 }
 
-func newTariffs(long map[string]int64) tariffs {
-	return tariffs{model: map[string]string{}, tier: map[string]string{}, rerouted: map[string]string{}, long: long}
-}
-
 // set records the settings of a thread. It ignores the ones that the server leaves out.
 func (t *tariffs) set(thread string, settings object) {
 	if model := settings.text("model"); model != "" {
@@ -74,12 +70,4 @@ func listed(of map[Tariff]Usage) []TariffUsage {
 		list = append(list, TariffUsage{tariff, usage})
 	}
 	return list
-}
-
-// onRerouted records that another model answers on a thread from now on. Without a name of the
-// thread it is the session's own, and without a name of the model nobody knows its price.
-func (s *spending) onRerouted(thread, model string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tariffs.rerouted[cmp.Or(thread, s.thread)] = model
 }

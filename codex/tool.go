@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,28 +31,11 @@ type Tool struct {
 	Call func(ctx context.Context, arguments json.RawMessage) (text string, ok bool)
 }
 
-// toolResult is the answer to item/tool/call.
-type toolResult struct {
-	Success      bool       `json:"success"`
-	ContentItems []toolItem `json:"contentItems"`
-}
-
-// toolItem is one piece of content of an answer.
-type toolItem struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
 // callTool answers item/tool/call. It runs outside the read loop.
 func (r *requests) callTool(ctx context.Context, m message) (any, *refusal) {
 	name := textMember(m.Params, "tool", "name")
-	var tool *Tool
-	for i := range r.o.Tools {
-		if r.o.Tools[i].Name == name {
-			tool = &r.o.Tools[i]
-		}
-	}
-	if tool == nil || r.isReview(m) { // a copy of our thread keeps its tools
+	at := slices.IndexFunc(r.o.Tools, func(t Tool) bool { return t.Name == name })
+	if at < 0 || r.isReview(m) { // a copy of our thread keeps its tools
 		r.emit(Event{Kind: UnsupportedToolCall, Method: *m.Method, Summary: "no tool is called " + name, Progress: true})
 		return answerText(fmt.Sprintf("unsupported_tool_call: there is no tool %q", name), false), nil
 	}
@@ -64,7 +48,7 @@ func (r *requests) callTool(ctx context.Context, m message) (any, *refusal) {
 		return answerText("the session is over", false), nil
 	}
 	r.emit(Event{Kind: Notification, Method: *m.Method, Summary: "calling " + name, Doing: "calling " + name, Progress: true})
-	return answerText(tool.call(ctx, toolArguments(m.Params))), nil
+	return answerText(r.o.Tools[at].call(ctx, toolArguments(m.Params))), nil
 }
 
 // refuseTool refuses a call beyond codex.max_tool_calls, on the read loop, so that a
@@ -123,7 +107,6 @@ func toolArguments(params json.RawMessage) json.RawMessage {
 }
 
 // answerText returns text as the answer to a call, cut to maxToolText.
-func answerText(s string, ok bool) toolResult {
-	s = text.Cut(s, maxToolText, "")
-	return toolResult{Success: ok, ContentItems: []toolItem{{Type: "inputText", Text: s}}}
+func answerText(s string, ok bool) map[string]any {
+	return map[string]any{"success": ok, "contentItems": []map[string]string{{"type": "inputText", "text": text.Cut(s, maxToolText, "")}}}
 }

@@ -20,6 +20,27 @@ func toolCall(id int, name, arguments string) string {
 	return fmt.Sprintf(`{"id":%d,"method":"item/tool/call","params":{"threadId":"thread-1","turnId":"turn-1","callId":"c","namespace":null,"tool":%q,"arguments":%s}}`, id, name, arguments)
 }
 
+// toolResult is the answer to item/tool/call.
+type toolResult struct {
+	Success      bool
+	ContentItems []toolItem
+}
+
+type toolItem struct{ Type, Text string }
+
+// toolResultOf returns an answer as the server reads it.
+func toolResultOf(t *testing.T, answer any) (r toolResult) {
+	t.Helper()
+	text, err := json.Marshal(answer)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // callTools runs a turn in which the server makes the calls, one after the other, and
 // returns the answers.
 func callTools(t *testing.T, tools []Tool, calls ...string) (results []toolResult, j *eventLog) {
@@ -98,14 +119,14 @@ func TestALongTextIsCutBetweenRunes(t *testing.T) {
 	t.Parallel()
 	for shift := range 4 {
 		long := strings.Repeat("x", shift) + strings.Repeat("é€", maxToolText/4)
-		got := answerText(long, true).ContentItems[0].Text
+		got := toolResultOf(t, answerText(long, true)).ContentItems[0].Text
 		head, note, _ := strings.Cut(got, "\n[cut: ")
 		if !utf8.ValidString(got) || !strings.HasPrefix(long, head) || maxToolText-len(head) >= utf8.UTFMax || note != fmt.Sprintf("%d of %d bytes]", len(head), len(long)) {
 			t.Errorf("shift %d: %d bytes, %q", shift, len(head), note)
 		}
 	}
 	whole := strings.Repeat("x", maxToolText)
-	if got := answerText(whole, true); got.ContentItems[0].Text != whole {
+	if got := answerText(whole, true); toolResultOf(t, got).ContentItems[0].Text != whole {
 		t.Error("a text of the greatest size was cut")
 	}
 }

@@ -165,7 +165,7 @@ func replay(t *testing.T, lines []exchange) (r recorded) {
 		}
 		<-s.conn.done // all of it is read
 		s.Close()
-		r.Usage, r.Resumed = s.Usage(), s.Resumed()
+		r.Usage, r.Resumed = total(s.Tariffs()), s.Resumed()
 	}
 	r.Approvals = j.count(ApprovalAutoApproved)
 	for _, e := range j.all() {

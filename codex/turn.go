@@ -49,6 +49,13 @@ type turn struct {
 	blocked chan struct{} // closed with the first blocking question or with abortReason
 }
 
+// turns runs turns on the session's thread, and reviews beside them.
+type turns struct {
+	*core
+	spending *spending
+	sandbox  *sandbox
+}
+
 // Turn starts a turn with an input and follows it to its end (SPEC §10.3). It
 // returns no error if the turn completed. Otherwise the error is a [TurnError],
 // [InputRequired] (with the cause of ctx if that ended the turn before the question
@@ -56,7 +63,7 @@ type turn struct {
 // [ErrPosture], [ErrToolLimit], or [ErrTurnCancelled] with the cause of ctx. Turn
 // interrupts a turn that has started before it gives up. Only one turn runs at a
 // time.
-func (s *Session) Turn(ctx context.Context, input Input) (Turn, error) {
+func (s *turns) Turn(ctx context.Context, input Input) (Turn, error) {
 	t := newTurn(s.o, s.posture)
 	s.mu.Lock()
 	t.thread = s.thread
@@ -82,7 +89,7 @@ func newTurn(o Options, p posture) *turn {
 
 // runTurn starts the turn, waits for its end within codex.turn_timeout_ms and returns
 // its error.
-func (s *Session) runTurn(ctx context.Context, t *turn, input Input) error {
+func (s *turns) runTurn(ctx context.Context, t *turn, input Input) error {
 	limit := t.o.Config.TurnTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit,
 		fmt.Errorf("%w: not done after %v: raise codex.turn_timeout_ms or split the issue", ErrTurnTimeout, limit))
@@ -107,14 +114,12 @@ func (s *Session) runTurn(ctx context.Context, t *turn, input Input) error {
 	outcome, questions, abortReason, limits := t.outcome, t.blockingQuestions, t.abortReason, s.spending.limits
 	s.mu.Unlock()
 	switch {
-	case abortReason != nil:
+	case abortReason != nil, questions != nil:
 		if outcome == nil {
 			s.interrupt(ctx, t)
 		}
-		return fmt.Errorf("turn: %w", abortReason)
-	case questions != nil:
-		if outcome == nil {
-			s.interrupt(ctx, t)
+		if abortReason != nil {
+			return fmt.Errorf("turn: %w", abortReason)
 		}
 		return &InputRequired{Questions: questions}
 	case outcome != nil:
@@ -127,7 +132,7 @@ func (s *Session) runTurn(ctx context.Context, t *turn, input Input) error {
 	}
 }
 
-func (s *Session) startTurn(ctx context.Context, t *turn, input Input) error {
+func (s *turns) startTurn(ctx context.Context, t *turn, input Input) error {
 	wait := s.o.Config.ReadTimeout
 	if s.posture.sandbox == nil {
 		wait = max(wait, turnStartTimeout)
@@ -140,7 +145,7 @@ func (s *Session) startTurn(ctx context.Context, t *turn, input Input) error {
 
 // interruptedError returns the error of a turn that ctx ended. It includes questions
 // that came while the turn was being interrupted, because they still need an answer.
-func (s *Session) interruptedError(ctx context.Context, t *turn) error {
+func (s *turns) interruptedError(ctx context.Context, t *turn) error {
 	cause := context.Cause(ctx)
 	s.mu.Lock()
 	questions := t.blockingQuestions
@@ -156,7 +161,7 @@ func (s *Session) interruptedError(ctx context.Context, t *turn) error {
 
 // turnStarted records the turn's id from the answer to turn/start. It runs on the
 // read loop, before the next line of the server is handled.
-func (s *Session) turnStarted(t *turn, result json.RawMessage) error {
+func (s *turns) turnStarted(t *turn, result json.RawMessage) error {
 	id, err := resultID("turn", members(result))
 	if err != nil {
 		return err
@@ -212,26 +217,10 @@ func (t *turn) abortLocked(err error) {
 
 // interrupt asks the server to end the turn and waits for at most interruptWait.
 // Codex leaves the turn's commands running; they end with its process.
-func (s *Session) interrupt(ctx context.Context, t *turn) {
+func (s *turns) interrupt(ctx context.Context, t *turn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), interruptWait)
 	defer cancel()
-	refused := make(chan struct{})
-	params := map[string]string{"threadId": t.thread, "turnId": t.id}
-	id, err := s.conn.sendCall(ctx, "turn/interrupt", params, func(_ json.RawMessage, err error) {
-		if err != nil {
-			close(refused)
-		}
-	})
-	if err != nil {
-		return // the connection has ended, and the turn with it
-	}
-	defer s.conn.forget(id)
-	select {
-	case <-t.ended:
-	case <-refused:
-	case <-ctx.Done():
-	case <-s.conn.done:
-	}
+	_, _ = s.conn.ask(ctx, "turn/interrupt", map[string]string{"threadId": t.thread, "turnId": t.id}, t.ended)
 }
 
 func turnEvent(err error) Event {

@@ -31,8 +31,6 @@ type tokenCount struct {
 	sumOnly int64 // the sum; zero when the server reports the parts
 }
 
-func (r tokenCount) sum() int64 { return r.Total() + r.sumOnly }
-
 // usageMeter counts the tokens that a session uses. Servers repeatedly report, for
 // each thread, the total of the thread's whole life. Sometimes they estimate a total
 // and report one that is too low.
@@ -46,7 +44,6 @@ func newUsageMeter(resumed string) usageMeter {
 	return usageMeter{resumed: map[string]bool{resumed: resumed != ""}, threads: map[string]*threadUsage{}, spent: map[Tariff]Usage{}}
 }
 
-// threadUsage is the total of one thread.
 type threadUsage struct {
 	parts   Usage // the highest of each part
 	sumOnly int64 // the highest sum that was reported without parts
@@ -93,17 +90,10 @@ func (t *threadUsage) add(r tokenCount) {
 // without returns the total as it was before the latest response.
 func (t *threadUsage) without(last tokenCount) Usage {
 	before := t.total.minus(last.Usage)
-	sum := max(t.total.Total()-last.sum(), 0)
+	sum := max(t.total.Total()-last.Total()-last.sumOnly, 0)
 	before.Output = min(before.Output, sum)
 	before.Input = sum - before.Output
 	return before
-}
-
-func (m *usageMeter) total() (sum Usage) {
-	for _, u := range m.spent {
-		sum = sum.plus(u)
-	}
-	return sum
 }
 
 // spending counts the tokens of a session, and keeps the limits of its account.
@@ -116,6 +106,14 @@ type spending struct {
 	limits  json.RawMessage // the latest snapshot; core.mu guards it
 }
 
+// Tariffs returns the tokens that the session has used so far, including sub-agents, by tariff and in
+// no order.
+func (s *spending) Tariffs() []TariffUsage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return listed(s.meter.spent)
+}
+
 // onUsage counts the tokens of a usage report. A report of an older server may
 // contain the account's limits too, or only those.
 func (s *spending) onUsage(e *Event, params json.RawMessage) {
@@ -124,7 +122,11 @@ func (s *spending) onUsage(e *Event, params json.RawMessage) {
 	if !ok {
 		return
 	}
-	thread, turn := usageTurn(params)
+	var thread, turn string // "" if the server leaves it out
+	for _, body := range eventBodies(params) {
+		thread = cmp.Or(thread, textMember(body, "threadid", "conversationid"))
+		turn = cmp.Or(turn, textMember(body, "turnid"))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A report that does not name its turn belongs to the one in progress.
@@ -132,8 +134,7 @@ func (s *spending) onUsage(e *Event, params json.RawMessage) {
 	ours := t != nil && t.id != "" && (turn == "" || turn == t.id)
 	thread = cmp.Or(thread, s.thread, s.o.Resume)
 	s.meter.report(thread, total, last, s.tariffs.of(thread, last), ours)
-	spent := s.meter.total()
-	e.Usage, e.Tariffs = &spent, listed(s.meter.spent) // the summary stays the method: to count tokens is not something that the agent does
+	e.Tariffs = listed(s.meter.spent) // the summary stays the method: to count tokens is not something that the agent does
 }
 
 // onRateLimits records a snapshot of the account's limits and adds it to the event.
@@ -181,16 +182,6 @@ func eventBodies(params json.RawMessage) []json.RawMessage {
 		}
 	}
 	return found
-}
-
-// usageTurn returns the thread and the turn that a usage report is about. Either is
-// "" if the server leaves it out.
-func usageTurn(params json.RawMessage) (thread, turn string) {
-	for _, body := range eventBodies(params) {
-		thread = cmp.Or(thread, textMember(body, "threadid", "conversationid"))
-		turn = cmp.Or(turn, textMember(body, "turnid"))
-	}
-	return thread, turn
 }
 
 // parseUsageReport returns the total of a thread's life from a message of any

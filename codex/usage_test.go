@@ -57,13 +57,13 @@ func TestUsageIsWhatTheSessionSpent(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if diff := cmp.Diff(test.want, s.Usage()); diff != "" {
+		if diff := cmp.Diff(test.want, total(s.Tariffs())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		var latest Usage
 		for _, e := range j.all() {
-			if e.Usage != nil {
-				latest = *e.Usage
+			if e.Tariffs != nil {
+				latest = total(e.Tariffs)
 			}
 		}
 		if diff := cmp.Diff(test.want, latest); diff != "" {
@@ -91,7 +91,7 @@ func TestAResumedThreadStartsFromItsOldTotal(t *testing.T) {
 		if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if diff := cmp.Diff(one, s.Usage()); diff != "" {
+		if diff := cmp.Diff(one, total(s.Tariffs())); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -121,7 +121,7 @@ func TestAResumedThreadOfAServerThatNamesNoTurnStartsFromItsOldTotal(t *testing.
 		if _, err := s.Turn(t.Context(), Input{Text: "go"}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := s.Usage().Total(); got != 120 {
+		if got := total(s.Tariffs()).Total(); got != 120 {
 			t.Errorf("%s: %d tokens spent, want 120", name, got)
 		}
 	}
@@ -180,14 +180,15 @@ func TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports(t *testing.T) {
 		var added, latest Usage
 		s := newSession(&core{thread: "ours", turn: &turn{id: "turn-1"}})
 		s.o.Events = func(e Event) {
-			if e.Usage == nil {
+			if e.Tariffs == nil {
 				return
 			}
-			if e.Usage.Input < latest.Input || e.Usage.Output < latest.Output {
-				t.Fatalf("from %+v to %+v", latest, *e.Usage)
+			now := total(e.Tariffs)
+			if now.Input < latest.Input || now.Output < latest.Output {
+				t.Fatalf("from %+v to %+v", latest, now)
 			}
-			added = added.plus(e.Usage.minus(latest))
-			latest = *e.Usage
+			added = added.plus(now.minus(latest))
+			latest = now
 		}
 		say := func(method, params string) {
 			if err := s.notifications.handle(method, []byte(params)); err != nil {
@@ -224,7 +225,7 @@ func TestTokensAreNeitherLostNorCountedTwiceInAnyMixOfReports(t *testing.T) {
 		for _, thread := range slices.Sorted(maps.Keys(l.life)) {
 			say(l.total(thread, "turn-1", Usage{}))
 		}
-		if got := s.Usage().Total(); got != want.Total() || added.Total() != want.Total() {
+		if got := total(s.Tariffs()).Total(); got != want.Total() || added.Total() != want.Total() {
 			t.Fatalf("spent %d, the increases add up to %d, want %d", got, added.Total(), want.Total())
 		}
 	})
@@ -240,10 +241,10 @@ func TestSpendingNeverFalls(t *testing.T) {
 		var before Usage
 		for range rapid.IntRange(1, 50).Draw(t, "reports") {
 			thread := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "thread")
-			total := Usage{Input: rapid.Int64Range(0, 1000).Draw(t, "input"), Output: rapid.Int64Range(0, 1000).Draw(t, "output")}
-			m.report(thread, tokenCount{Usage: total}, tokenCount{}, Tariff{Model: thread}, rapid.Bool().Draw(t, "ours"))
-			highest[thread] = max(highest[thread], total.Input)
-			now := m.total()
+			reported := Usage{Input: rapid.Int64Range(0, 1000).Draw(t, "input"), Output: rapid.Int64Range(0, 1000).Draw(t, "output")}
+			m.report(thread, tokenCount{Usage: reported}, tokenCount{}, Tariff{Model: thread}, rapid.Bool().Draw(t, "ours"))
+			highest[thread] = max(highest[thread], reported.Input)
+			now := total(listed(m.spent))
 			if now.Input < before.Input || now.Output < before.Output {
 				t.Fatalf("fell from %+v to %+v", before, now)
 			}
@@ -307,4 +308,12 @@ func TestTokensAreCountedUnderTheTariffOfTheirResponse(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+}
+
+// total returns the sum of tokens.
+func total(tariffs []TariffUsage) (sum Usage) {
+	for _, u := range tariffs {
+		sum = sum.plus(u.Usage)
+	}
+	return sum
 }

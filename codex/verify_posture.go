@@ -61,7 +61,6 @@ func (p posture) verifySettings(o Options, settings object) error {
 	return nil
 }
 
-// verifyApproval checks the approval policy, if the server reports one.
 func (p posture) verifyApproval(got json.RawMessage) error {
 	if got != nil && !satisfies(got, p.approval) {
 		return mismatch("the approval policy", string(p.approval), string(got))

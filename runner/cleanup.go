@@ -34,7 +34,7 @@ func (c *cleaner) places() (Places, []string) {
 	if c.conn.Hosts == nil {
 		return here{c.conn.Workspaces, c.sessionDir}, []string{""}
 	}
-	down := c.state.DownHosts(c.policy(), time.Now())
+	down := c.state.Hosts.Down(c.policy().Hosts, time.Now())
 	return c.conn.Hosts, slices.DeleteFunc(slices.Clone(c.wf.Settings.Worker.Hosts), func(name string) bool {
 		return slices.ContainsFunc(down, func(h schedule.DownHost) bool { return h.Name == name })
 	})

@@ -54,9 +54,7 @@ func (c *collector) collect(ctx context.Context, plan fleet.Plan, results []flee
 // number of results that an earlier collect had settled, and late the number of results of
 // which only the spending counts.
 func (c *collector) settleResults(results []fleet.Result, p schedule.Policy, now time.Time) (known, late int) {
-	var faults []schedule.Fault
-	var ends []schedule.ShardEnd
-	hadTurn := false
+	var ends schedule.ShardEnds
 	for _, r := range results {
 		reserve, awaited := c.state.Reserves[r.Owner]
 		settled, accepted := c.settle(r, p, now)
@@ -64,9 +62,7 @@ func (c *collector) settleResults(results []fleet.Result, p schedule.Policy, now
 		case !accepted:
 		case len(settled) > 0:
 			c.addRemarks(r, reserve)
-			faults = append(faults, oneOfEachKind(r.State.Faults)...)
 			ends = append(ends, schedule.ShardEnd{Slice: r.State, Planned: reserve.Since})
-			hadTurn = hadTurn || r.State.Tick.HadTurn
 		case awaited:
 			late++
 			c.addRemarks(r, reserve)
@@ -75,26 +71,14 @@ func (c *collector) settleResults(results []fleet.Result, p schedule.Policy, now
 			known++
 		}
 	}
-	for _, f := range c.state.SettleFaults(faults, hadTurn, p, now) {
+	excused, ignored := ends.Settle(c.state, p, now)
+	for _, f := range excused {
 		c.reportExcused(f.Before.ID)
 	}
-	if ignored := c.state.SettlePause(ends, p, now); ignored.Why != "" {
+	if ignored.Why != "" {
 		c.warn("one shard says that no session can work, although others worked; it pauses nothing: " + ignored.Why)
 	}
-	c.state.SettleRefusals(ends, p, now)
 	return known, late
-}
-
-// oneOfEachKind returns the faults of one shard, one of each kind: a shard alone does not make
-// a fault systemic for others. All faults that the shard has excused itself stay.
-func oneOfEachKind(faults []schedule.Fault) []schedule.Fault {
-	var some []schedule.Fault
-	for _, f := range faults {
-		if f.Excused || !slices.ContainsFunc(some, func(other schedule.Fault) bool { return other.Kind == f.Kind }) {
-			some = append(some, f)
-		}
-	}
-	return some
 }
 
 // settle settles a result in the state, adds its issues to the report, and returns those that

@@ -111,7 +111,7 @@
 // missed event only costs time. Without Once the same loop runs forever. One
 // goroutine owns all state; sessions send to its inbox, and updates that arrive
 // while it is busy are merged, so neither waits for the other. While sessions run, two
-// rounds begin at least 10 ms apart, so that one save serves all sessions that end in
+// rounds begin at least 20 ms apart, so that one save serves all sessions that end in
 // this time.
 //
 // # A fleet

@@ -31,7 +31,7 @@ func (v *issueCache) listed() bool { return !v.listedAt.IsZero() }
 // id is not started before it is read again: the list of a tracker may be the older of the two.
 func (v *issueCache) list(issues []tracker.Issue, at time.Time) {
 	v.listedAt = at
-	v.candidates = schedule.SortedIssues(issues)
+	v.candidates = schedule.Sorted(issues, schedule.Compare)
 	for _, issue := range v.candidates {
 		v.readAt[issue.ID] = at
 		delete(v.malformed, issue.ID)

@@ -29,7 +29,7 @@ const (
 	lookEvery = time.Second
 	// minRound is the least time between the beginnings of two rounds while sessions run:
 	// one round, with its save, serves all sessions that end in this time.
-	minRound = 10 * time.Millisecond
+	minRound = 20 * time.Millisecond
 )
 
 // loop holds the progress of one run. The goroutine of Run owns all of it, and its parts;

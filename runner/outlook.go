@@ -90,5 +90,5 @@ func (o *outlook) hold(now time.Time) schedule.Why {
 }
 
 func (o *outlook) hasRoom(now time.Time) bool {
-	return schedule.NoRoom(o.state, o.snapshot(now), o.policy(), now).None()
+	return schedule.NoRoom(o.state, o.hold(now), o.policy(), now).None()
 }

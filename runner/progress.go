@@ -71,12 +71,12 @@ func (d *display) view(now time.Time) progress.Progress {
 		Root: d.root(), Logs: d.logs.readable(), Comments: d.comments(),
 		Asked: map[tracker.ID]string{}, Deliveries: maps.Clone(d.state.Deliveries), Checks: d.state.Checks(),
 		Spent: d.spent(), Today: d.state.SpentToday(now), Prices: policy.Budget.Prices, Limits: d.state.RateLimits, Completed: d.state.Completed,
-		NoRoom: schedule.NoRoom(d.state, schedule.Snapshot{Hold: d.outlook.hold(now)}, policy, now),
+		NoRoom: schedule.NoRoom(d.state, d.outlook.hold(now), policy, now),
 	}
 	for _, t := range d.problems {
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: t.source, Text: t.text})
 	}
-	if down := schedule.NameDownHosts(d.state.DownHosts(policy, now)); down != "" {
+	if down := schedule.NameDownHosts(d.state.Hosts.Down(policy.Hosts, now)); down != "" {
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Hosts, Text: "left alone after a failure: " + down})
 	}
 	for _, w := range slices.SortedFunc(maps.Values(d.running.owned), func(a, b *worker) int {
@@ -102,9 +102,9 @@ func (d *display) view(now time.Time) progress.Progress {
 			p.Asked[id] = asked
 		}
 	}
-	p.Elsewhere = schedule.SortedClaims(p.Elsewhere, byName)
-	p.Waiting = schedule.SortedClaims(p.Waiting, byName)
-	p.Parked = schedule.SortedClaims(p.Parked, byName)
+	p.Elsewhere = schedule.Sorted(p.Elsewhere, byName)
+	p.Waiting = schedule.Sorted(p.Waiting, byName)
+	p.Parked = schedule.Sorted(p.Parked, byName)
 	p.Events, p.Queue, p.Held = d.events, d.queue, d.held
 	if !d.budget.None() {
 		p.Trouble = append(p.Trouble, progress.Trouble{Source: progress.Budget, Text: d.budget.Detail})

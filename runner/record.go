@@ -45,7 +45,7 @@ func (l *loop) finish(now time.Time) {
 	for id, r := range l.conversations.read {
 		t.Ignored[id] = r.ignored
 	}
-	t.Hosts = l.state.DownHosts(l.policy(), now)
+	t.Hosts = l.state.Hosts.Down(l.policy().Hosts, now)
 	t.Pause, t.Spent, t.Today, t.Reserved = l.state.Pause, l.spent(), l.state.SpentToday(now), l.state.Reserved()
 	t.Verdicts = slices.DeleteFunc(schedule.Explain(l.state, l.outlook.snapshot(now), l.policy(), now), func(v schedule.Verdict) bool {
 		return v.Phase == "" && isOver(v.Why.Reason) // no candidate any more: not left alone

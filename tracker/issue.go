@@ -30,6 +30,8 @@ type Issue struct {
 	NativeRef   map[string]string // provider ids, never a secret
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
+	// HasAttachments reports whether [Pictures.Attached] may find anything.
+	HasAttachments bool
 
 	// Dispatchable reports whether the adapter allows work on the issue. Its zero
 	// value is false, so that an adapter which forgets to decide is safe.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -15,8 +16,8 @@ import (
 const limitProcesses = 6 // RLIMIT_NPROC, which package syscall does not name
 
 // machineMemory returns the bytes of memory that this machine has, or the container, if it has
-// less; 0 if that is not known.
-func machineMemory() uint64 {
+// less; 0 if that is not known. It looks once.
+var machineMemory = sync.OnceValue(func() uint64 {
 	var info syscall.Sysinfo_t
 	if syscall.Sysinfo(&info) != nil {
 		return 0
@@ -32,7 +33,7 @@ func machineMemory() uint64 {
 		}
 	}
 	return total
-}
+})
 
 // kernelFS are the types of file systems that show the kernel and take no files, also from the
 // superuser (statfs(2)).
@@ -74,8 +75,8 @@ func childDir(dir *os.File, _ string) string {
 
 func (s *session) killRemaining() error {
 	self := os.Getpid()
-	// The kernel makes orphans the children of our first thread. Usually it has no
-	// children, and then no search through all processes of the machine is needed.
+	// The kernel makes orphans the children of our first thread. If that starts no session, it
+	// usually has no children, and then no search through all processes of the machine is needed.
 	if orphans, err := readChildren(self); err == nil && len(orphans) == 0 {
 		return nil
 	}

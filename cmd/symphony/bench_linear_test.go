@@ -52,6 +52,7 @@ func boardNode(b *testing.B, id, identifier, state string) []byte {
 		"createdAt": "2026-01-02T03:04:05.678Z", "updatedAt": "2026-01-02T03:04:05.678Z", "trashed": nil,
 		"state": map[string]any{"name": state}, "assignee": nil, "team": map[string]any{"id": "team-eng", "key": "ENG"},
 		"labels": page(map[string]any{"name": "backend"}, map[string]any{"name": "symphony"}), "inverseRelations": page(),
+		"attachments": map[string]any{"nodes": []any{}},
 	})
 	if err != nil {
 		b.Fatal(err)

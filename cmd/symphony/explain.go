@@ -111,7 +111,7 @@ func (e *explainCommand) find(ctx context.Context, wf workflow.Workflow, name st
 	if err != nil {
 		return schedule.Verdict{}, err
 	}
-	issue, err := findIssue(ctx, wf, adapter, &schedule.State{Claims: tick.Claims, Deliveries: tick.Deliveries}, name)
+	issue, err := findIssue(ctx, wf, adapter, schedule.Issues{Claims: tick.Claims, Deliveries: tick.Deliveries}, name)
 	if err != nil {
 		return schedule.Verdict{}, err
 	}

@@ -40,7 +40,7 @@ func trackerConfigs(wf workflow.Workflow) []tracker.Config {
 // findIssue returns the issue that a person means by a name: one that the state knows, or
 // else one that the tracker finds, in whatever state it is. If there is no such issue,
 // the error suggests the issues with a claim and the candidates.
-func findIssue(ctx context.Context, wf workflow.Workflow, adapter tracker.Adapter, state *schedule.State, name string) (tracker.Issue, error) {
+func findIssue(ctx context.Context, wf workflow.Workflow, adapter tracker.Adapter, state schedule.Issues, name string) (tracker.Issue, error) {
 	known := lookup.InState(state)
 	n, ok := matchIssue(wf, name, known)
 	if !ok {

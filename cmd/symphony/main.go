@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -28,9 +29,16 @@ func main() {
 	}
 	interrupts.Quit = func() { os.Exit(exitInterrupted) }
 	interrupts.Watch(wantsDumps(os.Getenv))
-	os.Exit(run(ctx, wiring.Process{
-		Args: os.Args[1:], Environ: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, Stdin: os.Stdin, Interrupts: interrupts,
-	}))
+	// This goroutine keeps the first thread, so that no session starts there: the kernel makes orphans
+	// its children, and the end of each session looks for them.
+	runtime.LockOSThread()
+	status := make(chan int)
+	go func() {
+		status <- run(ctx, wiring.Process{
+			Args: os.Args[1:], Environ: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, Stdin: os.Stdin, Interrupts: interrupts,
+		})
+	}()
+	os.Exit(<-status)
 }
 
 // run runs the command line and returns the exit status. Every status except 0

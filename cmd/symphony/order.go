@@ -53,7 +53,7 @@ func (o order) stops() bool {
 // in returns the command and its issue, which a state knows; by names the person. A status is no
 // command to the runner: it changes nothing.
 func (o order) in(s *schedule.State, wf workflow.Workflow, by string) (tracker.ID, schedule.Order, error) {
-	known := lookup.InState(s)
+	known := lookup.InState(s.Issues)
 	n, ok := matchIssue(wf, o.issue, known)
 	if !ok {
 		return "", schedule.Order{}, unknownIssueError("no issue that was worked on is", o.issue, "those that were", known)

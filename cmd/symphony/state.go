@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/report"
 	"github.com/symphony-runner/symphony/runner/schedule"
@@ -102,7 +103,7 @@ func (s *stateCommand) show(ctx context.Context, args []string) error {
 		return err
 	}
 	for _, name := range args {
-		known := lookup.InState(state)
+		known := lookup.InState(state.Issues)
 		n, ok := matchIssue(wf, name, known)
 		if !ok {
 			return unknownIssueError("the state knows no issue", name, "issues in "+s.shownState(wf), known)
@@ -169,7 +170,7 @@ func (s *stateCommand) retry(ctx context.Context, names []string) error {
 		said := strings.Join(due, ", ") + ": due now"
 		if pause := state.Pause; pause.Why != "" && pause.Until.After(time.Now()) {
 			said += fmt.Sprintf(", but nothing starts until %s (end the pause with: %s): %s",
-				pause.Until.Format(time.RFC3339), cmp.Or(report.StateCommand(s.ownCommand(), s.state, "resume"), s.ownCommand()+" state resume"), schedule.InWords(pause.Why))
+				pause.Until.Format(time.RFC3339), cmp.Or(report.StateCommand(s.ownCommand(), s.state, "resume"), s.ownCommand()+" state resume"), text.InWords(pause.Why))
 		}
 		return said, nil
 	})
@@ -201,7 +202,7 @@ func notEdited(operation string, c schedule.Claim) error {
 
 func (s *stateCommand) resume(ctx context.Context) error {
 	return s.edit(ctx, func(_ workflow.Workflow, state *schedule.State) (string, error) {
-		why := schedule.InWords(state.Pause.Why)
+		why := text.InWords(state.Pause.Why)
 		switch {
 		case why == "":
 			return "there is no pause", nil
@@ -268,7 +269,7 @@ func (a *app) shownState(wf workflow.Workflow) string {
 }
 
 func (s *stateCommand) findClaim(wf workflow.Workflow, state *schedule.State, name string) (schedule.Claim, error) {
-	if n, ok := matchIssue(wf, name, lookup.InState(state)); ok {
+	if n, ok := matchIssue(wf, name, lookup.InState(state.Issues)); ok {
 		if c, claimed := state.Claims[n.ID]; claimed {
 			return c, nil
 		}
@@ -277,6 +278,6 @@ func (s *stateCommand) findClaim(wf workflow.Workflow, state *schedule.State, na
 			return schedule.Claim{}, fmt.Errorf("%w: %s has no claim: its work is published at %s", wiring.ErrUsage, d.Identifier, place)
 		}
 	}
-	claimed := lookup.InState(&schedule.State{Claims: state.Claims})
+	claimed := lookup.InState(schedule.Issues{Claims: state.Claims})
 	return schedule.Claim{}, unknownIssueError("no claim of", name, "claims in "+s.shownState(wf), claimed)
 }

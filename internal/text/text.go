@@ -149,7 +149,7 @@ func TruncateBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	return head(s, n-len(ellipsis)) + ellipsis
+	return Head(s, n-len(ellipsis)) + ellipsis
 }
 
 // Cut returns s as valid UTF-8. A line replaces the bytes after the first n: it has their
@@ -162,13 +162,15 @@ func Cut(s string, n int, advice string) string {
 	if advice != "" {
 		advice = ": " + advice
 	}
-	shown := head(s, n)
+	shown := Head(s, n)
 	return fmt.Sprintf("%s\n[cut: %d of %d bytes%s]", shown, len(shown), len(s), advice)
 }
 
-// head returns the longest beginning of s that has at most n bytes, n < len(s), and
-// does not end inside a rune.
-func head(s string, n int) string {
+// Head returns the longest beginning of s that has at most n bytes and does not end inside a rune.
+func Head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}

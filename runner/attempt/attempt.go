@@ -242,7 +242,7 @@ func (a *attempt) runSession(ctx context.Context, server *appServer, options cod
 	}
 	defer func() {
 		session.Close()
-		a.usage = usage(session.Usage(), session.Tariffs())
+		a.usage = usage(session.Tariffs())
 	}()
 	a.sandbox.session = session
 	return a.dirs.withTokenFailure(use())
@@ -427,7 +427,7 @@ func (a *attempt) receipt(r receipt.Receipt) receipt.Receipt {
 	spent := a.Spent
 	if session := a.sandbox.session; session != nil {
 		r.Model = named(a.Codex.Choice)
-		spent = spent.Plus(usage(session.Usage(), session.Tariffs()))
+		spent = spent.Plus(usage(session.Tariffs()))
 	}
 	r.Tokens = spent.Total()
 	r.Cost = a.Policy.Budget.Prices.Words(spent)
@@ -447,13 +447,15 @@ func named(c codex.Choice) string {
 	return strings.Join(parts, ", ")
 }
 
-func usage(total codex.Usage, tariffs []codex.TariffUsage) schedule.Usage {
+func usage(tariffs []codex.TariffUsage) (u schedule.Usage) {
 	var list []schedule.TariffUsage
 	for _, t := range tariffs {
 		list = append(list, schedule.TariffUsage{
 			Tariff: schedule.Tariff{Model: t.Model, Tier: t.Tier, Long: t.Long},
 			Input:  t.Input, Cached: t.Cached, CacheWrite: t.CacheWrite, Output: t.Output, Reasoning: t.Reasoning,
 		})
+		u.Input, u.Output = u.Input+t.Input, u.Output+t.Output
 	}
-	return schedule.Usage{Input: total.Input, Output: total.Output, Tariffs: schedule.TariffsOf(list)}
+	u.Tariffs = schedule.TariffsOf(list)
+	return u
 }

@@ -34,7 +34,6 @@ const (
 	// flushDelay bounds how long a line is only in memory. The log of a killed process may
 	// lack the lines of this last time.
 	flushDelay = 100 * time.Millisecond
-	bufferSize = 16 << 10
 )
 
 // LogOptions say where and how an event log is written.
@@ -87,7 +86,7 @@ func OpenEventLog(o LogOptions) *EventLog {
 		l.broken = true
 		return l
 	}
-	l.out = bufio.NewWriterSize(l.file, bufferSize)
+	l.out = bufio.NewWriter(l.file)
 	l.writeLine(transcript.Line{Session: &l.Session})
 	return l
 }

@@ -43,14 +43,11 @@ func (p *progress) enter(phase schedule.AttemptStatus) {
 func (p *progress) onEvent(e codex.Event) {
 	e.Summary, e.Doing = p.redact(e.Summary), p.redact(e.Doing)
 	u := Update{
-		Update: schedule.Update{Alive: e.Progress, RateLimits: e.RateLimits},
+		Update: schedule.Update{Alive: e.Progress, RateLimits: e.RateLimits, Usage: usage(e.Tariffs)},
 		At:     e.Time, Session: e.Session, PID: e.PID, Doing: e.Doing,
 	}
 	if e.Summary != e.Method { // a bare method says nothing to people
 		u.Event, u.Summary = string(e.Kind), e.Summary
-	}
-	if e.Usage != nil {
-		u.Usage = usage(*e.Usage, e.Tariffs)
 	}
 	if e.Turn != "" { // a thread can be resumed once a turn has started on it
 		if e.Turn != p.turnID {

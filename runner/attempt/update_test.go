@@ -187,8 +187,8 @@ func TestTheTokensOfASessionAreSorted(t *testing.T) {
 	of := func(model string) codex.TariffUsage {
 		return codex.TariffUsage{Tariff: codex.Tariff{Model: model}, Usage: codex.Usage{Input: 10}}
 	}
-	got := usage(codex.Usage{Input: 20}, []codex.TariffUsage{of("b"), of("a")})
-	if len(got.Tariffs) != 2 || got.Tariffs[0].Model != "a" || got.Tariffs[1].Model != "b" {
+	got := usage([]codex.TariffUsage{of("b"), of("a")})
+	if got.Input != 20 || len(got.Tariffs) != 2 || got.Tariffs[0].Model != "a" || got.Tariffs[1].Model != "b" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -30,7 +30,7 @@ const (
 )
 
 func reason(why string) string {
-	return defuse.Body(text.OneLine(schedule.InWords(why), maxReason))
+	return defuse.Body(text.OneLine(text.InWords(why), maxReason))
 }
 
 // GoesOn takes the place of [Waiting] when the issue goes on.

@@ -29,7 +29,7 @@ type Issue struct {
 
 // InState returns the issues that a state knows, in the order of their identifiers: those
 // with a claim, and those whose work was published.
-func InState(state *schedule.State) []Issue {
+func InState(state schedule.Issues) []Issue {
 	known := make(map[tracker.ID]Issue, len(state.Claims)+len(state.Deliveries))
 	for id, d := range state.Deliveries {
 		known[id] = Issue{ID: id, Identifier: d.Identifier, Addresses: []string{d.URL}, Pull: d.Number}
@@ -44,7 +44,7 @@ func InState(state *schedule.State) []Issue {
 
 // InTick returns the issues that a tick knows: the issues of its state, and the candidates.
 func InTick(tick report.Tick) []Issue {
-	known := InState(&schedule.State{Claims: tick.Claims, Deliveries: tick.Deliveries})
+	known := InState(schedule.Issues{Claims: tick.Claims, Deliveries: tick.Deliveries})
 	for _, v := range tick.Verdicts {
 		known = append(known, Issue{ID: v.Issue.ID, Identifier: v.Issue.Identifier, Addresses: []string{v.Issue.URL}})
 	}

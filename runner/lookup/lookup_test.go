@@ -16,8 +16,8 @@ import (
 )
 
 // stateOfNames is a state with claims and deliveries that have names in common.
-func stateOfNames() *schedule.State {
-	return &schedule.State{
+func stateOfNames() schedule.Issues {
+	return schedule.Issues{
 		Claims: map[tracker.ID]schedule.Claim{
 			"11":  {ID: "11", Identifier: "GH-11", URL: "https://github.com/acme/shop/issues/11"},
 			"111": {ID: "111", Identifier: "GH-111", URL: "https://github.com/acme/shop/issues/111"},

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
@@ -32,12 +33,12 @@ func addHosts(d *document, hosts []schedule.DownHost) {
 	}
 	l := list{left: max(0, len(hosts)-maxHosts)}
 	for _, h := range hosts[:min(len(hosts), maxHosts)] {
-		l.items = append(l.items, item{text: phrase{foreign(h.Name), own(" until "), instantSpan(h.Until), own(": "), foreign(schedule.InWords(h.Why))}})
+		l.items = append(l.items, item{text: phrase{foreign(h.Name), own(" until "), instantSpan(h.Until), own(": "), foreign(text.InWords(h.Why))}})
 	}
 	d.add(section{heading: "Worker hosts", detail: "left alone after a failure; then one session tries each", body: document{l}})
 }
 
 // downHosts returns the worker hosts of the state that are left alone now, sorted.
 func (v StateView) downHosts() []schedule.DownHost {
-	return v.state.DownHosts(schedule.Policy{Hosts: slices.Sorted(maps.Keys(v.state.Hosts))}, v.now)
+	return v.state.Hosts.Down(slices.Sorted(maps.Keys(v.state.Hosts)), v.now)
 }

@@ -38,7 +38,7 @@ func TestTheReportNamesWorkerHosts(t *testing.T) {
 	tick := tick(func(t *report.Tick) {
 		t.Rows = []report.Row{row("ABC-1", "Work elsewhere", schedule.Done, handedOver), row("ABC-2", "Work here", schedule.Done, handedOver)}
 	})
-	state := &schedule.State{Claims: map[tracker.ID]schedule.Claim{"1": {ID: "1", Identifier: "ABC-1", Phase: schedule.Running, Since: end, Attempt: 1}}}
+	state := &schedule.State{Issues: schedule.Issues{Claims: map[tracker.ID]schedule.Claim{"1": {ID: "1", Identifier: "ABC-1", Phase: schedule.Running, Since: end, Attempt: 1}}}}
 	if got := report.Of(tick).Text(200) + report.State(state, end).Text(200); strings.Contains(got, "HOST") {
 		t.Errorf("a host without any:\n%s", got)
 	}

@@ -83,7 +83,7 @@ func (r Report) Notes() (errors, warnings, notices []Note) {
 		note(&notices, "", notice)
 	}
 	for _, h := range v.Hosts {
-		note(&warnings, "Worker host "+h.Name+" is left alone until "+text.Instant(h.Until, v.Ended), schedule.InWords(h.Why))
+		note(&warnings, "Worker host "+h.Name+" is left alone until "+text.Instant(h.Until, v.Ended), text.InWords(h.Why))
 	}
 	for _, warning := range v.Warnings {
 		note(&warnings, "", warning)

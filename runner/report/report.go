@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
 )
@@ -79,18 +80,18 @@ func newView(t Tick) view {
 }
 
 func inWords(t Tick) Tick {
-	t.Unread, t.Pause.Why = schedule.InWords(t.Unread), schedule.InWords(t.Pause.Why)
+	t.Unread, t.Pause.Why = text.InWords(t.Unread), text.InWords(t.Pause.Why)
 	t.Errors, t.Warnings, t.Notices = eachInWords(t.Errors), eachInWords(t.Warnings), eachInWords(t.Notices)
 	t.Rows, t.Verdicts, t.Claims = slices.Clone(t.Rows), slices.Clone(t.Verdicts), maps.Clone(t.Claims)
 	for i := range t.Rows {
 		row := &t.Rows[i]
-		row.Why, row.Next.Why.Detail, row.Warnings = schedule.InWords(row.Why), schedule.InWords(row.Next.Why.Detail), eachInWords(row.Warnings)
+		row.Why, row.Next.Why.Detail, row.Warnings = text.InWords(row.Why), text.InWords(row.Next.Why.Detail), eachInWords(row.Warnings)
 	}
 	for i := range t.Verdicts {
-		t.Verdicts[i].Why.Detail = schedule.InWords(t.Verdicts[i].Why.Detail)
+		t.Verdicts[i].Why.Detail = text.InWords(t.Verdicts[i].Why.Detail)
 	}
 	for id, c := range t.Claims {
-		c.Why = schedule.InWords(c.Why)
+		c.Why = text.InWords(c.Why)
 		t.Claims[id] = c
 	}
 	return t
@@ -101,7 +102,7 @@ func inWords(t Tick) Tick {
 func eachInWords(reasons []string) []string {
 	words := make([]string, len(reasons))
 	for i, why := range reasons {
-		if words[i] = schedule.InWords(why); showsNothing(words[i]) {
+		if words[i] = text.InWords(why); showsNothing(words[i]) {
 			words[i] = "No reason was given: the log of the run may have it."
 		}
 	}

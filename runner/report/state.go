@@ -44,7 +44,7 @@ func State(s *schedule.State, now time.Time) StateView {
 	for _, c := range s.Claims {
 		v.claims = append(v.claims, c)
 	}
-	v.claims = schedule.SortedClaims(v.claims, func(a, b *schedule.Claim) int {
+	v.claims = schedule.Sorted(v.claims, func(a, b *schedule.Claim) int {
 		return cmp.Or(
 			cmp.Compare(phaseRank(a.Phase), phaseRank(b.Phase)), latestParked(*a, *b),
 			a.Due.Compare(b.Due), tracker.CompareNaturally(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID),
@@ -99,10 +99,10 @@ func (v StateView) document(l Links, page bool) document {
 	d := document{paragraph{strong(v.summary())}}
 	v.claims = slices.Clone(v.claims)
 	for i, c := range v.claims {
-		v.claims[i].Why = schedule.InWords(c.Why)
+		v.claims[i].Why = text.InWords(c.Why)
 	}
 	if pause := v.state.Pause; pause.Why != "" {
-		pause.Why = schedule.InWords(pause.Why)
+		pause.Why = text.InWords(pause.Why)
 		p := paragraph{strong("Paused"), own(" until "), instantSpan(pause.Until), own("; after that one session tries first whether this is fixed: "), foreign(pause.Why)}
 		if !pause.Until.After(v.now) {
 			p = paragraph{strong("The pause ended"), own(" at "), instantSpan(pause.Until), own("; one session tries first whether this is fixed: "), foreign(pause.Why)}

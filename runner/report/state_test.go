@@ -105,7 +105,7 @@ func TestAStatePageNamesAndLinksTheShards(t *testing.T) {
 func TestWorkThatALostShardMayHavePushedIsNotListedAsDelivered(t *testing.T) {
 	t.Parallel()
 	lost := map[tracker.ID]schedule.Delivery{"1": {Identifier: "A-1", Lost: true}}
-	view := report.State(&schedule.State{Deliveries: lost}, time.Now())
+	view := report.State(&schedule.State{Issues: schedule.Issues{Deliveries: lost}}, time.Now())
 	state, err1 := view.MarshalJSON()
 	tick, err2 := json.Marshal(report.Of(report.Tick{Deliveries: lost}))
 	if err := errors.Join(err1, err2); err != nil {

@@ -126,7 +126,7 @@ func (v VerdictView) MarshalJSON() ([]byte, error) {
 
 func (v VerdictView) finding() string {
 	id, reason := name(v.verdict.Issue.Identifier, v.verdict.Issue.ID), v.verdict.Why.Reason
-	why := schedule.InWords(v.verdict.Why.String())
+	why := text.InWords(v.verdict.Why.String())
 	switch reason {
 	case schedule.Incomplete, schedule.NotActive, schedule.Terminal, schedule.NotRoutable:
 		why = "it " + why // is, has, lacks
@@ -201,11 +201,11 @@ func (v VerdictView) nextStep() advice {
 
 func showsNothing(s string) bool { return strings.TrimSpace(text.Fit(s, itemWidth)) == "" }
 
-// Cause returns a reason in words, see [schedule.InWords], without what it is about, for
+// Cause returns a reason in words, see [text.InWords], without what it is about, for
 // places without room for both: which workflow file is invalid, and how many failures there
 // were in a row before the last.
 func Cause(s string) string {
-	s = schedule.InWords(schedule.LastFailure(s))
+	s = text.InWords(schedule.LastFailure(s))
 	if file, why, found := strings.Cut(s, ": "); found && why != "" && strings.HasPrefix(file, "workflow /") {
 		return strings.TrimLeft(why, " \n")
 	}

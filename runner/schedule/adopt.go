@@ -8,14 +8,14 @@ import (
 	"github.com/symphony-runner/symphony/tracker"
 )
 
-// leaseTime bounds how long a claim counts as alive when its owner cannot be
-// asked.
-const leaseTime = 10 * time.Minute
-
-// spendingKept bounds the time for which a store may know nothing of the tokens that sessions spend,
-// if a budget limits them: a run that is killed leaves only what is stored, and the next one may
-// spend the rest.
-const spendingKept = time.Minute
+const (
+	// leaseTime bounds how long a claim counts as alive when its owner cannot be asked.
+	leaseTime = 10 * time.Minute
+	// spendingKept bounds the time for which a store may know nothing of the tokens that sessions
+	// spend, if a budget limits them: a run that is killed leaves only what is stored, and the next
+	// one may spend the rest.
+	spendingKept = time.Minute
+)
 
 // Renew extends the leases of this run's claims when less than half of one is left, and reports
 // whether it extended any. With a budget of tokens or money it does so each minute, because a store
@@ -29,7 +29,7 @@ func (s *State) Renew(p Policy, now time.Time) bool {
 	var own []tracker.ID
 	due := false
 	for id, c := range s.Claims {
-		if c.holdsSlot() && c.Owner == s.Self {
+		if c.Phase.HasSession() && c.Owner == s.Self {
 			own = append(own, id)
 			due = due || c.Lease.Sub(now) < enough
 		}
@@ -52,28 +52,12 @@ func (s *State) Orphans() []Owner {
 	seen := map[Owner]bool{s.Self: true}
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
 		c := s.Claims[id]
-		if c.holdsSlot() && !seen[c.Owner] {
+		if c.Phase.HasSession() && !seen[c.Owner] {
 			seen[c.Owner] = true
 			owners = append(owners, c.Owner)
 		}
 	}
 	return owners
-}
-
-// LeaseEnded reports whether the owner has claims that are marked as running, and the leases
-// of all of them have ended.
-func (s *State) LeaseEnded(owner Owner, now time.Time) bool {
-	owns := false
-	for _, c := range s.Claims {
-		if !c.holdsSlot() || c.Owner != owner {
-			continue
-		}
-		if now.Before(c.Lease) {
-			return false
-		}
-		owns = true
-	}
-	return owns
 }
 
 // OwnerStatus tells whether the owner of a claim is alive.
@@ -102,7 +86,7 @@ func (s *State) Adopt(statuses map[Owner]OwnerStatus, p Policy, now time.Time) [
 	var adopted []Adopted
 	for _, id := range slices.Sorted(maps.Keys(s.Claims)) {
 		c := s.Claims[id]
-		if !c.holdsSlot() || c.Owner == s.Self {
+		if !c.Phase.HasSession() || c.Owner == s.Self {
 			continue
 		}
 		switch statuses[c.Owner] {
@@ -120,11 +104,14 @@ func (s *State) Adopt(statuses map[Owner]OwnerStatus, p Policy, now time.Time) [
 		}
 		owner := c.Owner
 		c = s.abandon(c, owner.Name()+" ended without releasing its claim", p, now)
-		if owner.Shard > 0 {
-			s.awaitResult(owner, now)
+		if r, open := s.Reserves[owner]; open { // its result may still come
+			r.Since = now
+			s.Reserves[owner] = r
 		}
-		if owner.Shard > 0 && p.Delivers { // other owners save the state before they push
-			s.noteLost(c)
+		if owner.Shard > 0 && p.Delivers { // it may have pushed; other owners save the state before they do
+			d := s.Deliveries[id]
+			d.Identifier, d.Lost = c.Identifier, true
+			s.Deliver(id, d)
 		}
 		adopted = append(adopted, Adopted{Claim: c, From: owner, Began: true})
 	}
@@ -184,36 +171,4 @@ func (c Claim) unstarted(now time.Time) Claim {
 	c.Due = now
 	c.Sessions, c.Course.Sessions = max(c.Sessions-1, 0), max(c.Course.Sessions-1, 0)
 	return c
-}
-
-// Retry makes a parked or waiting claim due at once and resets its counters,
-// the attempts included, at the request of an operator. It reports whether there was such a claim.
-func (s *State) Retry(id tracker.ID, now time.Time) bool {
-	c, claimed := s.Claims[id]
-	if !claimed || c.holdsSlot() {
-		return false
-	}
-	c.setPhase(Waiting, "an operator asked for a retry", now)
-	c.Due = now
-	c.Attempt, c.Failures, c.Idle, c.Tokens, c.Tariffs = 0, 0, 0, 0, nil
-	s.Claims[id] = c
-	if talk, known := s.Conversations[id]; known {
-		talk.Rounds, talk.CheckRounds = 0, 0
-		s.Conversations[id] = talk
-	}
-	return true
-}
-
-// Release deletes a parked or waiting claim with all its history, at the request
-// of an operator. It reports whether there was such a claim.
-func (s *State) Release(id tracker.ID) bool {
-	c, claimed := s.Claims[id]
-	if !claimed || c.holdsSlot() {
-		return false
-	}
-	delete(s.Claims, id)
-	talk := s.Conversations[id]
-	talk.release(Claim{Host: c.Host, Left: c.Left}, Changed, false)
-	s.setConversation(id, talk)
-	return true
 }

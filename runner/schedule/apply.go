@@ -16,49 +16,16 @@ func (s *State) Apply(d Decision, now time.Time) {
 	}
 	switch d.Action {
 	case Dispatch:
-		delete(s.Failed, d.ID)
-		if !claimed && !d.Answers {
-			c.sendBack(&talk, d.Feedback)
-		}
-		c.observe(d.Issue)
-		c.setPhase(Running, "", now)
-		c.moveTo(d.Host)
-		if c.Sessions++; c.Sessions == 1 && c.Course.Ready.IsZero() {
-			c.Course.begin(s.Queued, d.ID, now)
-		}
-		delete(s.Queued, d.ID)
-		c.Course.Sessions++
-		talk.Labels = d.Issue.Labels
-		c.Feedback = d.Answers
-		c.Unsettled = c.Unsettled && d.Feedback.Round == "" // only an agent can answer people
-		if d.Owner != (Owner{}) {                           // the shard applies its own Dispatch, which gives the feedback to the session
-			c.Owner, c.Lease = d.Owner, now.Add(d.Lease)
-			s.reserve(d, now)
-			break
-		}
-		c.Owner, c.Lease = s.Self, now.Add(leaseTime)
-		if d.Feedback.Round == RoundSaid {
-			c.Idle = 0 // there is something to do again
-		}
-		before := talk.Rounds + talk.CheckRounds
-		talk.markPrompted(d.Feedback)
-		c.Course.Rounds += talk.Rounds + talk.CheckRounds - before
-		talk.markRead(d.Feedback)
-		s.Tick.Sessions++
-		s.today(now).Sessions++
+		s.dispatch(&c, &talk, d, claimed, now)
 	case Observe:
 		if d.Feedback.Pending {
 			talk.obey(d.Feedback)
 		}
 		talk.markRead(d.Feedback)
-		if d.Issue.ID != "" {
-			c.observe(d.Issue)
-		}
+		c.observe(d.Issue)
 	case Stop:
 		s.countTime(now.Sub(c.Since), now) // Exit adds the time after the stop
-		if d.Issue.ID != "" {
-			c.observe(d.Issue)
-		}
+		c.observe(d.Issue)
 		c.setPhase(Stopping, d.Why.String(), now)
 		c.StopReason = d.Why.Reason
 		if c.StopReason.parks() {
@@ -71,7 +38,14 @@ func (s *State) Apply(d Decision, now time.Time) {
 		talk.park(d)
 		s.addParked(c, d.Why.Reason, d.EndedAt(now))
 	case Free:
-		s.free(&c, &talk, d, now)
+		if d.Why.Reason == Commanded && d.Feedback.Command == CommandResume {
+			s.Resume(now)
+		}
+		if c.observe(d.Issue); c.Phase.HasSession() { // the command of a person changes nothing for its session
+			talk.obey(d.Feedback)
+		} else {
+			c.setFree(&talk, d, now)
+		}
 	case Release:
 		talk.release(c, d.Why.Reason, d.Clean)
 		if d.Clean {
@@ -79,6 +53,10 @@ func (s *State) Apply(d Decision, now time.Time) {
 		}
 	case Finish:
 		talk.Course = c.Course // for its end, see Finished
+		if s.Finishing == nil {
+			s.Finishing = map[tracker.ID]bool{}
+		}
+		s.Finishing[d.ID] = true
 	}
 	switch {
 	case d.Action == Release, d.Action == Finish:
@@ -87,12 +65,47 @@ func (s *State) Apply(d Decision, now time.Time) {
 		s.Claims[d.ID] = c
 	}
 	s.setConversation(d.ID, talk)
-	if d.Action == Finish {
-		if s.Finishing == nil {
-			s.Finishing = map[tracker.ID]bool{}
+}
+
+// dispatch begins a session. A claim on an issue that somebody moved back to an active state is
+// looked at as a new one, unless there is feedback to go on with.
+func (s *State) dispatch(c *Claim, talk *Conversation, d Decision, claimed bool, now time.Time) {
+	delete(s.Failed, d.ID)
+	if !claimed && !d.Answers {
+		c.Tokens, c.Tariffs, talk.Rounds, talk.CheckRounds = 0, nil, 0, 0
+		if d.Feedback.Round == "" {
+			c.Thread, c.Attempt = "", 0
 		}
-		s.Finishing[d.ID] = true
 	}
+	c.observe(d.Issue)
+	c.setPhase(Running, "", now)
+	c.moveTo(d.Host)
+	if c.Sessions++; c.Sessions == 1 && c.Course.Ready.IsZero() {
+		c.Course.Ready = now.UTC().Truncate(time.Second)
+		if since, known := s.Queued[d.ID]; known {
+			c.Course.Ready = since
+		}
+	}
+	delete(s.Queued, d.ID)
+	c.Course.Sessions++
+	talk.Labels = d.Issue.Labels
+	c.Feedback = d.Answers
+	c.Unsettled = c.Unsettled && d.Feedback.Round == "" // only an agent can answer people
+	if d.Owner != (Owner{}) {                           // the shard applies its own Dispatch, which gives the feedback to the session
+		c.Owner, c.Lease = d.Owner, now.Add(d.Lease)
+		s.reserve(d, now)
+		return
+	}
+	c.Owner, c.Lease = s.Self, now.Add(leaseTime)
+	if d.Feedback.Round == RoundSaid {
+		c.Idle = 0 // there is something to do again
+	}
+	before := talk.Rounds + talk.CheckRounds
+	talk.markPrompted(d.Feedback)
+	c.Course.Rounds += talk.Rounds + talk.CheckRounds - before
+	talk.markRead(d.Feedback)
+	s.Tick.Sessions++
+	s.today(now).Sessions++
 }
 
 // EndedAt returns the time of the end that the decision is about: the pull request was merged or
@@ -103,22 +116,6 @@ func (d Decision) EndedAt(now time.Time) time.Time {
 		return at
 	}
 	return now
-}
-
-// free lets an issue go on. A session that runs is left alone: the command of a person
-// changes nothing for it.
-func (s *State) free(c *Claim, talk *Conversation, d Decision, now time.Time) {
-	if d.Why.Reason == Commanded && d.Feedback.Command == CommandResume {
-		s.Resume(now)
-	}
-	if d.Issue.ID != "" {
-		c.observe(d.Issue)
-	}
-	if c.holdsSlot() {
-		talk.obey(d.Feedback)
-		return
-	}
-	c.setFree(talk, d, now)
 }
 
 // moveTo sets the host of the next session. The agent's threads stay on their hosts, so on
@@ -137,17 +134,7 @@ func (c *Claim) moveTo(host string) {
 	c.Host, c.Left, c.Thread = host, left[max(len(left)-maxLeft, 0):], ""
 }
 
-// maxLeft bounds [Claim].Left.
 const maxLeft = 200
-
-// sendBack begins the claim of an issue that somebody moved back to an active state. It
-// is looked at as a new one, unless there is feedback to go on with.
-func (c *Claim) sendBack(talk *Conversation, f Feedback) {
-	c.Tokens, c.Tariffs, talk.Rounds, talk.CheckRounds = 0, nil, 0, 0
-	if f.Round == "" {
-		c.Thread, c.Attempt = "", 0
-	}
-}
 
 // setFree makes the claim due at once. If a person lets it go on, everything that is
 // counted until a person is asked begins again.
@@ -166,4 +153,25 @@ func (c *Claim) setFree(talk *Conversation, d Decision, now time.Time) {
 		c.Thread = ""
 	}
 	c.Attempt, c.Failures, c.Idle, c.Fault = attemptOn(c.Thread), 0, 0, ""
+}
+
+// Finished forgets an issue whose [Finish] was performed, and records its end. A Finish that was
+// not performed is decided again in the next tick. pull is the end of its pull request, and at
+// its time.
+func (s *State) Finished(id tracker.ID, pull PullState, at time.Time) {
+	delete(s.Finishing, id)
+	d, delivered := s.Deliveries[id]
+	if !delivered {
+		return
+	}
+	talk := s.Conversations[id]
+	c := talk.nextClaim(id)
+	c.Identifier = d.Identifier
+	switch {
+	case pull == PullMerged:
+		s.addEnd(c, EndMerged, "", at)
+	case !talk.Closed: // otherwise it is recorded since it was parked
+		s.addEnd(c, EndClosed, "", at)
+	}
+	s.Deliver(id, Delivery{})
 }

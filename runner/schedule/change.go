@@ -1,8 +1,6 @@
 package schedule
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
@@ -15,7 +13,6 @@ type Change interface {
 	// Apply writes the change into a state, with the policy in force. It does nothing if the
 	// state has no place for it any more.
 	Apply(s *State, p Policy)
-	fmt.Stringer // one line for the log
 }
 
 // SessionEnded is the end of a session of this run.
@@ -33,10 +30,6 @@ func (c SessionEnded) Apply(s *State, p Policy) {
 	}
 }
 
-func (c SessionEnded) String() string {
-	return fmt.Sprintf("session %d on %s ended: %s", c.Session, c.ID, c.Outcome.Class)
-}
-
 // Excused takes back the charge of a failure that turned out not to be the issue's.
 type Excused struct {
 	Before Claim // claim before the charge
@@ -47,23 +40,17 @@ type Excused struct {
 // Apply calls [State.Excuse].
 func (c Excused) Apply(s *State, _ Policy) { s.Excuse(c.Before, c.Why, c.At) }
 
-func (c Excused) String() string { return fmt.Sprintf("%s is not charged: %q", c.Before.ID, c.Why) }
-
 // Delivered is a step of the publication of an issue's work.
 type Delivered struct {
 	ID       tracker.ID
 	Delivery Delivery
 }
 
-// Apply calls [State.Deliver] if this run still has the claim.
+// Apply calls [Issues.Deliver] if this run still has the claim.
 func (c Delivered) Apply(s *State, _ Policy) {
 	if s.Claims[c.ID].Owner == s.Self {
 		s.Deliver(c.ID, c.Delivery)
 	}
-}
-
-func (c Delivered) String() string {
-	return fmt.Sprintf("%s is delivered to %q", c.ID, c.Delivery.Branch)
 }
 
 // Finished says that a [Finish] was performed.
@@ -76,8 +63,6 @@ type Finished struct {
 // Apply calls [State.Finished].
 func (c Finished) Apply(s *State, _ Policy) { s.Finished(c.ID, c.Pull, c.At) }
 
-func (c Finished) String() string { return fmt.Sprintf("%s is finished", c.ID) }
-
 // Steered says that a session in progress was given what people said since it began.
 type Steered struct {
 	ID      tracker.ID
@@ -89,15 +74,11 @@ type Steered struct {
 func (c Steered) Apply(s *State, _ Policy) {
 	claim := s.Claims[c.ID]
 	talk, known := s.Conversations[c.ID]
-	if !known || claim.Owner != s.Self || !claim.holdsSlot() || claim.Sessions != c.Session {
+	if !known || claim.Owner != s.Self || !claim.Phase.HasSession() || claim.Sessions != c.Session {
 		return
 	}
 	talk.markSteered(c.Mark)
 	s.Conversations[c.ID] = talk
-}
-
-func (c Steered) String() string {
-	return fmt.Sprintf("session %d on %s was steered", c.Session, c.ID)
 }
 
 // CommandGiven is a command from outside of comments.
@@ -107,12 +88,8 @@ type CommandGiven struct {
 	At    time.Time
 }
 
-// Apply calls [State.Order].
+// Apply calls [Issues.Order].
 func (c CommandGiven) Apply(s *State, _ Policy) { s.Order(c.ID, c.Order, c.At) }
-
-func (c CommandGiven) String() string {
-	return fmt.Sprintf("%s was ordered for %s", c.Order.Command, c.ID)
-}
 
 // PausePassed says that a test of the cause of a pause passed.
 type PausePassed struct {
@@ -122,10 +99,6 @@ type PausePassed struct {
 
 // Apply calls [State.TestPassed].
 func (c PausePassed) Apply(s *State, _ Policy) { s.TestPassed(c.Began, c.At) }
-
-func (c PausePassed) String() string {
-	return fmt.Sprintf("the test of the pause of %s passed", c.Began.UTC().Format(time.RFC3339))
-}
 
 // ShardSettled is the result of a shard that was accepted.
 type ShardSettled struct {
@@ -137,10 +110,6 @@ type ShardSettled struct {
 // Apply calls [State.Settle].
 func (c ShardSettled) Apply(s *State, p Policy) {
 	_, _ = s.Settle(c.Owner, c.Slice, p, c.At) // the same result was accepted before
-}
-
-func (c ShardSettled) String() string {
-	return fmt.Sprintf("the result of %s is settled", c.Owner.Name())
 }
 
 // ConversationRead is progress of the run itself in the conversation on an issue. A nil field
@@ -165,19 +134,6 @@ func (c ConversationRead) Apply(s *State, _ Policy) {
 	set(&talk.Checks, c.Checks)
 	set(&talk.CommandsUpTo, c.CommandsUpTo)
 	s.Conversations[c.ID] = talk
-}
-
-func (c ConversationRead) String() string {
-	var fields []string
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{{"comments", c.Read != nil}, {"pull request", c.Pull != nil}, {"post", c.Posted != nil}, {"checks", c.Checks != nil}, {"commands", c.CommandsUpTo != nil}} {
-		if f.set {
-			fields = append(fields, f.name)
-		}
-	}
-	return fmt.Sprintf("conversation on %s: %s", c.ID, strings.Join(fields, ", "))
 }
 
 func set[T any](to, value *T) {

@@ -3,8 +3,8 @@ package schedule
 import (
 	"slices"
 	"time"
-	"unicode/utf8"
 
+	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/tracker"
 )
 
@@ -59,25 +59,9 @@ const (
 	ChecksRunning Checks = "running"
 )
 
-// Checks returns the states of the checks of pull requests as read last. It leaves out unknown
-// ones.
-func (s *State) Checks() map[tracker.ID]Checks {
-	known := map[tracker.ID]Checks{}
-	for id, c := range s.Conversations {
-		if c.Checks != "" {
-			known[id] = c.Checks
-		}
-	}
-	return known
-}
-
 // Known reports whether this program has the value.
 func (c Checks) Known() bool {
-	switch c {
-	case "", ChecksGreen, ChecksRed, ChecksRunning:
-		return true
-	}
-	return false
+	return slices.Contains([]Checks{"", ChecksGreen, ChecksRed, ChecksRunning}, c)
 }
 
 // Mark is a place in a conversation. A comment may become visible after a later one, so
@@ -112,11 +96,7 @@ const (
 
 // Waits reports whether a command can wait for a run to obey it.
 func (c Command) Waits() bool {
-	switch c {
-	case CommandRetry, CommandResume, CommandStop, CommandPark:
-		return true
-	}
-	return false
+	return slices.Contains([]Command{CommandRetry, CommandResume, CommandStop, CommandPark}, c)
 }
 
 // Order is a command that a person gave by starting a run, or on the status page.
@@ -156,6 +136,11 @@ type Feedback struct {
 	PullAt time.Time // time at which it was merged or closed; zero if it is not known
 }
 
+// IsPending reports whether something must be decided because of the feedback.
+func (f Feedback) IsPending() bool {
+	return f.Round != "" || f.Command != "" || f.Pull == PullMerged || f.Pull == PullClosed
+}
+
 // IsZero reports whether the mark was never set.
 func (m Mark) IsZero() bool {
 	return m.At.IsZero() && len(m.IDs) == 0 && m.Checks == "" && m.Conflict == ""
@@ -170,78 +155,6 @@ func (m Mark) Equal(other Mark) bool {
 func (c Conversation) IsAt(other Conversation) bool {
 	return c.ReadUpTo.Equal(other.ReadUpTo) && c.PromptedUpTo.Equal(other.PromptedUpTo) && c.ParkedUpTo.Equal(other.ParkedUpTo) &&
 		c.CommandsUpTo.Equal(other.CommandsUpTo) && (c.Asked == "") == (other.Asked == "")
-}
-
-// conversation returns the conversation on an issue. A new conversation ignores earlier
-// comments: only later ones are feedback.
-func (s *State) conversation(id tracker.ID, now time.Time) Conversation {
-	if c, known := s.Conversations[id]; known {
-		return c
-	}
-	begin := Mark{At: now.UTC()}
-	return Conversation{ReadUpTo: begin, PromptedUpTo: begin}
-}
-
-// setConversation stores the conversation on an issue, or drops it if the issue has neither
-// a claim nor a delivery.
-func (s *State) setConversation(id tracker.ID, c Conversation) {
-	_, claimed := s.Claims[id]
-	_, delivered := s.Deliveries[id]
-	if !claimed && !delivered {
-		delete(s.Conversations, id)
-		return
-	}
-	if s.Conversations == nil {
-		s.Conversations = map[tracker.ID]Conversation{}
-	}
-	s.Conversations[id] = c
-}
-
-// StartConversations adds the conversations that a state of an older version lacks. Earlier
-// comments are not answered.
-func (s *State) StartConversations(now time.Time) {
-	for id := range s.Claims {
-		s.setConversation(id, s.conversation(id, now))
-	}
-	for id := range s.Deliveries {
-		s.setConversation(id, s.conversation(id, now))
-	}
-}
-
-// Order notes a command on an issue, for the run that can obey it: the one that works on
-// the issue, else any. It reports false for an issue without a claim and a delivery.
-func (s *State) Order(id tracker.ID, o Order, now time.Time) bool {
-	c := s.conversation(id, now)
-	c.PendingCommand = o
-	s.setConversation(id, c)
-	_, talks := s.Conversations[id]
-	return talks
-}
-
-// HasPendingCommand reports whether a command from outside of comments waits on the issue.
-func (s *State) HasPendingCommand(id tracker.ID) bool {
-	return s.Conversations[id].PendingCommand.Command != ""
-}
-
-// Finished forgets an issue whose [Finish] was performed, and records its end. A Finish that was
-// not performed is decided again in the next tick. pull is the end of its pull request, and at
-// its time.
-func (s *State) Finished(id tracker.ID, pull PullState, at time.Time) {
-	delete(s.Finishing, id)
-	d, delivered := s.Deliveries[id]
-	if !delivered {
-		return
-	}
-	talk := s.Conversations[id]
-	c := talk.nextClaim(id)
-	c.Identifier = d.Identifier
-	switch {
-	case pull == PullMerged:
-		s.addEnd(c, EndMerged, "", at)
-	case !talk.Closed: // otherwise it is recorded since it was parked
-		s.addEnd(c, EndClosed, "", at)
-	}
-	s.Deliver(id, Delivery{})
 }
 
 // nextClaim returns a claim that begins where the last one on the issue ended.
@@ -322,11 +235,10 @@ func (c Conversation) isMarkedRead(f Feedback) bool {
 	return f.Round != "" || f.Command != "" || f.Mark.IsZero() || f.Mark.Equal(c.ReadUpTo) && c.CommandsUpTo.IsZero()
 }
 
-// obey notes that the command was obeyed.
 func (c *Conversation) obey(f Feedback) {
 	if f.Pending {
 		if c.PendingCommand.Answer != "" {
-			c.Answer = shorten(c.PendingCommand.Answer, maxAsked)
+			c.Answer = text.Head(c.PendingCommand.Answer, maxAsked)
 		}
 		c.PendingCommand = Order{} // the comments are not obeyed with it
 		return
@@ -352,7 +264,7 @@ func (c *Conversation) park(d Decision) {
 // end notes how a session ended whose claim is in the given phase after it.
 func (c *Conversation) end(o Outcome, stop Reason, phase Phase) {
 	if o.Class == Done || o.Class == NeedsInput {
-		c.ReadUpTo, c.Asked, c.Answer = c.PromptedUpTo, shorten(o.Question, maxAsked), ""
+		c.ReadUpTo, c.Asked, c.Answer = c.PromptedUpTo, text.Head(o.Question, maxAsked), ""
 	}
 	c.Moved = o.Moved
 	if phase == Parked && !stop.parks() {
@@ -360,16 +272,4 @@ func (c *Conversation) end(o Outcome, stop Reason, phase Phase) {
 	}
 }
 
-// maxAsked bounds the bytes of a question.
 const maxAsked = 4000
-
-// shorten returns the beginning of a text, at most n bytes, without a part of a character.
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}

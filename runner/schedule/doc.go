@@ -21,6 +21,9 @@
 // A session that is being stopped keeps its slot until its processes have ended:
 // this is the phase "stopping".
 //
+// Its parts can be understood alone: [Issues] has the claims, deliveries and conversations of issues,
+// [Spending] the tokens and budgets, and [Records] what no plan depends on.
+//
 // # Planning
 //
 // [Plan] makes three ordered passes: reconcile the running claims (SPEC
@@ -29,6 +32,9 @@
 // caller saves the state before it performs any effect, so that a claim is
 // durable before an agent starts. Planning again on the result, with the same
 // knowledge and time, decides nothing more.
+//
+// The planner makes the passes. What it asks on the way are parts: the eligibility of issues, the room
+// for sessions, the talks about issues after the decisions so far, the open pull requests.
 //
 // A claim that is due stays as it is while there is no room or its issue cannot
 // be read: since it is due, it goes first when there is room. So the requeue of
@@ -45,11 +51,11 @@
 //
 // All other changes of a claim are made by [State.Heartbeat] (a session sent an
 // update), [State.Reclassify] and [State.Exit] (a session ended), [State.Adopt]
-// (its owner died), and [State.Retry], [State.Release] and [State.Resume] (an
+// (its owner died), and [Issues.Retry], [Issues.Release] and [State.Resume] (an
 // operator asked for it). For a fleet there are [State.Settle] and [State.Unstart].
 //
 // A [Delivery] is the place where the work on an issue was published. It outlives the claim, and
-// is written by [State.Deliver] before and after each push.
+// is written by [Issues.Deliver] before and after each push.
 //
 // # Worker hosts
 //
@@ -97,7 +103,7 @@
 //     never began, its issues are not charged ([State.Unstart]). Otherwise each of its issues
 //     counts a failure, and the shard may have pushed something ([Delivery].Lost). If collect
 //     dies, the next plan does the same.
-//   - A plan reserves tokens for each shard ([State.Reserves]): its share of the rest of
+//   - A plan reserves tokens for each shard ([Spending].Reserves): its share of the rest of
 //     the budgets. The reserve counts as spent until the result of the shard is settled.
 //     Then the shard's real spending counts instead, even if its claims were taken over in
 //     the meantime. A reserve is forgotten when no result can come any more.

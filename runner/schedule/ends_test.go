@@ -1,12 +1,10 @@
 package schedule_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/symphony-runner/symphony/runner/schedule"
 	"github.com/symphony-runner/symphony/tracker"
@@ -18,51 +16,6 @@ func merge(s *schedule.State, n int, c schedule.Course, at time.Time) {
 	s.Deliver(id, schedule.Delivery{Identifier: todo(n).Identifier, Number: n})
 	s.Conversations = map[tracker.ID]schedule.Conversation{id: {Course: c}}
 	s.Finished(id, schedule.PullMerged, at)
-}
-
-func TestThePackedHistoryKeepsEveryEnd(t *testing.T) {
-	t.Parallel()
-	for _, many := range []int{1, 99, 124, 125, 126, 250, 400} {
-		s := schedule.New(me)
-		second := func(n int) time.Time { return time.Unix(1<<33/int64(n+1), 0).UTC() } // the clock goes back
-		var want []schedule.IssueEnd
-		for n := range many {
-			c := schedule.Course{Sessions: n % 7, Failed: n % 3, Rounds: n % 5, Usage: schedule.Usage{Input: int64(n) * 1000, Output: schedule.MaxTokens}}
-			for i := range n % 3 {
-				c.Usage.Tariffs = append(c.Usage.Tariffs, schedule.TariffUsage{
-					Tariff: schedule.Tariff{Model: fmt.Sprint("gpt-", i+n%4), Long: i == 1}, Input: int64(n), Cached: 1, CacheWrite: 2, Output: 3, Reasoning: 4,
-				})
-			}
-			if n%50 == 0 {
-				c.Ready, c.Opened = second(n+1), second(n+2)
-			}
-			e := schedule.IssueEnd{Issue: todo(n + 1).Identifier, End: schedule.EndMerged, At: second(n), Course: c}
-			merge(s, n+1, c, e.At.Add(999*time.Millisecond))
-			want = append(want, e)
-		}
-		before := s.Clone()
-		got, unread := s.AllEnds()
-		if diff := cmp.Diff(want, got); diff != "" || unread > 0 || len(s.Ends) >= 125 {
-			t.Fatalf("%d cannot be read, %d are not packed (-want +got):\n%s", unread, len(s.Ends), diff)
-		}
-		merge(s, 1000, schedule.Course{}, noon)
-		if again, _ := before.AllEnds(); cmp.Diff(want, again) != "" {
-			t.Fatal("an end was added to an earlier copy of the state")
-		}
-	}
-}
-
-func TestTheOldestEndsAreDropped(t *testing.T) {
-	t.Parallel()
-	s := schedule.New(me)
-	const many = 128*schedule.EndsInPack + 3*schedule.EndsInPack
-	for n := range many {
-		merge(s, n+1, schedule.Course{}, noon)
-	}
-	ends, _ := s.AllEnds()
-	if len(s.PackedEnds) != 128 || len(ends) < 10_000 || ends[len(ends)-1].Issue != todo(many).Identifier {
-		t.Errorf("%d packs and %d ends are kept, the last of %s", len(s.PackedEnds), len(ends), ends[len(ends)-1].Issue)
-	}
 }
 
 // A failure that turns out to be systemic parks nobody.
@@ -137,36 +90,5 @@ func TestTheEndsOfAShardAreTakenOverOnceAndBounded(t *testing.T) {
 		if diff := cmp.Diff(want, ends); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-	}
-}
-
-func TestTheQueueKeepsTheFirstTime(t *testing.T) {
-	t.Parallel()
-	f := candidates(600)
-	f.policy.MaxConcurrent, f.policy.MaxPerTick = 1, 1
-	queued := schedule.QueuedBy(schedule.Explain(f.state, f.snap, f.policy, noon), noon)
-	if !queued.Changes(f.state) || len(queued.IDs) != 500 {
-		t.Fatalf("%d issues are in the queue", len(queued.IDs))
-	}
-	queued.Apply(f.state, f.policy)
-	queued.At = noon.Add(time.Hour)
-	if queued.Changes(f.state) {
-		t.Error("the same queue is another one")
-	}
-	queued.IDs = append(queued.IDs[1:], "new")
-	if !queued.Changes(f.state) {
-		t.Error("another queue is the same")
-	}
-	queued.Apply(f.state, f.policy)
-	want := map[tracker.ID]time.Time{"new": queued.At}
-	for _, id := range queued.IDs[:499] {
-		want[id] = noon
-	}
-	if diff := cmp.Diff(want, f.state.Queued, cmpopts.EquateEmpty()); diff != "" {
-		t.Error(diff)
-	}
-	f.state.Apply(schedule.Decision{Action: schedule.Dispatch, ID: "2", Issue: todo(2)}, noon.Add(3*time.Hour))
-	if got := fmt.Sprint(f.state.Claims["2"].Course.Ready); got != fmt.Sprint(noon) || len(f.state.Queued) != 499 {
-		t.Errorf("it is ready since %s, and %d wait", got, len(f.state.Queued))
 	}
 }

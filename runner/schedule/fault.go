@@ -1,9 +1,6 @@
 package schedule
 
 import (
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/symphony-runner/symphony/tracker"
@@ -12,7 +9,7 @@ import (
 // Fault represents a failure that may be the workflow's and not the issue's, such as a failure
 // of a hook or of the start of Codex. If two issues of a tick fail in the same way before any
 // session has had a turn, the failure is systemic: nothing more starts, and no issue is charged
-// for it. [State.Reclassify] finds that out at the end of a session, and [State.SettleFaults]
+// for it. [State.Reclassify] finds that out at the end of a session, and [ShardEnds.Settle]
 // from the results of shards, which do not know of each other.
 type Fault struct {
 	Kind    string `json:"kind" bound:"shown=4000"`          // see [Outcome.Fault]
@@ -55,15 +52,18 @@ func (s *State) Reclassify(id tracker.ID, o Outcome) (Outcome, []Fault) {
 		s.Tick.HadTurn = true
 	}
 	c, claimed := s.Claims[id]
-	if o.isOfHost(c) {
+	switch {
+	case o.isOfHost(c):
 		o.Class, o.Cause = HostLost, ""
 		return o, nil
-	}
-	if o.Cause == CauseDelivery && claimed && s.isRefusedAgain(o) {
-		o.Class, o.Why = Systemic, refusedAlike+o.Why
+	case o.Fault == "" || o.Class != IssueFailed || !claimed:
 		return o, nil
-	}
-	if o.Cause == CauseDelivery || o.Fault == "" || o.Class != IssueFailed || !claimed || s.Tick.HadTurn || s.hasTurn() {
+	case o.Cause == CauseDelivery:
+		if s.isRefusedAgain(o.Fault) {
+			o.Class, o.Why = Systemic, refusedAlike+o.Why
+		}
+		return o, nil
+	case s.Tick.HadTurn || s.hasTurn():
 		return o, nil
 	}
 	why, charged := addFault(&s.Faults, Fault{Kind: o.Fault, Why: o.Why, Before: c})
@@ -77,88 +77,34 @@ func (s *State) Reclassify(id tracker.ID, o Outcome) (Outcome, []Fault) {
 // isRefusedAgain reports whether the server has refused a push in the same way before: a push
 // for another issue, or by the last session on this one. Sessions have turns before they
 // push, and each costs, so twice is enough.
-func (s *State) isRefusedAgain(o Outcome) bool {
-	if o.Fault == "" || o.Class != IssueFailed {
-		return false
-	}
+func (s *State) isRefusedAgain(fault string) bool {
 	for _, c := range s.Claims {
-		if c.Fault == o.Fault {
+		if c.Fault == fault {
 			return true
 		}
 	}
-	return s.Pause.Why != "" && s.Pause.Fault == o.Fault
+	return s.Pause.Why != "" && s.Pause.Fault == fault
 }
 
 // refusedAlike begins the reason of a pause after a second refusal.
 const refusedAlike = "each push is refused in the same way: "
 
-// SettleRefusals pauses everything if the server has refused pushes of two shards in the same
-// way, each of which knew only its own. The results are those that are settled in one save.
-// The end of the pause frees the issues that are charged.
-func (s *State) SettleRefusals(ends []ShardEnd, p Policy, now time.Time) {
-	seen := map[string]bool{} // faults of earlier shards
-	for _, end := range ends {
-		own := map[string]string{} // reasons by faults
-		for _, id := range slices.Sorted(maps.Keys(end.Slice.Claims)) {
-			if c := end.Slice.Claims[id]; strings.HasPrefix(c.Fault, PushFault) {
-				own[c.Fault] = c.Why
-			}
-		}
-		for _, fault := range slices.Sorted(maps.Keys(own)) {
-			if seen[fault] && s.Pause.Fault != fault {
-				s.pause(Outcome{Class: Systemic, Cause: CauseDelivery, Fault: fault, Why: refusedAlike + strings.TrimPrefix(own[fault], refusedAlike)}, p, now)
-			}
-			seen[fault] = true
-		}
-	}
-}
-
 // hasTurn reports whether a session that runs has begun a turn, so that the steps of the
 // workflow before a turn work.
 func (s *State) hasTurn() bool {
 	for _, c := range s.Claims {
-		if c.holdsSlot() && c.Owner == s.Self && c.Turns > 0 {
+		if c.Phase.HasSession() && c.Owner == s.Self && c.Turns > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// SettleFaults finds systemic faults among the faults of several shards, each of which knew
-// only its own. If there is one, it pauses everything and takes back the charges. The faults
-// come from all shards that are settled in one save; hadTurn tells whether a session of these shards
-// has had a turn. SettleFaults returns the faults whose charges it took back, with Why as the
-// reason why they are systemic.
-//
-// If a shard has found out by itself that a fault is systemic, its pause is already settled.
-func (s *State) SettleFaults(faults []Fault, hadTurn bool, p Policy, now time.Time) []Fault {
-	if hadTurn {
-		return nil
-	}
-	var known, excused []Fault
-	for _, f := range faults {
-		why, charged := addFault(&known, f)
-		if why != "" && !f.Excused {
-			charged = append(charged, f)
-		}
-		if len(charged) > 0 {
-			s.pause(Outcome{Class: Systemic, Why: why, Fault: f.Kind}, p, now)
-		}
-		for _, c := range charged {
-			if c.Why = why; s.Excuse(c.Before, why, now) {
-				c.Excused = true
-				excused = append(excused, c)
-			}
-		}
-	}
-	return excused
-}
-
 // Excuse takes back the charge of a failure that turned out not to be the issue's,
 // and reports whether it did. The claim is given as it was before the charge.
 func (s *State) Excuse(before Claim, why string, now time.Time) bool {
 	c, claimed := s.Claims[before.ID]
-	if !claimed || c.holdsSlot() {
+	if !claimed || c.Phase.HasSession() {
 		return false // it is gone, or tried again already
 	}
 	if c.Phase == Parked {

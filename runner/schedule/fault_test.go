@@ -1,9 +1,6 @@
 package schedule_test
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"testing"
 	"time"
 
@@ -230,73 +227,5 @@ func TestAfterAPauseAnIssueThatHadNoFaultStartsFirst(t *testing.T) {
 	f.snap.Candidates = f.snap.Candidates[:2]
 	if diff := cmp.Diff([]tracker.ID{"1"}, starts()); diff != "" {
 		t.Errorf("without one (-want +got):\n%s", diff)
-	}
-}
-
-func TestOneFaultInTwoShardsIsSystemic(t *testing.T) {
-	t.Parallel()
-	f, owners := candidates(2).assigned(aFleet(2, 1))
-	var faults []schedule.Fault
-	for i, owner := range owners {
-		id := tracker.ID(fmt.Sprint(i + 1))
-		slice := f.state.Slice(owner, f.now)
-		f.works(slice)
-		o, _ := slice.Reclassify(id, schedule.Outcome{Class: schedule.IssueFailed, Why: "the hook failed", Fault: "hook"})
-		slice.Exit(id, o, f.policy, f.now)
-		if _, err := f.state.Settle(owner, slice, f.policy, f.now); err != nil {
-			t.Fatal(err)
-		}
-		faults = append(faults, slice.Faults...)
-	}
-	if c := f.state.Claims["1"]; c.Failures != 1 {
-		t.Fatalf("one shard alone charges its issue: %+v", c)
-	}
-	if excused := f.state.Clone().SettleFaults(faults, true, f.policy, f.now); excused != nil {
-		t.Errorf("excused %v although a session had a turn", excused)
-	}
-	excused := f.state.SettleFaults(faults, false, f.policy, f.now)
-	if len(excused) != 2 || f.state.Claims["1"].Failures != 0 || f.state.Claims["2"].Failures != 0 {
-		t.Errorf("excused %v, claims %+v", excused, f.state.Claims)
-	}
-	if want := "the first issues of the tick fail in the same way: the hook failed"; f.state.Pause.Why != want {
-		t.Errorf("the pause is %+v", f.state.Pause)
-	}
-}
-
-func TestAFaultThatOneShardFoundSystemicExcusesTheOtherShards(t *testing.T) {
-	t.Parallel()
-	f, owners := candidates(3).assigned(aFleet(2, 2))
-	var faults []schedule.Fault
-	var ends []schedule.ShardEnd
-	for _, owner := range owners {
-		slice := f.state.Slice(owner, f.now)
-		f.works(slice)
-		shard := fixture{state: slice, policy: f.policy}
-		for _, id := range slices.Sorted(maps.Keys(slice.Claims)) {
-			shard.exit(id, fault(cloneFailed))
-		}
-		if _, err := f.state.Settle(owner, slice, f.policy, f.now); err != nil {
-			t.Fatal(err)
-		}
-		ends = append(ends, schedule.ShardEnd{Slice: slice, Planned: f.now})
-		if faults = append(faults, slice.Faults...); len(slice.Faults) == 2 {
-			if excused := f.state.Clone().SettleFaults(slice.Faults, false, f.policy, f.now); slice.Pause.Why == "" || excused != nil {
-				t.Errorf("the pause of the shard is %+v, and %v is excused again", slice.Pause, excused)
-			}
-		}
-	}
-	excused := f.state.SettleFaults(faults, false, f.policy, f.now)
-	f.state.SettlePause(ends, f.policy, f.now)
-	paused := f.state.Pause
-	if !paused.Until.After(f.now) {
-		t.Errorf("two shards have the fault, and the pause is %+v", paused)
-	}
-	if len(faults) != 3 || len(excused) != 1 {
-		t.Fatalf("of %v excused %v", faults, excused)
-	}
-	for id, c := range f.state.Claims {
-		if c.Failures != 0 || c.Phase != schedule.Waiting || c.Why != paused.Why {
-			t.Errorf("%s is charged: %+v", id, c)
-		}
 	}
 }

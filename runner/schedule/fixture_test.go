@@ -334,7 +334,7 @@ func genFixture(t *rapid.T) fixture {
 		f.snap.Candidates = rapid.Permutation(f.snap.Candidates).Draw(t, "candidates")
 	}
 	if rapid.Bool().Draw(t, "sorted") {
-		f.snap.Candidates = schedule.SortedIssues(f.snap.Candidates)
+		f.snap.Candidates = schedule.Sorted(f.snap.Candidates, schedule.Compare)
 	}
 	f.state.Reserves = map[schedule.Owner]schedule.Reserve{west: {Fleet: "west"}, east: {Fleet: "east"}}
 	genTalks(t, &f)

@@ -65,7 +65,8 @@ func (f Fleet) slots() int { return min(max(f.Slots, 1), MaxSlots) }
 // Issues that need different runners are never in the same shard. Spread uses as few shards
 // as possible. The numbers of issues of two shards with the same runner differ by at most one.
 func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decision, []Shard) {
-	tokens, usd := s.left(p.Budget, now)
+	inTokens, inUSD := s.measures(p.Budget, now)
+	tokens, usd := inTokens.rest(), inUSD.rest()
 	groups := f.group(ds, min(tokens.left, usd.left))
 	var shards []Shard
 	shardOf := map[tracker.ID]int{}
@@ -103,7 +104,6 @@ func (f Fleet) Spread(s *State, ds []Decision, p Policy, now time.Time) ([]Decis
 	return spread, shards
 }
 
-// runnerGroup holds the issues that need the same runner.
 type runnerGroup struct {
 	runsOn []string
 	ids    []tracker.ID
@@ -140,7 +140,6 @@ func (f Fleet) group(ds []Decision, room int64) []*runnerGroup {
 	return groups
 }
 
-// runner returns the labels of the runner for an issue with the given labels.
 func (f Fleet) runner(labels []string) []string {
 	for _, label := range slices.Sorted(slices.Values(labels)) {
 		if runsOn := f.RunsOn[label]; len(runsOn) > 0 {

@@ -2,7 +2,6 @@ package schedule_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -157,7 +156,7 @@ func TestAFleetHasItsOwnSlotsBesideOtherRuns(t *testing.T) {
 	}
 	alone := f.policy
 	alone.MaxConcurrent = 3
-	if n := started(alone); n != 3 || !schedule.NoRoom(f.state, f.snap, alone, f.now).None() {
+	if n := started(alone); n != 3 || !schedule.NoRoom(f.state, schedule.Why{}, alone, f.now).None() {
 		t.Errorf("one process starts %d beside a fleet", n)
 	}
 	alone.MaxPerState = map[string]int{"todo": 5}
@@ -167,38 +166,6 @@ func TestAFleetHasItsOwnSlotsBesideOtherRuns(t *testing.T) {
 	f.claim(todo(9), schedule.Running, func(c *schedule.Claim) { c.Owner = other })
 	if n := started(named("gpu.yml", "2", 1).Bind(f.policy)); n != 2 {
 		t.Errorf("a fleet starts %d beside a process", n)
-	}
-}
-
-func TestAKeyThatEveryShardWasRefusedIsTriedByASingleSession(t *testing.T) {
-	t.Parallel()
-	fleet := aFleet(4, 2)
-	f, owners := candidates(8).assigned(fleet)
-	var ends []schedule.ShardEnd
-	for _, owner := range owners {
-		slice := f.state.Slice(owner, f.now)
-		f.works(slice)
-		ends = append(ends, schedule.ShardEnd{Slice: slice, Planned: f.now})
-		for id := range slice.Claims {
-			slice.Exit(id, schedule.Outcome{Class: schedule.Systemic, Why: "unauthorized", RetryAt: noon.Add(time.Hour)}, f.policy, f.now)
-		}
-		if _, err := f.state.Settle(owner, slice, f.policy, f.now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f.state.SettlePause(ends, f.policy, f.now)
-	for _, issue := range f.snap.Candidates {
-		f.snap.Claimed[issue.ID] = &issue
-	}
-	f.state.NewTick()
-	fleet.Owner.Run = "6"
-	for after, want := range map[time.Duration]int{time.Hour - time.Second: 0, time.Hour: 1} {
-		f.now = noon.Add(after)
-		next, shards := f.assigned(fleet)
-		started := slices.DeleteFunc(slices.Collect(maps.Values(next.state.Claims)), func(c schedule.Claim) bool { return !holdsSlot(c) })
-		if len(f.state.Claims) != 8 || len(owners) != 4 || len(started) != want || len(shards) != want {
-			t.Errorf("after %v the next plan starts %d of %d issues in %d shards, want %d", after, len(started), len(f.state.Claims), len(shards), want)
-		}
 	}
 }
 

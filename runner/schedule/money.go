@@ -132,17 +132,13 @@ func (p Prices) Has(model, tier string) (price, factor bool) {
 	return price, factor
 }
 
-// factor returns the factor of a service tier.
 func (p Price) factor(tier string) (factor float64, known bool) {
-	if slices.Contains(defaultTiers, tier) {
+	if slices.Contains([]string{"", "auto", "default", "standard"}, tier) { // names of the tier without a factor
 		return 1, true
 	}
 	factor, known = p.Tiers[tier]
 	return factor, known
 }
-
-// defaultTiers holds the names of the service tier without a factor.
-var defaultTiers = []string{"", "auto", "default", "standard"}
 
 // LongInput returns the input tokens of a response above which the second price of a model
 // applies, for the models that have one.

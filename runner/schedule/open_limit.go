@@ -22,17 +22,6 @@ type openLimit struct {
 	begun int    // issues in progress without an open pull request
 }
 
-// add counts an issue with these labels.
-func (l *openLimit) add(labels []string, isOpen bool) {
-	switch {
-	case l.label != "" && !slices.Contains(labels, l.label):
-	case isOpen:
-		l.open++
-	default:
-		l.begun++
-	}
-}
-
 // reached returns the reason for starting no new issue with these labels; zero for none.
 func (l openLimit) reached(labels []string) Why {
 	if l.label != "" && !slices.Contains(labels, l.label) || l.open+l.begun < l.limit {
@@ -56,94 +45,95 @@ func (l openLimit) reached(labels []string) Why {
 		l.open, text.Count(l.limit, "pull request"), of, wait, text.Count(l.begun, "issue"), key)}
 }
 
-// countOpen counts the pull requests and the issues in progress, after the decisions so far.
-func (pl *planner) countOpen() {
-	p := pl.p
+// openPulls counts the pull requests that wait for people and the issues in progress, if there are
+// limits for them.
+type openPulls struct {
+	state  *State
+	snap   Snapshot
+	talks  *talks
+	limits []openLimit
+}
+
+// newOpenPulls returns the counts after the decisions about all claims. begun holds the issues in
+// progress.
+func newOpenPulls(s *State, snap Snapshot, t *talks, p Policy, begun map[tracker.ID]bool) openPulls {
+	o := openPulls{state: s, snap: snap, talks: t}
 	if p.MaxOpen > 0 {
-		pl.openLimits = append(pl.openLimits, openLimit{limit: p.MaxOpen})
+		o.limits = append(o.limits, openLimit{limit: p.MaxOpen})
 	}
 	for _, label := range slices.Sorted(maps.Keys(p.MaxOpenByLabel)) {
-		pl.openLimits = append(pl.openLimits, openLimit{limit: p.MaxOpenByLabel[label], label: label})
+		o.limits = append(o.limits, openLimit{limit: p.MaxOpenByLabel[label], label: label})
 	}
-	if len(pl.openLimits) == 0 {
-		return
+	if len(o.limits) == 0 {
+		return o
 	}
-	pl.listedLabels = make(map[tracker.ID][]string, len(pl.snap.Candidates))
-	for _, issue := range pl.snap.Candidates {
-		pl.listedLabels[issue.ID] = issue.Labels
+	listed := make(map[tracker.ID][]string, len(snap.Candidates)) // labels
+	for _, issue := range snap.Candidates {
+		listed[issue.ID] = issue.Labels
 	}
-	for id := range pl.begun() {
-		if !pl.hasOpenPull(id) {
-			pl.countTowardsOpen(pl.labelsOf(id), false)
+	labelsOf := func(id tracker.ID) []string {
+		if known := snap.Claimed[id]; known != nil {
+			return known.Labels
+		}
+		if labels, isListed := listed[id]; isListed {
+			return labels
+		}
+		return t.of(id).Labels // when its last session began
+	}
+	for id := range begun {
+		if !o.has(id) {
+			o.add(labelsOf(id), false)
 		}
 	}
-	for id := range pl.state.Deliveries {
-		if pl.hasOpenPull(id) {
-			pl.countTowardsOpen(pl.labelsOf(id), true)
+	for id := range s.Deliveries {
+		if o.has(id) {
+			o.add(labelsOf(id), true)
+		}
+	}
+	return o
+}
+
+// begin counts an issue whose first session starts, if there are limits by now.
+func (o *openPulls) begin(issue tracker.Issue) {
+	if len(o.limits) > 0 && !o.has(issue.ID) {
+		o.add(issue.Labels, false)
+	}
+}
+
+func (o *openPulls) add(labels []string, isOpen bool) {
+	for i := range o.limits {
+		switch l := &o.limits[i]; {
+		case l.label != "" && !slices.Contains(labels, l.label):
+		case isOpen:
+			l.open++
+		default:
+			l.begun++
 		}
 	}
 }
 
-func (pl *planner) countTowardsOpen(labels []string, isOpen bool) {
-	for i := range pl.openLimits {
-		pl.openLimits[i].add(labels, isOpen)
-	}
-}
-
-// begun returns the issues in progress after the decisions so far: they have a claim that is not
-// parked.
-func (pl *planner) begun() map[tracker.ID]bool {
-	begun := make(map[tracker.ID]bool, len(pl.state.Claims))
-	for id, c := range pl.state.Claims {
-		if c.Phase != Parked {
-			begun[id] = true
-		}
-	}
-	for _, d := range pl.decisions {
-		switch d.Action {
-		case Dispatch, Free:
-			begun[d.ID] = true
-		case Release, Park, Finish:
-			delete(begun, d.ID)
-		}
-	}
-	return begun
-}
-
-// hasOpenPull reports whether the work on an issue is in a pull request that is neither merged
+// has reports whether the work on an issue is in a pull request that is neither merged
 // nor closed. Where that could not be read, the state decides.
-func (pl *planner) hasOpenPull(id tracker.ID) bool {
-	if pl.state.Deliveries[id].Number == 0 || pl.state.Finishing[id] {
+func (o *openPulls) has(id tracker.ID) bool {
+	if o.state.Deliveries[id].Number == 0 || o.state.Finishing[id] {
 		return false
 	}
-	switch pl.snap.Feedback[id].Pull {
+	switch o.snap.Feedback[id].Pull {
 	case PullOpen:
 		return true
 	case PullMerged, PullClosed:
 		return false
 	}
-	return !pl.talk(id).Closed
+	return !o.talks.of(id).Closed
 }
 
-// labelsOf returns the labels of an issue as they were last read, or else as its last session
-// began with them.
-func (pl *planner) labelsOf(id tracker.ID) []string {
-	if known := pl.snap.Claimed[id]; known != nil {
-		return known.Labels
-	}
-	if labels, listed := pl.listedLabels[id]; listed {
-		return labels
-	}
-	return pl.talk(id).Labels
-}
-
-// openLimitReached returns the reason for not starting a new issue although there is room; zero
+// reached returns the reason for not starting a new issue although there is room; zero
 // for none. An issue whose own pull request is open adds none.
-func (pl *planner) openLimitReached(issue *tracker.Issue) Why {
-	if pl.hasOpenPull(issue.ID) {
+func (o *openPulls) reached(issue *tracker.Issue) Why {
+	if o.has(issue.ID) {
 		return Why{}
 	}
-	for _, l := range pl.openLimits {
+	for _, l := range o.limits {
 		if why := l.reached(issue.Labels); !why.None() {
 			return why
 		}

@@ -1,6 +1,10 @@
 package schedule
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Pause describes a systemic failure: no session can work until it is fixed. It
 // outlives the run; when it ends, one session is started first to check.
@@ -31,11 +35,7 @@ const (
 
 // Known reports whether this program has the cause.
 func (c Cause) Known() bool {
-	switch c {
-	case "", CauseStart, CauseMachine, CauseDelivery, CauseSetup:
-		return true
-	}
-	return false
+	return slices.Contains([]Cause{"", CauseStart, CauseMachine, CauseDelivery, CauseSetup}, c)
 }
 
 // Setup identifies the settings and tools of sessions, by digests that depend on [State.Salt].
@@ -68,7 +68,7 @@ func (s *State) pause(o Outcome, p Policy, now time.Time) {
 		fixedBy = Setup{Workflow: p.Setup.Workflow}
 	}
 	s.Pause = Pause{
-		Why: orElse(o.Why, string(Systemic)), Since: now, Until: later(until, s.Pause.Until), Setup: fixedBy,
+		Why: cmp.Or(o.Why, string(Systemic)), Since: now, Until: later(until, s.Pause.Until), Setup: fixedBy,
 		Cause: o.Cause, Fault: o.Fault, Passed: s.Pause.Passed && s.Pause.Cause == o.Cause,
 	}
 }
@@ -97,7 +97,7 @@ func (s *State) freeCharged(now time.Time) {
 		return
 	}
 	for id, c := range s.Claims {
-		if c.Fault != s.Pause.Fault || c.holdsSlot() {
+		if c.Fault != s.Pause.Fault || c.Phase.HasSession() {
 			continue
 		}
 		c.setPhase(Waiting, "its failure was not its own: "+s.Pause.Why, now)

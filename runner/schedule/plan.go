@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -24,29 +23,20 @@ const (
 	Finish   Action = "finish"   // its pull request was merged, or its work is over: delete its claim and clean up
 )
 
+var happened = map[Action]string{
+	Dispatch: "dispatched",
+	Observe:  "observed",
+	Steer:    "steering", // its session still has to take it
+	Stop:     "stopping", // its session still has to end
+	Release:  "released",
+	Park:     "parked",
+	Free:     "free to go on",
+	Finish:   "finished",
+}
+
 // Happened returns the words for an action that was taken. The log, the displays and the
 // API all use them.
-func (a Action) Happened() string {
-	switch a {
-	case Dispatch:
-		return "dispatched"
-	case Observe:
-		return "observed"
-	case Steer:
-		return "steering" // its session still has to take it
-	case Stop:
-		return "stopping" // its session still has to end
-	case Release:
-		return "released"
-	case Park:
-		return "parked"
-	case Free:
-		return "free to go on"
-	case Finish:
-		return "finished"
-	}
-	return string(a)
-}
+func (a Action) Happened() string { return happened[a] }
 
 // Decision represents one step of a plan. [State.Apply] writes it into the state,
 // then the runner performs it.
@@ -132,80 +122,57 @@ func Queue(verdicts []Verdict) []tracker.Issue {
 
 // run makes the passes. If they obey a person who ends the pause, they are made again
 // without it.
-func run(s *State, snap Snapshot, p Policy, now time.Time, explain bool) *planner {
-	pl := newPlanner(s, snap, p, now, false)
-	pl.explain = explain
-	pl.run()
-	if pl.resumes && s.Pause.Why != "" {
-		pl = newPlanner(s, snap, p, now, true)
-		pl.explain = explain
+func run(s *State, snap Snapshot, p Policy, now time.Time, explain bool) steps {
+	pl := newPlanner(s, snap, p, now, explain, false)
+	if pl.run(); pl.resumes && s.Pause.Why != "" {
+		pl = newPlanner(s, snap, p, now, explain, true)
 		pl.run()
 	}
-	return pl
+	return pl.steps
 }
 
-// planner holds the progress of one plan.
+// planner makes the passes of one plan.
 type planner struct {
-	state         *State
-	snap          Snapshot
-	p             Policy
-	rules         rules
-	feedbackRules rules // rules for issues that have sessions only because of feedback
-	now           time.Time
+	state *State
+	snap  Snapshot
+	p     Policy
+	now   time.Time
+	steps
+	eligible eligibility
+	room     *room
+	talks    *talks
+	open     openPulls // counted before new issues start
 
-	hold       Why                 // reason why nothing at all may be started; zero for none
-	limit      int                 // sessions at once, of those that count
-	probing    bool                // a single session checks whether the pause is over
-	running    int                 // running sessions
-	underLimit int                 // running sessions that count against MaxConcurrent
-	perState   map[string]int      // slots taken by state
-	perHost    map[string]hostLoad // sessions by worker host
-	left       int                 // sessions that may still start in this tick
-	freed      map[tracker.ID]bool // claims released by this plan
-	taken      map[tracker.ID]bool // issues dispatched by this plan, or that wait for a slot in it
-
-	obeyed     map[tracker.ID]bool         // issues whose command in a comment this plan obeys
-	talks      map[tracker.ID]Conversation // conversations that this plan changes; all others are in the state
-	openLimits []openLimit                 // limits of open pull requests, counted before new issues start; empty for none
-
-	listedLabels map[tracker.ID][]string // labels of the candidates, read only for these limits
-
-	due     []*tracker.Issue // issues without a claim that have sessions because of feedback, in order
-	resumes bool             // a person ends the pause
-
-	decisions []Decision
-	explain   bool
-	verdicts  []Verdict
+	freed   map[tracker.ID]bool // claims that this plan releases
+	taken   map[tracker.ID]bool // issues that this plan dispatches, or about which it decided otherwise
+	due     []*tracker.Issue    // issues without a claim that have sessions because of feedback, in order
+	resumes bool                // a person ends the pause
 }
 
-func newPlanner(s *State, snap Snapshot, p Policy, now time.Time, resumed bool) *planner {
-	pl := &planner{
-		state: s, snap: snap, p: p, rules: p.rules(), now: now,
-		limit: p.MaxConcurrent, left: p.PerTick() - s.Tick.Sessions,
-		perState: map[string]int{}, perHost: map[string]hostLoad{}, freed: map[tracker.ID]bool{}, taken: map[tracker.ID]bool{}, obeyed: map[tracker.ID]bool{},
+func newPlanner(s *State, snap Snapshot, p Policy, now time.Time, explain, resumed bool) *planner {
+	return &planner{
+		state: s, snap: snap, p: p, now: now, eligible: p.eligibility(), steps: steps{claims: s.Claims, explain: explain},
+		talks: &talks{state: s, read: snap.Feedback, p: p, changed: map[tracker.ID]Conversation{}, ended: map[tracker.ID]bool{}, obeyed: map[tracker.ID]bool{}},
+		room:  newRoom(s, snap.Hold, p, now, resumed), freed: map[tracker.ID]bool{}, taken: map[tracker.ID]bool{},
 	}
-	pl.feedbackRules = pl.rules.forFeedback(p.HandedOver)
-	pl.hold = pl.holdReason(resumed)
-	return pl
 }
 
 func (pl *planner) run() {
-	claims := make([]Claim, 0, len(pl.state.Claims))
+	claims := slices.Grow(pl.talks.unclaimed(), len(pl.state.Claims))
 	for _, c := range pl.state.Claims {
 		claims = append(claims, c)
 	}
-	claims = append(claims, pl.unclaimed()...)
-	claims = SortedClaims(claims, pl.compareClaims)
+	claims = Sorted(claims, pl.compareClaims)
 	for _, c := range claims {
-		if c.holdsSlot() {
+		if c.Phase.HasSession() {
 			pl.reconcile(c)
 		}
 	}
 	var last []Claim
 	for _, c := range claims {
 		switch {
-		case c.holdsSlot():
-		case pl.probing && c.Setup != Setup{}:
+		case c.Phase.HasSession():
+		case pl.room.probing && c.Setup != Setup{}:
 			last = append(last, c)
 		default:
 			pl.settle(c)
@@ -219,186 +186,71 @@ func (pl *planner) run() {
 	}
 }
 
-// holdReason returns the reason for starting nothing at all; zero for none.
-func (pl *planner) holdReason(resumed bool) Why {
-	s := pl.state
-	if !pl.snap.Hold.None() {
-		return pl.snap.Hold
-	}
-	if s.Tick.Paused {
-		return Why{Paused, s.Pause.Why}
-	}
-	if s.Pause.Why != "" {
-		if pl.now.Before(s.Pause.Until) && !resumed {
-			return Why{Paused, fmt.Sprintf("paused until %s: %s", s.Pause.Until.UTC().Format(time.RFC3339), s.Pause.Why)}
-		}
-		pl.limit, pl.probing = min(pl.limit, 1), true
-	}
-	return s.SpentBudget(pl.p.Budget, pl.now)
-}
-
 // compareClaims orders claims as their issues would be dispatched.
 func (pl *planner) compareClaims(a, b *Claim) int {
 	x, y := pl.snap.Claimed[a.ID], pl.snap.Claimed[b.ID]
-	switch {
-	case x != nil && y != nil:
+	if x != nil && y != nil {
 		return Compare(x, y)
-	case x != nil:
-		return -1
-	case y != nil:
-		return 1
 	}
-	return cmp.Or(cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID))
-}
-
-// noRoomFor returns the reason for not starting an eligible issue now; zero for none.
-func (pl *planner) noRoomFor(issue *tracker.Issue) Why {
-	if why := pl.noRoom(); !why.None() {
-		return why
-	}
-	state := tracker.NormalState(issue.State)
-	if limit, limited := pl.p.MaxPerState[state]; limited && pl.perState[state] >= limit {
-		return Why{NoStateSlots, fmt.Sprintf("all %d slots of state %q are taken", limit, issue.State)}
-	}
-	return Why{}
-}
-
-// noRoom returns the reason for starting no issue now; zero for none.
-func (pl *planner) noRoom() Why {
-	switch {
-	case !pl.hold.None():
-		return pl.hold
-	case pl.running >= pl.limit && pl.probing:
-		return Why{Paused, "one session checks first whether this is fixed: " + pl.state.Pause.Why}
-	case pl.underLimit >= pl.limit:
-		return Why{NoSlots, "no available orchestrator slots"}
-	case pl.left <= 0:
-		return Why{BatchSpent, fmt.Sprintf("this tick has started its %d sessions", pl.p.PerTick())}
-	}
-	return pl.noHost()
-}
-
-// occupy adds a session to those that run. counts tells whether it counts against the limit.
-func (pl *planner) occupy(state string, counts bool) {
-	pl.running++
-	if counts {
-		pl.underLimit++
-	}
-	pl.perState[tracker.NormalState(state)]++
-}
-
-// counts reports whether the session of a claim counts against MaxConcurrent.
-func (pl *planner) counts(c Claim) bool {
-	switch {
-	case c.Owner == pl.state.Self:
-		return true
-	case c.Owner.Shard == 0:
-		return !pl.p.OfFleet
-	}
-	return pl.p.OfFleet && pl.state.Reserves[c.Owner].Fleet == pl.p.Fleet
+	return cmp.Or(compareBools(x == nil, y == nil), cmp.Compare(a.Identifier, b.Identifier), cmp.Compare(a.ID, b.ID))
 }
 
 func (pl *planner) dispatch(issue tracker.Issue, phase Phase) {
-	host := pl.hostFor(pl.lastHost(issue))
-	pl.occupy(issue.State, true)
-	pl.addToHost(host, pl.now)
-	pl.left--
+	host := pl.room.start(issue.State, pl.talks.lastHost(issue.ID))
 	pl.taken[issue.ID] = true
-	if phase == "" && !pl.hasOpenPull(issue.ID) {
-		pl.countTowardsOpen(issue.Labels, false)
+	if phase == "" {
+		pl.open.begin(issue)
 	}
-	d := Decision{Action: Dispatch, ID: issue.ID, Issue: issue, Answers: pl.answers(&issue), Host: host}
-	if d.Feedback, _ = pl.feedback(issue.ID); d.Feedback.Round != "" {
-		d.Why = Why{Unanswered, orElse(d.Feedback.Summary, "something was said")}
+	d := Decision{Action: Dispatch, ID: issue.ID, Issue: issue, Answers: pl.eligible.answers(&issue), Host: host}
+	if d.Feedback, _ = pl.talks.feedback(issue.ID); d.Feedback.Round != "" {
+		d.Why = Why{Unanswered, cmp.Or(d.Feedback.Summary, "something was said")}
 	}
 	pl.decide(d, issue, phase)
 }
 
-func (pl *planner) decide(d Decision, issue tracker.Issue, phase Phase) {
-	pl.decisions = append(pl.decisions, d)
-	pl.add(Verdict{Issue: issue, Phase: phase, Action: d.Action, Why: d.Why, Host: d.Host})
+// steps holds the decisions of a plan so far, and if it is explained the verdicts.
+type steps struct {
+	claims    map[tracker.ID]Claim
+	decisions []Decision
+	explain   bool
+	verdicts  []Verdict
 }
 
-// note records a verdict on an issue for which nothing is done, if the plan is explained.
-func (pl *planner) note(issue tracker.Issue, phase Phase, why Why) {
-	pl.add(Verdict{Issue: issue, Phase: phase, Why: why})
+func (s *steps) decide(d Decision, issue tracker.Issue, phase Phase) {
+	s.decisions = append(s.decisions, d)
+	s.add(Verdict{Issue: issue, Phase: phase, Action: d.Action, Why: d.Why, Host: d.Host})
 }
 
-// add records a verdict if the plan is explained.
-func (pl *planner) add(v Verdict) {
-	if !pl.explain || v.Action == Observe {
+// note records a verdict on an issue for which nothing is done.
+func (s *steps) note(issue tracker.Issue, phase Phase, why Why) {
+	s.add(Verdict{Issue: issue, Phase: phase, Why: why})
+}
+
+func (s *steps) add(v Verdict) {
+	if !s.explain || v.Action == Observe {
 		return
 	}
 	if v.Phase.HasSession() {
-		v.Host = pl.state.Claims[v.Issue.ID].Host
+		v.Host = s.claims[v.Issue.ID].Host
 	}
-	pl.verdicts = append(pl.verdicts, v)
+	s.verdicts = append(s.verdicts, v)
 }
 
-// NoRoom returns the reason for starting no issue at all; zero for none. If there is one,
-// the tracker need not be asked for candidates.
-func NoRoom(s *State, snap Snapshot, p Policy, now time.Time) Why {
-	pl := newPlanner(s, snap, p, now, false)
-	for _, c := range s.Claims {
-		if c.holdsSlot() {
-			pl.occupy(c.State, pl.counts(c))
-			pl.addToHost(c.Host, c.Since)
+// begun returns the issues in progress after the decisions: they have a claim that is not parked.
+func (s *steps) begun() map[tracker.ID]bool {
+	begun := make(map[tracker.ID]bool, len(s.claims))
+	for id, c := range s.claims {
+		if c.Phase != Parked {
+			begun[id] = true
 		}
 	}
-	return pl.noRoom()
-}
-
-// Wake returns the next instant after now at which time alone may change the
-// plan: a retry falls due, a session becomes stalled, a pause or a day's budget
-// ends. ok is false when there is no such instant.
-func (s *State) Wake(p Policy, now time.Time) (at time.Time, ok bool) {
-	sooner := func(t time.Time) {
-		if t.After(now) && (!ok || t.Before(at)) {
-			at, ok = t, true
+	for _, d := range s.decisions {
+		switch d.Action {
+		case Dispatch, Free:
+			begun[d.ID] = true
+		case Release, Park, Finish:
+			delete(begun, d.ID)
 		}
 	}
-	for _, c := range s.Claims {
-		sooner(c.LostUntil)
-		switch {
-		case c.Phase == Waiting:
-			sooner(c.Due)
-		case c.Owner == s.Self && c.watched(p):
-			// A nanosecond later: a session is stalled only when more than
-			// the timeout has passed.
-			sooner(c.silentSince().Add(p.Stall + time.Nanosecond))
-		}
-	}
-	for _, until := range s.Failed {
-		sooner(until)
-	}
-	for _, host := range p.Hosts {
-		sooner(s.Hosts[host].Until)
-	}
-	if s.Pause.Why != "" {
-		sooner(s.Pause.Until)
-	}
-	if s.SpentBudget(p.Budget, now).ofDay() {
-		sooner(nextDay(now))
-	}
-	return at, ok
-}
-
-// NextRetry returns the time from which the next waiting issue may continue: its retry is
-// due, no pause holds it, and the budget of the day is not spent. ok is false when none waits.
-func (s *State) NextRetry(p Policy, now time.Time) (at time.Time, ok bool) {
-	for _, c := range s.Claims {
-		if c.Phase == Waiting && (!ok || c.Due.Before(at)) {
-			at, ok = c.Due, true
-		}
-	}
-	if ok && s.Pause.Why != "" {
-		at = later(at, s.Pause.Until)
-	}
-	if down := s.DownHosts(p, at); ok && len(down) > 0 && len(down) == len(p.Hosts) {
-		at = slices.MinFunc(down, func(a, b DownHost) int { return a.Until.Compare(b.Until) }).Until
-	}
-	if ok && s.SpentBudget(p.Budget, now).ofDay() {
-		at = later(at, nextDay(now))
-	}
-	return at, ok
+	return begun
 }

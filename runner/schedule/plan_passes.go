@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -12,36 +13,28 @@ import (
 // runs are counted, and otherwise left to their runs.
 func (pl *planner) reconcile(c Claim) {
 	known, asked := pl.snap.Claimed[c.ID]
-	issue := c.remembered()
+	d, issue := Decision{ID: c.ID}, c.remembered()
 	if known != nil {
-		issue = *known
+		d.Issue, issue = *known, *known
 	}
-	pl.occupy(issue.State, pl.counts(c))
-	began := c.Since // of its phase
-	defer func() { pl.addToHost(c.Host, began) }()
 	if c.Phase == Stopping || c.Owner != pl.state.Self {
-		pl.note(issue, c.Phase, Why{InProgress, orElse(c.Why, "a session works on it"+c.whereUntil())})
+		pl.room.occupy(c, issue.State, c.Since)
+		pl.note(issue, c.Phase, Why{InProgress, cmp.Or(c.Why, "a session works on it"+c.whereUntil())})
 		return
 	}
-	f, _ := pl.feedback(c.ID)
-	if why := pl.stopReason(c, known, asked, f); !why.None() {
-		began = pl.now
-		d := Decision{Action: Stop, ID: c.ID, Why: why}
-		if why.Reason.parks() {
+	f, _ := pl.talks.feedback(c.ID)
+	if d.Why = pl.stopReason(c, known, asked, f); !d.Why.None() {
+		pl.room.occupy(c, issue.State, pl.now)
+		if d.Action = Stop; d.Why.Reason.parks() {
 			d.Feedback = f
-		}
-		if known != nil {
-			d.Issue = *known
 		}
 		pl.decide(d, issue, c.Phase)
 		return
 	}
+	pl.room.occupy(c, issue.State, c.Since)
 	if f.Command == CommandResume {
 		pl.resumes = true
-		d := Decision{Action: Free, ID: c.ID, Why: commanded(f), Feedback: f}
-		if known != nil {
-			d.Issue = *known
-		}
+		d.Action, d.Why, d.Feedback = Free, commanded(f), f
 		pl.decide(d, issue, c.Phase)
 		f.Command = "" // it is obeyed
 		pl.steer(c, issue, f)
@@ -54,13 +47,16 @@ func (pl *planner) reconcile(c Claim) {
 	pl.note(issue, c.Phase, Why{InProgress, "a session works on it"})
 }
 
-// stopReason returns the reason for ending a running session; zero for none.
 func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool, f Feedback) Why {
 	if asked && known == nil {
 		return Why{NotVisible, "the tracker no longer shows the issue"}
 	}
 	if known != nil {
-		if why := pl.rulesOf(c).ineligibleToContinue(known); !why.None() && !pl.ownDoing(c, why) {
+		rules := pl.eligible.of(c)
+		why := rules.ineligibleToContinue(known)
+		left, changed := pl.snap.Own[c.ID]
+		isOwnDoing := changed && (left == nil || rules.ineligibleToContinue(left) == why)
+		if !why.None() && !isOwnDoing {
 			return why
 		}
 	}
@@ -83,26 +79,11 @@ func (pl *planner) stopReason(c Claim, known *tracker.Issue, asked bool, f Feedb
 	return Why{}
 }
 
-// ownDoing reports whether it is the session itself that has given its issue a reason to end
-// it, or may have.
-func (pl *planner) ownDoing(c Claim, why Why) bool {
-	left, ok := pl.snap.Own[c.ID]
-	return ok && (left == nil || pl.rulesOf(c).ineligibleToContinue(left) == why)
-}
-
-// watched reports whether the session of the claim can stall now.
-func (c Claim) watched(p Policy) bool {
-	return p.Stall > 0 && c.Phase == Running && !c.TurnSince.IsZero()
-}
-
-// silentSince returns the time of the last sign of life in the current turn.
-func (c Claim) silentSince() time.Time { return later(c.TurnSince, c.Heard) }
-
 // settle performs the second pass on a claim without a session: it releases,
 // dispatches or keeps it. An issue with a delivery and no claim comes here as a claim
 // without a phase; see unclaimed.
 func (pl *planner) settle(c Claim) {
-	f, _ := pl.feedback(c.ID)
+	f, _ := pl.talks.feedback(c.ID)
 	if c.LostUntil.After(pl.now) {
 		pl.taken[c.ID] = true
 		why := fmt.Sprintf("waits until %s, when no agent works on %s any more: %s", c.LostUntil.UTC().Format(time.RFC3339), c.Host, c.Why)
@@ -117,16 +98,20 @@ func (pl *planner) settle(c Claim) {
 	switch {
 	case !asked:
 		pl.taken[c.ID] = true
-		pl.note(c.remembered(), c.Phase, withUnanswered(pl.unknown(c.ID), f))
+		why := Why{NotKnown, "the tracker could not be asked about it"}
+		if reason, malformed := pl.snap.Malformed[c.ID]; malformed {
+			why = Why{Malformed, "its record in the tracker is malformed: " + reason}
+		}
+		pl.note(c.remembered(), c.Phase, withUnanswered(why, f))
 		return
-	case pl.isFinished(known, f):
+	case f.Pull == PullMerged, f.Pull == PullClosed && (known == nil || pl.eligible.forFeedback.terminal[tracker.NormalState(known.State)]):
 		pl.finish(c, known, f)
 		return
 	case known == nil:
 		pl.release(c, c.remembered(), Why{NotVisible, "the tracker no longer shows the issue"})
 		return
 	}
-	if why := pl.rulesOf(c).ineligibleToContinue(known); !why.None() {
+	if why := pl.eligible.of(c).ineligibleToContinue(known); !why.None() {
 		pl.release(c, *known, why)
 		return
 	}
@@ -138,7 +123,7 @@ func (pl *planner) settle(c Claim) {
 		pl.settleUnclaimed(c, known, f)
 	case c.Phase == Waiting:
 		pl.resumeWaiting(c, known)
-	case pl.isAnswered(c, f):
+	case pl.talks.isAnswered(c, f):
 		pl.free(c, known, f, Why{Unanswered, f.Summary})
 	case c.Content != "" && c.Content != known.ContentDigest():
 		pl.beginAgain(c, known, f, Why{Changed, "somebody changed the issue"})
@@ -146,26 +131,22 @@ func (pl *planner) settle(c Claim) {
 		pl.beginAgain(c, known, f, Why{Changed, "WORKFLOW.md has changed since it was parked for a failure of a hook or the prompt"})
 	default:
 		pl.observe(c, known)
-		pl.note(*known, c.Phase, stillParked(c, f))
+		why := Why{IsParked, c.Why}
+		if f.Round != "" {
+			why.Detail += "; this does not let it go on: " + cmp.Or(f.Summary, "what was said")
+		}
+		pl.note(*known, c.Phase, why)
 	}
-}
-
-// unknown returns the reason why a claimed issue could not be read.
-func (pl *planner) unknown(id tracker.ID) Why {
-	if reason, malformed := pl.snap.Malformed[id]; malformed {
-		return Why{Malformed, "its record in the tracker is malformed: " + reason}
-	}
-	return Why{NotKnown, "the tracker could not be asked about it"}
 }
 
 // resumeWaiting dispatches a waiting claim if it is due and there is room.
 func (pl *planner) resumeWaiting(c Claim, known *tracker.Issue) {
-	f, read := pl.feedback(c.ID)
-	if why := pl.mustPark(c, f); !why.None() {
+	f, read := pl.talks.feedback(c.ID)
+	if why := pl.talks.mustPark(c, f); !why.None() {
 		pl.park(c, known, f, why)
 		return
 	}
-	why := pl.startRules(c, known).ineligibleToStart(known)
+	why := pl.eligible.toStart(c, known).ineligibleToStart(known)
 	if why.None() && c.Feedback && !read && pl.snap.Feedback != nil {
 		why = Why{NotKnown, "what people and checks say about it could not be read"}
 	}
@@ -173,10 +154,10 @@ func (pl *planner) resumeWaiting(c Claim, known *tracker.Issue) {
 		why = Why{NotDue, fmt.Sprintf("waits until %s: %s", c.Due.UTC().Format(time.RFC3339), c.Why)}
 	}
 	if why.None() {
-		why = pl.noRoomFor(known)
+		why = pl.room.noneFor(known)
 	}
 	if why.None() {
-		why = pl.noSlotAtHostOf(c)
+		why = pl.room.hosts.noneAtHostOf(c)
 	}
 	if why.None() {
 		pl.dispatch(*known, c.Phase)
@@ -191,7 +172,7 @@ func (pl *planner) resumeWaiting(c Claim, known *tracker.Issue) {
 func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 	if c.Phase == "" {
 		pl.taken[c.ID] = true
-		f, _ := pl.feedback(c.ID)
+		f, _ := pl.talks.feedback(c.ID)
 		if !pl.freed[c.ID] {
 			pl.note(issue, "", withUnanswered(why, f))
 		}
@@ -204,21 +185,22 @@ func (pl *planner) release(c Claim, issue tracker.Issue, why Why) {
 	d := Decision{Action: Release, ID: c.ID, Issue: issue, Why: why, Clean: why.Reason == Terminal, Hosts: c.Hosts()}
 	pl.decide(d, issue, c.Phase)
 	if _, delivered := pl.state.Deliveries[c.ID]; !delivered {
+		pl.talks.ended[c.ID] = true
 		return
 	}
-	talk := pl.talk(c.ID)
+	talk := pl.talks.of(c.ID)
 	talk.release(c, why.Reason, d.Clean)
-	pl.setTalk(c.ID, talk)
+	pl.talks.changed[c.ID] = talk
 	if len(pl.snap.Feedback) > 0 {
-		pl.settle(pl.deliveredClaim(c.ID))
+		pl.settle(pl.talks.deliveredClaim(c.ID))
 	}
 }
 
 // observe stores the tracker's record of an issue, and that none of the feedback is unanswered.
 func (pl *planner) observe(c Claim, known *tracker.Issue) {
 	d := Decision{Action: Observe, ID: c.ID}
-	f, _ := pl.feedback(c.ID)
-	isRead := pl.talk(c.ID).isMarkedRead(f)
+	f, _ := pl.talks.feedback(c.ID)
+	isRead := pl.talks.of(c.ID).isMarkedRead(f)
 	if !isRead {
 		d.Feedback = f
 	}
@@ -234,15 +216,15 @@ func (pl *planner) observe(c Claim, known *tracker.Issue) {
 // startNew performs the third pass: it claims candidates while there is room
 // (SPEC §8.2).
 func (pl *planner) startNew() {
-	if !pl.explain && !pl.noRoom().None() {
+	if !pl.explain && !pl.room.none().None() {
 		return
 	}
-	pl.countOpen()
+	pl.open = newOpenPulls(pl.state, pl.snap, pl.talks, pl.p, pl.begun())
 	candidates := inOrder(pl.snap.Candidates)
 	for i := range candidates {
 		issue := &candidates[i]
 		pl.startDue(issue)
-		if !pl.explain && !pl.noRoom().None() {
+		if !pl.explain && !pl.room.none().None() {
 			return
 		}
 		if pl.taken[issue.ID] {
@@ -263,12 +245,12 @@ func (pl *planner) startNew() {
 		if _, claimed := pl.state.Claims[issue.ID]; claimed && !pl.freed[issue.ID] {
 			continue
 		}
-		why := pl.rules.ineligibleToStart(issue)
+		why := pl.eligible.strict.ineligibleToStart(issue)
 		if why.None() {
-			why = pl.noRoomFor(issue)
+			why = pl.room.noneFor(issue)
 		}
 		if why.None() {
-			why = pl.openLimitReached(issue)
+			why = pl.open.reached(issue)
 		}
 		if why.None() {
 			pl.dispatch(*issue, "")
@@ -277,16 +259,4 @@ func (pl *planner) startNew() {
 		pl.note(*issue, "", why)
 	}
 	pl.startDue(nil)
-}
-
-// knows reports whether the claim agrees with the issue in everything that people
-// see. It does not compare contents: settle does, for parked claims.
-func (c Claim) knows(issue *tracker.Issue) bool {
-	return c.Content != "" && c.State == issue.State && c.Title == issue.Title &&
-		c.URL == issue.URL && c.Identifier == issue.Identifier
-}
-
-// remembered returns the issue as far as its claim stores it.
-func (c Claim) remembered() tracker.Issue {
-	return tracker.Issue{ID: c.ID, Identifier: c.Identifier, Title: c.Title, URL: c.URL, State: c.State}
 }

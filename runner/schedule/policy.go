@@ -102,12 +102,10 @@ type Share struct {
 // PerTick returns the maximum of sessions that one tick starts.
 func (p Policy) PerTick() int { return cmp.Or(p.MaxPerTick, p.MaxConcurrent) }
 
+// The delays before the session that follows a normal exit, and after the first failure (SPEC §8.4).
 const (
-	// continuationDelay is the delay before the session that follows a normal
-	// exit (SPEC §8.4).
 	continuationDelay = time.Second
-	// firstBackoff is the delay after the first failure (SPEC §8.4).
-	firstBackoff = 10 * time.Second
+	firstBackoff      = 10 * time.Second
 )
 
 // Backoff returns the delay before an attempt, which is 1 for the first retry: 10
@@ -120,17 +118,7 @@ func Backoff(attempt int, limit time.Duration) time.Duration {
 	return min(wait, limit)
 }
 
-// longestWait returns the longest wait that a run can decide on.
 func (p Policy) longestWait() time.Duration { return max(p.MaxBackoff, maxImposedWait) }
-
-// notBefore returns the time that a server asked to wait for, but no later than
-// the longest wait from now.
-func (p Policy) notBefore(asked, now time.Time) time.Time {
-	if latest := now.Add(p.longestWait()); asked.After(latest) {
-		return latest
-	}
-	return asked
-}
 
 // IneligibleToStart returns the reason for not working on the issue even when there
 // is room (SPEC §8.2). The zero Why means that it may be started.
@@ -143,10 +131,6 @@ func (p Policy) IneligibleToStart(issue tracker.Issue) Why {
 func (p Policy) IneligibleToContinue(issue tracker.Issue) Why {
 	return p.rules().ineligibleToContinue(&issue)
 }
-
-// blockableState is the only state in which blockers keep an issue from being
-// started (SPEC §8.2).
-const blockableState = "todo"
 
 // Answering returns the policy for a session that answers feedback: its issue was handed
 // over, so it need not be in an active state nor carry the required labels.
@@ -178,7 +162,6 @@ func (p Policy) rules() rules {
 	return r
 }
 
-// forFeedback returns the rules for feedback on issues that are handed over to a state.
 func (r rules) forFeedback(handedOver string) rules {
 	r.anyState, r.labels = true, nil
 	if state := tracker.NormalState(handedOver); r.terminal[state] {
@@ -186,6 +169,41 @@ func (r rules) forFeedback(handedOver string) rules {
 		delete(r.terminal, state)
 	}
 	return r
+}
+
+// eligibility decides which issues may have sessions.
+type eligibility struct {
+	strict      rules
+	forFeedback rules // for issues that have sessions only because of feedback
+}
+
+func (p Policy) eligibility() eligibility {
+	strict := p.rules()
+	return eligibility{strict, strict.forFeedback(p.HandedOver)}
+}
+
+// answers reports whether a claim on the issue is one for feedback: without feedback
+// there would be none.
+func (e *eligibility) answers(issue *tracker.Issue) bool {
+	return !e.strict.ineligibleToContinue(issue).None()
+}
+
+// of returns the rules for the issue of a claim, or for one without a claim.
+func (e *eligibility) of(c Claim) rules {
+	if c.Feedback || c.Phase == "" {
+		return e.forFeedback
+	}
+	return e.strict
+}
+
+// toStart returns the rules for starting a session on the issue of a claim, or on one
+// without a claim. They are the rules for feedback only if there would be no session
+// without the feedback.
+func (e *eligibility) toStart(c Claim, known *tracker.Issue) rules {
+	if e.answers(known) {
+		return e.of(c)
+	}
+	return e.strict
 }
 
 // ineligibleToStart returns the reason for starting no session on the issue; zero for none.
@@ -196,12 +214,16 @@ func (r rules) ineligibleToStart(issue *tracker.Issue) Why {
 	if why := r.ineligibleToContinue(issue); !why.None() {
 		return why
 	}
-	if r.anyState || tracker.NormalState(issue.State) != blockableState {
+	if r.anyState || tracker.NormalState(issue.State) != "todo" { // the only state in which blockers count (SPEC §8.2)
 		return Why{}
 	}
 	for _, blocker := range issue.BlockedBy {
 		if !r.terminal[tracker.NormalState(blocker.State)] {
-			return Why{Blocked, "blocked by " + blocker.Name() + stateNote(blocker.State)}
+			state := ", whose state is not known"
+			if blocker.State != "" {
+				state = " (" + blocker.State + ")"
+			}
+			return Why{Blocked, "blocked by " + blocker.Name() + state}
 		}
 	}
 	return Why{}
@@ -222,23 +244,9 @@ func (r rules) ineligibleToContinue(issue *tracker.Issue) Why {
 		}
 	}
 	if !issue.Dispatchable {
-		return Why{NotDispatchable, orElse(issue.WhyNot, "the tracker does not offer it for work")}
+		return Why{NotDispatchable, cmp.Or(issue.WhyNot, "the tracker does not offer it for work")}
 	}
 	return Why{}
-}
-
-func stateNote(state string) string {
-	if state == "" {
-		return ", whose state is not known"
-	}
-	return " (" + state + ")"
-}
-
-func orElse(text, fallback string) string {
-	if text == "" {
-		return fallback
-	}
-	return text
 }
 
 // Compare orders issues for dispatch (SPEC §8.2): by priority, 1 to 4 before all
@@ -247,24 +255,15 @@ func orElse(text, fallback string) string {
 func Compare(a, b *tracker.Issue) int {
 	return cmp.Or(
 		cmp.Compare(rank(a.Priority), rank(b.Priority)),
-		compareAge(a.CreatedAt, b.CreatedAt),
+		compareBools(a.CreatedAt.IsZero(), b.CreatedAt.IsZero()),
+		a.CreatedAt.Compare(b.CreatedAt),
 		cmp.Compare(a.Identifier, b.Identifier),
 		cmp.Compare(a.ID, b.ID),
 	)
 }
 
-// SortedIssues returns a copy of the issues in the order of [Compare].
-func SortedIssues(issues []tracker.Issue) []tracker.Issue { return sorted(issues, Compare) }
-
-// SortedClaims returns a sorted copy of claims.
-func SortedClaims(claims []Claim, compare func(a, b *Claim) int) []Claim {
-	return sorted(claims, compare)
-}
-
-// sorted returns a sorted copy of values that are large. It sorts pointers, which move
-// faster, and by code that all pointers share: for each type of values the program would
-// have 40 kB of its own.
-func sorted[T any](values []T, compare func(a, b *T) int) []T {
+// Sorted returns a sorted copy of values that are large. It sorts pointers, which move faster.
+func Sorted[T any](values []T, compare func(a, b *T) int) []T {
 	pointers, copies := make([]*T, len(values)), make([]T, len(values))
 	for i := range values {
 		pointers[i] = &values[i]
@@ -281,7 +280,7 @@ func sorted[T any](values []T, compare func(a, b *T) int) []T {
 func inOrder(issues []tracker.Issue) []tracker.Issue {
 	for i := 1; i < len(issues); i++ {
 		if Compare(&issues[i-1], &issues[i]) > 0 {
-			return SortedIssues(issues)
+			return Sorted(issues, Compare)
 		}
 	}
 	return issues
@@ -293,16 +292,4 @@ func rank(priority *int) int {
 		return last
 	}
 	return *priority
-}
-
-func compareAge(a, b time.Time) int {
-	switch {
-	case a.IsZero() && b.IsZero():
-		return 0
-	case a.IsZero():
-		return 1
-	case b.IsZero():
-		return -1
-	}
-	return a.Compare(b)
 }

@@ -33,7 +33,7 @@ func TestIssuesAreOrderedByUrgencyAgeAndName(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		shuffled := rapid.Permutation(slices.Clone(want)).Draw(t, "shuffled")
-		if diff := cmp.Diff(want, schedule.SortedIssues(shuffled)); diff != "" {
+		if diff := cmp.Diff(want, schedule.Sorted(shuffled, schedule.Compare)); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
 	})

@@ -272,7 +272,7 @@ func TestNewIssuesStartInOrder(t *testing.T) {
 		f.snap.Feedback = nil
 		f.policy.MaxPerState, f.policy.MaxOpen, f.policy.MaxOpenByLabel, f.policy.Hosts = nil, 0, nil, nil // every eligible issue fits where another one does
 
-		want := schedule.SortedIssues(f.snap.Candidates)
+		want := schedule.Sorted(f.snap.Candidates, schedule.Compare)
 		want = slices.CompactFunc(want, func(a, b tracker.Issue) bool { return a.ID == b.ID })
 		want = slices.DeleteFunc(want, func(issue tracker.Issue) bool { return !f.policy.IneligibleToStart(issue).None() })
 		fit := max(0, min(f.policy.MaxConcurrent, f.policy.PerTick()-f.state.Tick.Sessions, len(want)))

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -60,32 +61,22 @@ const (
 
 // Stops reports whether a session is stopped for the reason.
 func (r Reason) Stops() bool {
-	switch r {
-	case Stalled, Terminal, NotActive, NotRoutable, NotDispatchable, NotVisible, IssueBudget, TickBudget, DayBudget, Unpriced,
-		Interrupted, DeadlineReached, ClaimLost, Merged, Closed, Commanded:
-		return true
-	}
-	return false
+	return r.releases() || slices.Contains([]Reason{Stalled, IssueBudget, TickBudget, DayBudget, Unpriced, Interrupted, DeadlineReached, Merged, Closed, Commanded}, r)
 }
 
 // releases reports whether a session that is stopped for the reason leaves no
 // claim behind.
 func (r Reason) releases() bool {
-	switch r {
-	case Terminal, NotActive, NotRoutable, NotDispatchable, NotVisible, ClaimLost:
-		return true
-	}
-	return false
+	return slices.Contains([]Reason{Terminal, NotActive, NotRoutable, NotDispatchable, NotVisible, ClaimLost}, r)
 }
 
 // lacksRoom reports whether an issue that is not started for the reason lacks nothing but room:
 // a slot, a pull request that is merged or closed, a budget, time, or the end of a general hold.
 func (r Reason) lacksRoom() bool {
-	switch r {
-	case NoSlots, NoStateSlots, NoHostSlots, HostsDown, OpenLimit, BatchSpent, TickBudget, DayBudget, Unpriced, Paused, OnHold, OutOfTime, CommandOnly, NextPlan, Interrupted:
-		return true
-	}
-	return false
+	return slices.Contains([]Reason{
+		NoSlots, NoStateSlots, NoHostSlots, HostsDown, OpenLimit, BatchSpent, TickBudget, DayBudget, Unpriced,
+		Paused, OnHold, OutOfTime, CommandOnly, NextPlan, Interrupted,
+	}, r)
 }
 
 // parks reports whether a session that is stopped for the reason leaves a claim that

@@ -16,6 +16,11 @@ const (
 	reserveKept = 25 * time.Hour
 	// maxReserves bounds how many reserves of shards without a claim the state keeps.
 	maxReserves = 2000
+	// overshoot bounds the tokens by which a session exceeds its share of the budgets. It is
+	// stopped after the response with which it does.
+	overshoot = 2_000_000
+	// maxSession bounds the tokens of a session that no budget limits.
+	maxSession = 1_000_000_000
 )
 
 // Reserve is the share of a shard in a plan until its result is settled.
@@ -26,14 +31,6 @@ type Reserve struct {
 	USD    Money        `json:"usd,omitempty" bound:"max=1000000000000000"` // share of the budgets in dollars; 0: no limit
 	IDs    []tracker.ID `json:"ids" bound:"keep list=16 whole=256"`         // issues that the plan gave to the shard, sorted
 }
-
-const (
-	// overshoot bounds the tokens by which a session exceeds its share of the budgets. It is
-	// stopped after the response with which it does.
-	overshoot = 2_000_000
-	// maxSession bounds the tokens of a session that no budget limits.
-	maxSession = 1_000_000_000
-)
 
 // limit returns the largest number of tokens that the sessions of the shard can have used.
 func (r Reserve) limit() int64 {
@@ -75,15 +72,6 @@ func (s *Spending) reserve(d Decision, now time.Time) {
 		s.Reserves = map[Owner]Reserve{}
 	}
 	s.Reserves[d.Owner] = r
-}
-
-// awaitResult records that the claims of a shard are taken over now. Its reserve stays open,
-// because its result may still come.
-func (s *Spending) awaitResult(owner Owner, now time.Time) {
-	if r, open := s.Reserves[owner]; open {
-		r.Since = now
-		s.Reserves[owner] = r
-	}
 }
 
 // Reserved is the sum of the reserves of shards that may still spend tokens.
@@ -148,7 +136,7 @@ func (s *State) owned(owner Owner) []tracker.ID {
 	}
 	var ids []tracker.ID
 	for _, id := range among {
-		if c := s.Claims[id]; c.holdsSlot() && c.Owner == owner {
+		if c := s.Claims[id]; c.Phase.HasSession() && c.Owner == owner {
 			ids = append(ids, id)
 		}
 	}

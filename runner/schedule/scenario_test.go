@@ -213,7 +213,7 @@ func (s *story) step(words []string) {
 	case "queue":
 		queued := schedule.QueuedBy(schedule.Explain(s.state, s.read(), s.policy, s.now), s.now)
 		queued.Apply(s.state, s.policy)
-		s.print(strings.TrimSpace(fmt.Sprintln(queued)))
+		s.print(fmt.Sprintf("%d issues lack nothing but room", len(queued.IDs)))
 	case "ends":
 		ends, _ := s.state.AllEnds()
 		for _, e := range ends {

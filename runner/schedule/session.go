@@ -1,8 +1,9 @@
 package schedule
 
 import (
+	"cmp"
 	"encoding/json"
-	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,14 +34,14 @@ type Update struct {
 // Heartbeat applies an update of a session of this run (SPEC §7.3, §13.5).
 func (s *State) Heartbeat(id tracker.ID, u Update, now time.Time) {
 	c, claimed := s.Claims[id]
-	if !claimed || !c.holdsSlot() || c.Owner != s.Self {
+	if !claimed || !c.Phase.HasSession() || c.Owner != s.Self {
 		return // sent before the session ended, received after
 	}
 	if u.Alive && now.After(c.Heard) {
 		c.Heard = now
 	}
 	if u.Alive {
-		s.hostWorks(c)
+		s.Hosts.work(c)
 	}
 	switch {
 	case u.Turn == TurnBegan && c.Phase == Running:
@@ -79,11 +80,7 @@ const (
 
 // Known reports whether this program has the class.
 func (c Class) Known() bool {
-	switch c {
-	case Done, Stopped, IssueFailed, Transient, ThreadLost, Systemic, NeedsInput, HostLost:
-		return true
-	}
-	return false
+	return slices.Contains([]Class{Done, Stopped, IssueFailed, Transient, ThreadLost, Systemic, NeedsInput, HostLost}, c)
 }
 
 // Outcome describes how a session ended.
@@ -137,7 +134,7 @@ func (c Claim) Next() Next {
 // Exit applies the end of a session (SPEC §7.3, §8.4) and frees its slot.
 func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	c, claimed := s.Claims[id]
-	if !claimed || !c.holdsSlot() || c.Owner != s.Self {
+	if !claimed || !c.Phase.HasSession() || c.Owner != s.Self {
 		return Next{Why: Why{ClaimLost, "another run holds the claim"}}
 	}
 	s.countTokens(&c, o.Usage, now)
@@ -145,7 +142,9 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	if o.Thread != "" {
 		c.Thread = o.Thread
 	}
-	o.RetryAt = p.notBefore(o.RetryAt, now)
+	if latest := now.Add(p.longestWait()); o.RetryAt.After(latest) {
+		o.RetryAt = latest
+	}
 	c.Content = "" // the session may have edited the issue
 	if o.Issue != nil {
 		c.observe(*o.Issue)
@@ -170,7 +169,10 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	}
 	if next.Phase == "" {
 		if talk.isUnanswered() {
-			s.holdFeedback(id, now.Add(Backoff(1, p.MaxBackoff)))
+			if s.Failed == nil {
+				s.Failed = map[tracker.ID]time.Time{}
+			}
+			s.Failed[id] = now.Add(Backoff(1, p.MaxBackoff)) // a claim would say so, but the issue needs none
 		}
 		talk.release(c, next.Why.Reason, next.Clean)
 		delete(s.Claims, id)
@@ -192,45 +194,18 @@ func (s *State) Exit(id tracker.ID, o Outcome, p Policy, now time.Time) Next {
 	return next
 }
 
-// holdFeedback notes that the unanswered feedback on an issue starts no session before a
-// time. A claim would say so, but the issue needs none.
-func (s *State) holdFeedback(id tracker.ID, until time.Time) {
-	failed := maps.Clone(s.Failed)
-	if failed == nil {
-		failed = map[tracker.ID]time.Time{}
-	}
-	failed[id] = until
-	s.Failed = failed
-}
-
-// maxCompleted bounds the list of completed issues: a service runs for months.
-const maxCompleted = 1000
-
-// complete appends an issue to the completed ones, or moves it to their end. It
-// makes a new list, since a display may still hold the old one.
-func (s *State) complete(id tracker.ID) {
-	ids := make([]tracker.ID, 0, len(s.Completed)+1)
-	for _, old := range s.Completed {
-		if old != id {
-			ids = append(ids, old)
-		}
-	}
-	ids = append(ids, id)
-	s.Completed = ids[max(len(ids)-maxCompleted, 0):]
-}
-
 // after changes a claim whose session has ended, and returns its next state.
 func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 	switch {
 	case o.Class == Systemic:
 		s.pause(o, p, now)
 	case o.Class == HostLost:
-		s.hostFailed(*c, o.Why, p, now)
+		s.Hosts = s.Hosts.fail(*c, o.Why, p.Hosts, now)
 		if o.CutOff {
 			c.LostUntil = now.Add(HostNotice)
 		}
 	case o.Class == Done:
-		s.hostWorks(*c)
+		s.Hosts.work(*c)
 	}
 	if o.Turns > 0 && o.Class != Systemic && o.Class != Stopped && o.Class != Transient && o.Class != HostLost {
 		s.clearPause(c.Since, o.Delivered, now)
@@ -246,7 +221,14 @@ func (s *State) after(c *Claim, o Outcome, p Policy, now time.Time) Next {
 	case Done:
 		return c.continued(o, p, now)
 	case Stopped:
-		return c.stopped(p, now)
+		switch c.StopReason {
+		case Stalled:
+			return c.failed(c.Why, p, now, time.Time{})
+		case IssueBudget:
+			return parked(Why{IssueBudget, c.Why})
+		}
+		c.Attempt = max(c.Attempt, 1)
+		return waiting(cmp.Or(c.Why, string(Interrupted)), now)
 	case Systemic:
 		c.Attempt = max(c.Attempt, min(o.Turns, 1)) // no failure is counted, but a second session is a retry
 		return waiting(o.Why, now)
@@ -297,38 +279,22 @@ func (c *Claim) continued(o Outcome, p Policy, now time.Time) Next {
 	if why := p.Budget.issueSpent(*c); !why.None() {
 		return parked(why)
 	}
-	switch b := p.Budget; {
-	case b.IdleSessions > 0 && c.Idle >= b.IdleSessions:
+	if idle := p.Budget.IdleSessions; idle > 0 && c.Idle >= idle {
 		nothing := "changed nothing"
 		if p.Delivers {
 			nothing = "delivered nothing new"
 		}
 		why := text.Count(c.Idle, "session") + " in a row " + nothing + " (budget.max_idle_sessions)"
 		if said := strings.Join(strings.Fields(o.Said), " "); said != "" {
-			why += "; the agent's last words: " + shorten(said, maxLastWords)
+			why += "; the agent's last words: " + text.Head(said, maxLastWords)
 		}
 		return parked(Why{IsParked, why})
 	}
 	return waiting("continuation", now.Add(continuationDelay))
 }
 
-// maxLastWords bounds the bytes of the agent's last words in a reason.
 const maxLastWords = 200
 
-// stopped handles the end of a session that was stopped and whose issue stays
-// claimed.
-func (c *Claim) stopped(p Policy, now time.Time) Next {
-	switch c.StopReason {
-	case Stalled:
-		return c.failed(c.Why, p, now, time.Time{})
-	case IssueBudget:
-		return parked(Why{IssueBudget, c.Why})
-	}
-	c.Attempt = max(c.Attempt, 1)
-	return waiting(orElse(c.Why, string(Interrupted)), now)
-}
-
-// failed handles a failure that counts against the issue.
 func (c *Claim) failed(why string, p Policy, now, notBefore time.Time) Next {
 	c.Attempt++
 	c.Failures++
@@ -354,64 +320,6 @@ func LastFailure(why string) string {
 		return why
 	}
 	return last
-}
-
-// InWords returns a reason for people, without the categories before its sentence, which are
-// for logs and scripts. Of "turn: turn_failed: other: no such model" it returns "no such
-// model". The subject of the reason may stand before the categories, such as the number of
-// failures in a row; it stays.
-func InWords(why string) string {
-	about, rest := "", why
-	for range maxAbout {
-		if cause, found := withoutCategories(rest); found {
-			return about + cause
-		}
-		before, after, more := strings.Cut(rest, ": ")
-		if !more {
-			break
-		}
-		about, rest = about+before+": ", after
-	}
-	return why
-}
-
-// maxAbout is one more than the number of parts, each ended by a colon, that can be the subject
-// of a reason.
-const maxAbout = 3
-
-// withoutCategories returns a text without the categories at its beginning, and reports
-// whether there were any. Categories are single words that a colon ends: one is written like
-// turn_failed. Any words may stand before that one, and behind it the codes of the agent, such
-// as other and usageLimitExceeded.
-func withoutCategories(text string) (rest string, found bool) {
-	rest = text
-	for {
-		word, after, more := strings.Cut(rest, ":")
-		sentence := strings.TrimLeft(after, " \n")
-		if !more || sentence == "" || len(sentence) == len(after) || !isWord(word) {
-			break
-		}
-		lower := word == strings.ToLower(word)
-		isCategory := lower && strings.Contains(word, "_")
-		if found && lower && !isCategory && word != "other" {
-			break
-		}
-		rest, found = sentence, found || isCategory
-	}
-	if !found {
-		return text, false
-	}
-	return rest, true
-}
-
-// isWord reports whether text is one word of ASCII letters and underscores.
-func isWord(text string) bool {
-	for _, c := range []byte(text) {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '_' {
-			return false
-		}
-	}
-	return text != ""
 }
 
 func waiting(why string, due time.Time) Next {

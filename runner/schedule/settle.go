@@ -1,8 +1,8 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -11,7 +11,7 @@ import (
 
 // Slice returns the part of the state that the shard with this owner works on: its claims
 // with their conversations and deliveries. The claims are due, as if their sessions had not
-// been started: the shard starts them. It leaves out commands of [State.Order], which are
+// been started: the shard starts them. It leaves out commands of [Issues.Order], which are
 // obeyed after the result is settled.
 func (s *State) Slice(owner Owner, now time.Time) *State {
 	slice := New(owner)
@@ -38,7 +38,7 @@ func (s *State) Slice(owner Owner, now time.Time) *State {
 // the shard if its reserve is open, and closes the reserve, so that it counts once.
 //
 // An agent may have written the result, so it speaks for the issues of the shard only:
-// [Reserve.Bound] limits its spending, [State.SettlePause] judges the pauses of all results
+// [Reserve.Bound] limits its spending, [ShardEnds.Settle] judges the pauses of all results
 // together, and whether the tracker asks to wait is for the next request to find out.
 //
 // To settle a result a second time changes nothing. Settle fails, and changes nothing, if the
@@ -56,8 +56,11 @@ func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tr
 	slice = slice.Clone()
 	slice.Self = owner
 	slice.BoundTimes(p, now)
-	if s.Salt = orElse(s.Salt, slice.Salt); s.Salt != slice.Salt {
-		slice.forgetSetups() // digests with different salts cannot be compared
+	if s.Salt = cmp.Or(s.Salt, slice.Salt); s.Salt != slice.Salt {
+		for id, c := range slice.Claims {
+			c.Setup = Setup{} // digests with different salts cannot be compared
+			slice.Claims[id] = c
+		}
 	}
 	for _, id := range owned {
 		s.settleClaim(id, slice, p, now)
@@ -73,33 +76,11 @@ func (s *State) Settle(owner Owner, slice *State, p Policy, now time.Time) ([]tr
 	return owned, nil
 }
 
-// IssueExcept returns an issue with a claim, a delivery or a conversation of which given
-// reports false, and reports whether there is one.
-func (s *State) IssueExcept(given func(tracker.ID) bool) (id tracker.ID, found bool) {
-	known := slices.Concat(
-		slices.Sorted(maps.Keys(s.Claims)), slices.Sorted(maps.Keys(s.Deliveries)), slices.Sorted(maps.Keys(s.Conversations)))
-	for _, id := range known {
-		if !given(id) {
-			return id, true
-		}
-	}
-	return "", false
-}
-
-// forgetSetups deletes the digests of the setups.
-func (s *State) forgetSetups() {
-	s.Pause.Setup = Setup{}
-	for id, c := range s.Claims {
-		c.Setup = Setup{}
-		s.Claims[id] = c
-	}
-}
-
 // settleClaim replaces the claim, the delivery and the conversation of an issue by the ones
 // of the slice.
 func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time) {
 	given, limit := s.Claims[id], s.Reserves[slice.Self].limit()
-	if c, kept := slice.Claims[id]; kept && c.holdsSlot() {
+	if c, kept := slice.Claims[id]; kept && c.Phase.HasSession() {
 		slice.abandon(c, slice.Self.Name()+" ended before its session did", p, now)
 	}
 	if c, kept := slice.Claims[id]; kept {
@@ -115,77 +96,5 @@ func (s *State) settleClaim(id tracker.ID, slice *State, p Policy, now time.Time
 		talk.Course = talk.Course.boundBy(given.Course, limit)
 		s.setConversation(id, talk)
 	}
-	s.settleEnds(slice, given, limit)
-}
-
-// ShardEnd holds the parts of a shard's result that are about all issues.
-type ShardEnd struct {
-	Slice   *State    // the slice that the shard left
-	Planned time.Time // time when the shard was planned
-}
-
-// paused reports whether the shard began the pause of its slice: another one was in the state
-// that was planned.
-func (e ShardEnd) paused() bool {
-	return e.Slice.Pause.Why != "" && !e.Slice.Pause.Since.Before(e.Planned)
-}
-
-// SettlePause updates the pause of the state by the results that are settled in one save. A
-// hostile result could stop everybody's work, so a pause counts as it is only if two shards
-// have it, or a shard and the state before the plan, with the same cause. Otherwise it is
-// ignored if another shard had a turn, and else it is over at once, so that one session of the
-// next plan checks first. A shard ends a pause only if it had a turn. SettlePause returns the
-// pause that is ignored; the zero Pause if none is.
-func (s *State) SettlePause(ends []ShardEnd, p Policy, now time.Time) (ignored Pause) {
-	var found []Pause
-	worked := false
-	for _, end := range ends {
-		if end.paused() {
-			found = append(found, s.foreignPause(end.Slice, p, now))
-		} else if end.Slice.Tick.HadTurn {
-			worked = true
-			s.clearPause(end.Planned, true, now)
-		}
-	}
-	if len(found) == 0 {
-		return Pause{}
-	}
-	slices.SortStableFunc(found, func(a, b Pause) int { return b.Until.Compare(a.Until) })
-	pause := found[0]
-	seen := false
-	for i, later := range found {
-		if i > 0 && slices.ContainsFunc(found[:i], func(longer Pause) bool { return longer.Cause == later.Cause }) {
-			pause, seen = later, true // two agree on this time at least
-			break
-		}
-	}
-	switch {
-	case seen:
-	case s.Pause.Why != "" && s.Pause.Cause == pause.Cause:
-		pause.Until = earlier(pause.Until, now.Add(p.MaxBackoff))
-	case worked:
-		return pause
-	default:
-		pause.Until = now
-	}
-	pause.Until = later(pause.Until, s.Pause.Until)
-	s.Pause = pause
-	return Pause{}
-}
-
-// foreignPause returns the pause of a slice with times that this run can have decided on.
-func (s *State) foreignPause(slice *State, p Policy, now time.Time) Pause {
-	bound := State{Pause: slice.Pause}
-	bound.BoundTimes(p, now)
-	if s.Salt != slice.Salt {
-		bound.Pause.Setup = Setup{} // digests with different salts cannot be compared
-	}
-	return bound.Pause
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
+	s.settleEnds(slice.Ends, given, limit)
 }

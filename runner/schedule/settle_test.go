@@ -3,7 +3,6 @@ package schedule_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -123,109 +122,6 @@ func TestAShardThatNeverBeganIsNotCharged(t *testing.T) {
 		t.Error("it may have pushed")
 	}
 	checkShape(t, c)
-}
-
-func TestAPauseNeedsMoreThanOneShard(t *testing.T) {
-	t.Parallel()
-	pause := func(why string, cause schedule.Cause, until time.Duration) schedule.Pause {
-		return schedule.Pause{Why: why, Since: noon.Add(time.Minute), Until: noon.Add(until), Cause: cause}
-	}
-	before := schedule.Pause{Why: "the key was refused", Since: noon.Add(-time.Hour), Until: noon.Add(-time.Minute)}
-	refused, machine := pause("the key was refused", "", 20*time.Minute), pause("the disk is full", schedule.CauseMachine, 30*time.Minute)
-	week := pause("the quota is used up", "", 7*24*time.Hour)
-	settled := noon.Add(10 * time.Minute)
-	until := func(p schedule.Pause, at time.Time) schedule.Pause { p.Until = at; return p }
-	forged := before
-	forged.Until = settled.Add(time.Hour)
-	type shard struct {
-		pause schedule.Pause
-		turn  bool
-	}
-	for name, test := range map[string]struct {
-		state  schedule.Pause
-		shards []shard
-		want   schedule.Pause
-	}{
-		"nothing happened":                         {before, []shard{{before, false}}, before},
-		"a session worked":                         {before, []shard{{schedule.Pause{}, true}}, schedule.Pause{}},
-		"a shard without a turn ends none":         {before, []shard{{schedule.Pause{}, false}}, before},
-		"a shard makes the pause of before longer": {before, []shard{{forged, false}}, before},
-		"one shard has it, nobody worked":          {schedule.Pause{}, []shard{{week, false}, {schedule.Pause{}, false}}, until(week, settled)},
-		"one shard has it, another one worked":     {schedule.Pause{}, []shard{{week, false}, {schedule.Pause{}, true}}, schedule.Pause{}},
-		"two have it: the time that both have":     {schedule.Pause{}, []shard{{week, false}, {refused, false}, {schedule.Pause{}, true}}, refused},
-		"two have it for different causes":         {schedule.Pause{}, []shard{{refused, false}, {machine, false}}, until(machine, settled)},
-		"the state had it when it was planned":     {before, []shard{{week, false}}, until(week, settled.Add(5*time.Minute))},
-		"the pause it began with is over":          {schedule.Pause{}, []shard{{before, false}}, schedule.Pause{}},
-	} {
-		f, owners := candidates(len(test.shards)).assigned(aFleet(len(test.shards), 1))
-		f.policy.MaxBackoff = 5 * time.Minute
-		var ends []schedule.ShardEnd
-		for i, shard := range test.shards {
-			slice := f.state.Slice(owners[i], f.now)
-			slice.Pause, slice.Tick.HadTurn = shard.pause, shard.turn
-			ends = append(ends, schedule.ShardEnd{Slice: slice, Planned: noon})
-		}
-		f.state.Pause = test.state
-		ignored := f.state.SettlePause(ends, f.policy, settled)
-		if f.state.Pause != test.want {
-			t.Errorf("%s: the pause is %+v, want %+v", name, f.state.Pause, test.want)
-		}
-		if (ignored.Why != "") != (name == "one shard has it, another one worked") {
-			t.Errorf("%s: ignored %+v", name, ignored)
-		}
-	}
-}
-
-// A shard alone does not pause what others do, and each of them knows only its own pushes.
-func TestTheSameRefusalInTwoShardsIsSystemic(t *testing.T) {
-	t.Parallel()
-	const signatures = "push: Commits must have verified signatures."
-	for name, test := range map[string]struct {
-		faults [][]string // faults of the sessions of each shard
-		want   string
-	}{
-		"in two shards":               {[][]string{{signatures}, {""}, {signatures}}, signatures},
-		"twice in one, once in other": {[][]string{{signatures, signatures}, {signatures, ""}}, signatures},
-		"twice in one":                {[][]string{{signatures, signatures}, {"", ""}}, ""},
-		"for other reasons":           {[][]string{{signatures}, {"push: no"}}, ""},
-		"for no refusal of a push":    {[][]string{{"hook"}, {"hook"}}, ""},
-	} {
-		shards, slots := len(test.faults), len(test.faults[0])
-		f, owners := candidates(shards * slots).assigned(aFleet(shards, slots))
-		var ends []schedule.ShardEnd
-		for i, faults := range test.faults {
-			slice := f.state.Slice(owners[i], f.now)
-			ids := slices.Sorted(maps.Keys(slice.Claims))
-			for n, fault := range faults {
-				c := slice.Claims[ids[n]]
-				c.Phase, c.Why, c.Fault, c.Failures = schedule.Waiting, "push_rejected: no", fault, 1
-				slice.Claims[ids[n]] = c
-			}
-			slice.Tick.HadTurn = true
-			ends = append(ends, schedule.ShardEnd{Slice: slice, Planned: noon})
-			if _, err := f.state.Settle(owners[i], slice, f.policy, f.now); err != nil {
-				t.Fatal(err)
-			}
-		}
-		f.state.SettlePause(ends, f.policy, f.now)
-		f.state.SettleRefusals(ends, f.policy, f.now)
-		pause := f.state.Pause
-		if pause.Fault != test.want || (pause.Why != "") != (test.want != "") {
-			t.Errorf("%s: the pause is %+v", name, pause)
-		}
-		if test.want == "" {
-			continue
-		}
-		if pause.Cause != schedule.CauseDelivery || pause.Why != "each push is refused in the same way: push_rejected: no" || pause.Until.Before(f.now.Add(time.Hour)) {
-			t.Errorf("%s: the pause is %+v", name, pause)
-		}
-		f.state.Resume(f.now)
-		for id, c := range f.state.Claims {
-			if c.Failures > 0 && c.Fault != "" {
-				t.Errorf("%s: the end of the pause leaves issue %s charged: %+v", name, id, c)
-			}
-		}
-	}
 }
 
 func TestSettleTakesOverDeliveriesAndConversationsOfAShard(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
-// maxDays bounds how many days of spending the state keeps.
 const maxDays = 14
 
 // MaxTokens is the largest number of tokens that is counted; sums stop there.
@@ -124,15 +123,12 @@ func (s *Spending) day(date string) *Day {
 // SpentToday returns the spending of the day of now.
 func (s *Spending) SpentToday(now time.Time) Day {
 	date := now.UTC().Format(time.DateOnly)
-	for _, day := range s.Days {
-		if day.Date == date {
-			return day
-		}
+	if at := slices.IndexFunc(s.Days, func(d Day) bool { return d.Date == date }); at >= 0 {
+		return s.Days[at]
 	}
 	return Day{Date: date}
 }
 
-// countTokens adds tokens to the claim, the tick and the day.
 func (s *Spending) countTokens(c *Claim, live Usage, now time.Time) {
 	more := live.since(c.Live)
 	if more.IsZero() {
@@ -144,7 +140,6 @@ func (s *Spending) countTokens(c *Claim, live Usage, now time.Time) {
 	c.Live, s.Tick.Usage, day.Usage = c.Live.Plus(more), s.Tick.Usage.Plus(more), day.Usage.Plus(more)
 }
 
-// countTime adds the time of a session to the tick and the day.
 func (s *Spending) countTime(took time.Duration, now time.Time) {
 	s.Tick.Time += took
 	s.today(now).Time += took
@@ -158,13 +153,11 @@ func nextDay(now time.Time) time.Time {
 // SpentBudget returns the spent budget that forbids to start anything more; zero
 // for none.
 func (s *Spending) SpentBudget(b Budget, now time.Time) Why {
-	measures := s.measures(b, now)
-	for _, m := range measures {
-		if len(m.unpriced) > 0 {
-			return Why{Unpriced, m.unpriced[0].String() + " has answered, and budget.prices has no price for it"}
-		}
+	tokens, usd := s.measures(b, now)
+	if len(usd.unpriced) > 0 {
+		return Why{Unpriced, usd.unpriced[0].String() + " has answered, and budget.prices has no price for it"}
 	}
-	for _, m := range measures {
+	for _, m := range []measure{tokens, usd} {
 		switch {
 		case m.perTick > 0 && m.tick >= m.perTick:
 			return Why{TickBudget, "budget.max_" + m.unit + "_per_tick is spent"}
@@ -193,48 +186,28 @@ type measure struct {
 	unpriced        []Tariff // tariffs that the numbers leave out
 }
 
-// measures returns the spending in the units that a budget, or the share of this run, limits.
-func (s *Spending) measures(b Budget, now time.Time) []measure {
+// measures returns the spending in tokens and in dollars. The one in dollars is zero if neither a
+// budget nor the share of this run limits it.
+func (s *Spending) measures(b Budget, now time.Time) (tokens, usd measure) {
 	share := s.Reserves[s.Self]
-	tokens := b.TokensPerTick > 0 || b.TokensPerDay > 0 || share.Tokens > 0
-	money := b.LimitsMoney() || share.USD > 0
-	if !tokens && !money {
-		return nil
-	}
 	var reserved Reserved
 	if b.TokensPerDay > 0 || b.USDPerDay > 0 {
 		reserved = s.Reserved()
 	}
 	tick, today := s.Tick.Usage, s.SpentToday(now).Usage
-	all := make([]measure, 0, 2)
-	if tokens {
-		all = append(all, measure{"tokens", "token budgets", b.TokensPerTick, b.TokensPerDay, tick.Total(), today.Total(), share.Tokens, reserved.Tokens, nil})
-	}
-	if money {
+	tokens = measure{"tokens", "token budgets", b.TokensPerTick, b.TokensPerDay, tick.Total(), today.Total(), share.Tokens, reserved.Tokens, nil}
+	if b.LimitsMoney() || share.USD > 0 {
 		tickCost, todayCost := b.Prices.Of(tick), b.Prices.Of(today)
-		all = append(all, measure{"usd", "budgets in dollars", int64(b.USDPerTick), int64(b.USDPerDay), int64(tickCost.USD), int64(todayCost.USD),
-			int64(share.USD), int64(reserved.USD), append(tickCost.Unpriced, todayCost.Unpriced...)})
+		usd = measure{"usd", "budgets in dollars", int64(b.USDPerTick), int64(b.USDPerDay), int64(tickCost.USD), int64(todayCost.USD),
+			int64(share.USD), int64(reserved.USD), append(tickCost.Unpriced, todayCost.Unpriced...)}
 	}
-	return all
+	return tokens, usd
 }
 
 // rest is the amount of one unit that the sessions which start now may spend.
 type rest struct {
 	left    int64
 	limited bool // a budget limits it
-}
-
-// left returns the tokens, and the millionths of a dollar, that are left of the budgets.
-func (s *Spending) left(b Budget, now time.Time) (tokens, usd rest) {
-	tokens, usd = rest{left: MaxTokens}, rest{left: MaxTokens}
-	for _, m := range s.measures(b, now) {
-		if m.unit == "usd" {
-			usd = m.rest()
-		} else {
-			tokens = m.rest()
-		}
-	}
-	return tokens, usd
 }
 
 func (m measure) rest() rest {
@@ -257,7 +230,6 @@ func (r rest) of(n int) int64 {
 	return r.left / int64(n)
 }
 
-// addDays adds the spending of a shard, by day.
 func (s *Spending) addDays(days []Day) {
 	for _, more := range days {
 		day := s.day(more.Date)

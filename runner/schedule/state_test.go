@@ -3,7 +3,6 @@ package schedule_test
 import (
 	"encoding/json"
 	"math"
-	"reflect"
 	"testing"
 	"time"
 
@@ -25,7 +24,9 @@ func TestANewTickResetsWhatTheLastOneSpent(t *testing.T) {
 	if diff := cmp.Diff(schedule.Spent{}, f.state.Tick); diff != "" {
 		t.Errorf("the tick (-want +got):\n%s", diff)
 	}
-	want := &schedule.State{Claims: map[tracker.ID]schedule.Claim{"1": claim}, Spending: schedule.Spending{Self: me, Days: days}, Pause: pause, Conversations: talks}
+	want := &schedule.State{
+		Issues: schedule.Issues{Claims: map[tracker.ID]schedule.Claim{"1": claim}, Conversations: talks}, Spending: schedule.Spending{Self: me, Days: days}, Pause: pause,
+	}
 	if diff := cmp.Diff(want, f.state); diff != "" {
 		t.Errorf("the rest (-want +got):\n%s", diff)
 	}
@@ -126,42 +127,6 @@ func TestClaimsAreAdoptedInOrder(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestTheLatestFourteenDaysAreKept(t *testing.T) {
-	t.Parallel()
-	f := simple()
-	f.claim(todo(1), schedule.Running, nil)
-	for day := range 20 {
-		f.now = noon.AddDate(0, 0, day)
-		f.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: int64(day+1) * 10}}, f.now)
-	}
-	if days := f.state.Days; len(days) != 14 || days[0].Date != "2026-03-16" || days[13].Date != "2026-03-29" {
-		t.Errorf("kept %+v", days)
-	}
-	want := schedule.Day{Date: "2026-03-29", Usage: schedule.Usage{Input: 10}}
-	if diff := cmp.Diff(want, f.state.SpentToday(f.now)); diff != "" {
-		t.Errorf("today (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(schedule.Day{Date: "2026-03-10"}, f.state.SpentToday(noon)); diff != "" {
-		t.Errorf("a day that is dropped (-want +got):\n%s", diff)
-	}
-}
-
-func TestSpendingIsCountedByDaysOfUTC(t *testing.T) {
-	t.Parallel()
-	f := simple()
-	f.claim(todo(1), schedule.Running, nil)
-	east := time.FixedZone("east", 14*60*60) // where it is already the 11th
-	f.state.Heartbeat("1", schedule.Update{Usage: schedule.Usage{Input: 10}}, noon.In(east))
-	want := []schedule.Day{{Date: "2026-03-10", Usage: schedule.Usage{Input: 10}}}
-	if diff := cmp.Diff(want, f.state.Days); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	f.policy.Stall, f.policy.Budget.TokensPerDay = 0, 10
-	if at, ok := f.state.Wake(f.policy, noon.In(east)); !ok || !at.Equal(noon.Add(12*time.Hour)) {
-		t.Errorf("the budget is reset at %v, %v", at, ok)
 	}
 }
 
@@ -286,62 +251,5 @@ func TestAServerCannotImposeALongerWaitThanItsLongestLimit(t *testing.T) {
 		if said := f.state.BoundTimes(f.policy, noon); len(said) > 0 {
 			t.Errorf("%s: replaced %q", class, said)
 		}
-	}
-}
-
-func TestSumsOfTokensStayWithinTheirLimit(t *testing.T) {
-	t.Parallel()
-	f := running(todo(1), todo(2))
-	most := schedule.Usage{Input: math.MaxInt64, Output: math.MaxInt64}
-	f.state.Heartbeat("1", schedule.Update{Usage: most}, noon)
-	f.state.Exit("1", schedule.Outcome{Class: schedule.IssueFailed, Usage: most}, f.policy, noon)
-	f.state.Exit("2", schedule.Outcome{Class: schedule.IssueFailed, Usage: most}, f.policy, noon)
-	full := schedule.Usage{Input: schedule.MaxTokens, Output: schedule.MaxTokens}
-	if got := f.state.SpentToday(noon).Usage; !reflect.DeepEqual(got, full) {
-		t.Errorf("the day has %+v", got)
-	}
-	if got := f.state.Tick.Usage; !reflect.DeepEqual(got, full) {
-		t.Errorf("the tick has %+v", got)
-	}
-	if got := f.state.Claims["1"].Tokens; got != schedule.MaxTokens {
-		t.Errorf("the claim has %d", got)
-	}
-}
-
-func TestTheHistoryIsBounded(t *testing.T) {
-	t.Parallel()
-	s := schedule.New(schedule.Owner{})
-	for i := range 30 {
-		at := time.Unix(int64(i), 0)
-		s.AppendHistory(schedule.TickRecord{Run: "7", Started: at, Ended: at})
-	}
-	if len(s.History) != 20 || s.History[0].Started.Unix() != 10 || s.History[19].Started.Unix() != 29 {
-		t.Errorf("%d ticks, from %v to %v", len(s.History), s.History[0].Started, s.History[len(s.History)-1].Started)
-	}
-}
-
-func TestARecordOfTheSameTickIsReplaced(t *testing.T) {
-	t.Parallel()
-	at := func(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
-	first := schedule.TickRecord{Run: "6", Started: at(1), Ended: at(2), Sessions: 1}
-	same := schedule.TickRecord{Run: "7", Started: at(3), Ended: at(4), Sessions: 1}
-	s := schedule.New(schedule.Owner{})
-	s.AppendHistory(first)
-	s.AppendHistory(same)
-	before := s.Clone()
-
-	later := same
-	later.Ended = at(9)
-	s.AppendHistory(later)
-	if diff := cmp.Diff(before.History, s.History); diff != "" {
-		t.Errorf("only the end changed (-before +after):\n%s", diff)
-	}
-	later.Sessions = 2
-	s.AppendHistory(later)
-	if diff := cmp.Diff([]schedule.TickRecord{first, later}, s.History); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]schedule.TickRecord{first, same}, before.History); diff != "" {
-		t.Errorf("the copy changed (-want +got):\n%s", diff)
 	}
 }

@@ -46,7 +46,6 @@ func TariffsOf(entries []TariffUsage) Tariffs {
 	return slices.SortedFunc(slices.Values(entries), func(a, b TariffUsage) int { return compareToTariff(a, b.Tariff) })
 }
 
-// total returns the sum of input and output.
 func (t Tariffs) total() (n int64) {
 	for _, u := range t {
 		n += u.Input + u.Output
@@ -116,12 +115,16 @@ func (t Tariffs) atMost(n int64) (first Tariffs) {
 }
 
 func compareToTariff(u TariffUsage, t Tariff) int {
-	return cmp.Or(cmp.Compare(u.Model, t.Model), cmp.Compare(u.Tier, t.Tier), cmp.Compare(rankOf(u.Long), rankOf(t.Long)))
+	return cmp.Or(cmp.Compare(u.Model, t.Model), cmp.Compare(u.Tier, t.Tier), compareBools(u.Long, t.Long))
 }
 
-func rankOf(long bool) int {
-	if long {
-		return 1
+// compareBools compares two values, of which false is the lower.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
 	}
-	return 0
+	return 1
 }

@@ -84,7 +84,7 @@ func (v *view) Problems() []problem {
 		}
 	}
 	for i := range all {
-		all[i].Text = schedule.InWords(all[i].Text)
+		all[i].Text = text.InWords(all[i].Text)
 	}
 	return all
 }
@@ -165,7 +165,7 @@ func recent(events []event, pathOf func(event) string) []happened {
 	var all []happened
 	for i := len(events) - 1; i >= 0 && len(all) < maxRecent; i-- {
 		e := events[i]
-		e.Text = schedule.InWords(e.Text)
+		e.Text = text.InWords(e.Text)
 		all = append(all, happened{e, pathOf(e)})
 	}
 	return all

@@ -38,7 +38,7 @@ func (i *issue) IsFormer() bool  { return !i.HasClaim() && i.delivery == nil }
 
 func (i *issue) Title() string { return i.view.line(i.claim.Title, maxTitle) }
 func (i *issue) State() string { return i.view.line(i.claim.State, maxName) }
-func (i *issue) Why() string   { return i.view.line(schedule.InWords(i.claim.Why), maxLine) }
+func (i *issue) Why() string   { return i.view.line(text.InWords(i.claim.Why), maxLine) }
 
 // why returns the reason of the claim as the state has it, with its categories.
 func (i *issue) why() string { return i.view.line(i.claim.Why, maxLine) }

@@ -42,7 +42,7 @@ type record struct {
 
 	Conversations []conversation  `json:"conversations,omitempty" bound:"list=21000"` // sorted by id; of claims and deliveries
 	Told          []schedule.Told `json:"told,omitempty" bound:"list=11000"`          // sorted
-	Worked        time.Time       `json:"worked,omitzero"`                            // see [schedule.State.Worked]
+	Worked        time.Time       `json:"worked,omitzero"`                            // see [schedule.Records].Worked
 	Queued        []queued        `json:"queued,omitempty" bound:"list=500"`          // sorted by id
 	Open          []reserve       `json:"open,omitempty" bound:"list=24000"`          // sorted by owner; of shards with a claim, and of lost shards
 

@@ -210,10 +210,10 @@ type notice struct {
 func (p *painter) notices() []notice {
 	var notices []notice
 	for _, t := range p.Progress.Trouble {
-		notices = append(notices, notice{style: styleBad, lead: "✗ " + string(t.Source) + ": ", why: schedule.InWords(t.Text)})
+		notices = append(notices, notice{style: styleBad, lead: "✗ " + string(t.Source) + ": ", why: text.InWords(t.Text)})
 	}
 	if pause := p.Progress.Pause; pause.Why != "" {
-		n := notice{style: styleWarn, lead: "‖ paused: ", why: schedule.InWords(pause.Why)}
+		n := notice{style: styleWarn, lead: "‖ paused: ", why: text.InWords(pause.Why)}
 		switch {
 		case pause.Until.After(p.Now):
 			n.until = "until " + p.clock(pause.Until)
@@ -345,7 +345,7 @@ func (p *painter) sessionRows(n int) []string {
 	for _, s := range choose(p.Progress.Sessions, n, rank) {
 		now := p.clean(s.Doing)
 		if s.Claim.Phase == schedule.Stopping {
-			now = p.clean(titled(s.PhaseWords(), schedule.InWords(s.Claim.Why)))
+			now = p.clean(titled(s.PhaseWords(), text.InWords(s.Claim.Why)))
 		}
 		t.add(p.clean(s.Claim.Identifier), p.clean(s.Claim.State), p.clean(s.Claim.Title), s.PhaseWords(), p.clean(s.Claim.Host), p.clean(s.Model),
 			age(p.Now.Sub(s.Started)), text.Number(s.Claim.Live.Total()), cmp.Or(now, s.PhaseWords()))
@@ -355,7 +355,7 @@ func (p *painter) sessionRows(n int) []string {
 
 // waitingRows returns the table of the n claims that are due first.
 func (p *painter) waitingRows(n int) []string {
-	byDue := schedule.SortedClaims(p.Progress.Waiting, func(a, b *schedule.Claim) int { return a.Due.Compare(b.Due) })
+	byDue := schedule.Sorted(p.Progress.Waiting, func(a, b *schedule.Claim) int { return a.Due.Compare(b.Due) })
 	last := byDue[n-1].Due
 	rank := func(c *schedule.Claim) int { return c.Due.Compare(last) }
 	t := table{columns: []text.Column{
@@ -371,7 +371,7 @@ func (p *painter) waitingRows(n int) []string {
 		if !c.Due.After(p.Now) {
 			next = p.turn()
 		}
-		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title), fmt.Sprint(c.Attempt), next, p.clean(schedule.InWords(c.Why)))
+		t.add(p.clean(c.Identifier), p.clean(c.State), p.clean(c.Title), fmt.Sprint(c.Attempt), next, p.clean(text.InWords(c.Why)))
 	}
 	return t.lines(p)
 }
@@ -420,7 +420,7 @@ func (p *painter) parkedRows(n int) []string {
 		{Head: "WAITS FOR A PERSON", Min: 24, Max: 40, Shorten: report.Cause},
 	}}
 	for _, c := range p.Progress.Parked[:n] {
-		why := schedule.InWords(c.Why)
+		why := text.InWords(c.Why)
 		if asked := p.Progress.Asked[c.ID]; asked != "" {
 			why = "asks: " + asked
 		}
@@ -449,7 +449,7 @@ func (p *painter) eventRows(n int) []string {
 	}}
 	events := p.Progress.Events
 	for _, e := range events[len(events)-n:] {
-		t.add(p.clock(e.At), p.clean(e.Identifier), p.clean(titled(e.Kind, schedule.InWords(e.Text))))
+		t.add(p.clock(e.At), p.clean(e.Identifier), p.clean(titled(e.Kind, text.InWords(e.Text))))
 	}
 	return t.lines(p)
 }

@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/internal/text"
-	"github.com/symphony-runner/symphony/runner/schedule"
 )
 
 // LogHandler writes log records as people read them: time, level, issue, text, and the reason in
-// words ([schedule.InWords]). The whole record belongs in a file.
+// words ([text.InWords]). The whole record belongs in a file.
 type LogHandler struct {
 	mu    *sync.Mutex
 	w     io.Writer
@@ -49,7 +48,7 @@ func (h *LogHandler) Handle(_ context.Context, r slog.Record) error {
 	words = append(words, r.Message)
 	s := strings.Join(words, " ")
 	if line.why != "" {
-		s += ": " + schedule.InWords(line.why)
+		s += ": " + text.InWords(line.why)
 	}
 	if h.hide != nil { // secrets are hidden before the cut, since half a secret is not found, and twice, since a hidden character may stand inside one
 		s = h.hide(s)

@@ -48,6 +48,8 @@ func (r *reader) toIssue(ctx context.Context, node issueNode) (issue tracker.Iss
 		NativeRef:   map[string]string{"id": withoutNUL(node.ID), "team_id": withoutNUL(node.Team.ID), "team_key": withoutNUL(node.Team.Key)},
 		CreatedAt:   parseTime(node.CreatedAt),
 		UpdatedAt:   parseTime(node.UpdatedAt),
+
+		HasAttachments: len(node.Attachments.Nodes) > 0,
 	}
 	if node.Assignee != nil {
 		issue.AssigneeID = withoutNUL(node.Assignee.ID)

@@ -33,6 +33,9 @@ type commentFilesQuery struct {
 
 // Attached returns the attachments that are files; the others are links to other services.
 func (p pictures) Attached(ctx context.Context, issue tracker.Issue) ([]tracker.Picture, error) {
+	if !issue.HasAttachments {
+		return nil, nil
+	}
 	var answer filesQuery
 	if err := p.query(ctx, "read the attachments of "+issue.Identifier, &answer, map[string]any{"id": graphql.String(issue.ID)}); err != nil {
 		return nil, err

@@ -57,7 +57,11 @@ func TestFilesAreReadBySignedAddresses(t *testing.T) {
 	o["attachments"] = f.connection(&[]object{{"id": "1", "url": "https://github.com/acme/shop/pull/7"}, {"id": "2", "url": at("c")}})
 	comment := f.say(id, object{"user": f.users[1], "body": "See <img src=\"" + at("b") + "\">"}, time.Now())["id"].(string)
 
-	issue := tracker.Issue{ID: tracker.ID(id), Identifier: "ENG-1"}
+	issues, err := c.IssuesByID(t.Context(), []tracker.ID{tracker.ID(id)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue := issues[0]
 	attached, err := c.Pictures.Attached(t.Context(), issue)
 	if diff := cmp.Diff([]tracker.Picture{{Address: at("c")}}, attached); err != nil || diff != "" {
 		t.Error(err, diff)
@@ -80,6 +84,21 @@ func TestFilesAreReadBySignedAddresses(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestAnIssueWithoutAttachmentsCostsNoRequest(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	c := f.serve(t)
+	f.add(tracker.Issue{Title: "Carts", State: "Todo"})
+	issues, err := c.IssuesByState(t.Context(), []string{"Todo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := f.counted()
+	if attached, err := c.Pictures.Attached(t.Context(), issues[0]); err != nil || attached != nil || f.counted() > before {
+		t.Errorf("%v, %v, %d requests", attached, err, f.counted()-before)
 	}
 }
 

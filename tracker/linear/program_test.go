@@ -88,9 +88,8 @@ func (f *fake) worksOn(t *testing.T, g *githubtest.GitHub, p *trackertest.Progra
 	if files := g.Git("diff", "--name-only", "main", "symphony/ENG-1"); files != "cart.go" {
 		t.Errorf("the branch changes %q", files)
 	}
-	// The attachments are asked for, which may be pictures. The agent asks for comments. After its turn the issue is read, looked at and moved by
-	// the program, and read again.
-	if diff := cmp.Diff([]string{"list", "other", "other", "read", "read", "other", "read"}, f.kinds()); diff != "" {
+	// The agent asks for comments. After its turn the issue is read, looked at and moved by the program, and read again.
+	if diff := cmp.Diff([]string{"list", "other", "read", "read", "other", "read"}, f.kinds()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	p.CheckHandedOver("ENG-1")

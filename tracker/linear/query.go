@@ -54,6 +54,14 @@ type issueNode struct {
 	Team             teamNode           `graphql:"team"`
 	Labels           page[labelNode]    `graphql:"labels(first: 10)"`
 	InverseRelations page[relationNode] `graphql:"inverseRelations(first: 5)"`
+	Attachments      firstAttachment    `graphql:"attachments(first: 1)"`
+}
+
+// firstAttachment shows whether an issue has any attachment.
+type firstAttachment struct {
+	Nodes []struct {
+		ID string `graphql:"id"`
+	} `graphql:"nodes"`
 }
 
 type stateNode struct {
