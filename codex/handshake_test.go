@@ -170,7 +170,7 @@ func TestALinkStandsForAPathThatIsAPatternForCodex(t *testing.T) {
 	o.Deny = func(string, int) []string {
 		return []string{"/a[1]", "/a[1]/b", "/c/d?", "/c", "/work/e*", "/temp/f]", "/plain"}
 	}
-	files := permissions(o, "/home", 0)[profileKey(profile)+"filesystem"].(map[string]any)
+	files := permissions(o, o.denied("/home", 0))[profileKey(profile)+"filesystem"].(map[string]any)
 	var denied []string
 	for path, rule := range files {
 		if rule == "deny" {
