@@ -50,6 +50,7 @@ func TestAKilledRunThatDoesNotEndIsGivenUp(t *testing.T) {
 		time.Sleep(time.Hour)
 		i.Interrupt()
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if want := []time.Duration{time.Hour + KillTime}; !slices.Equal(given, want) {
 			t.Errorf("given up after %v, want %v: after the second interruption alone", given, want)
 		}
