@@ -36,6 +36,12 @@ var offline = []Variable{
 	{"BUNDLE_RETRY", "0", "there is no network"},
 }
 
+// online are the variables of a room whose commands reach hosts.
+var online = []Variable{
+	{"MAVEN_ARGS", "-Daether.connector.http.useSystemProperties=true", "maven goes by the proxy that the other programs of Java have"},
+	{"npm_config_maxsockets", "50", "Codex's proxy opens a connection for each request, and npm would wait for 15 at a time"},
+}
+
 // homes are the variables that name folders below the room's home.
 var homes = []Variable{
 	{"XDG_CACHE_HOME", ".cache", "caches are the session's own"},
@@ -87,7 +93,7 @@ func (r Room) Variables() []Variable {
 	}
 	list = append(list, fixed...)
 	if r.Network {
-		return append(list, Variable{"MAVEN_ARGS", "-Daether.connector.http.useSystemProperties=true", "maven goes by the proxy that the other programs of Java have"})
+		return append(list, online...)
 	}
 	return append(append(list, r.goProxy()), offline...)
 }
