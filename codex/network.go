@@ -193,7 +193,7 @@ func (s *sandbox) saveCertificates(bundle string) error {
 func isBundle(path string) bool { return strings.HasPrefix(filepath.Base(path), "ca-bundle-") }
 
 // ownCertificates returns the certificates that a file of the proxy's folder has apart from
-// those of this machine.
+// the certificates of this machine.
 func ownCertificates(folder string, trusted [][]byte) (own [][]byte) {
 	paths, _ := filepath.Glob(filepath.Join(folder, "ca*.pem")) // the pattern is well formed
 	for _, path := range paths {

@@ -33,7 +33,13 @@ func (f *fixture) onServer(m *codextest.Model) (socket string) {
 // shortFolder returns a folder whose path leaves room for a socket, whose path is bounded.
 func shortFolder(t testing.TB) string {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "s")
+	return folderIn(t, "")
+}
+
+// folderIn returns a new folder in parent; in the one for temporary files if that is empty.
+func folderIn(t testing.TB, parent string) string {
+	t.Helper()
+	folder, err := os.MkdirTemp(parent, "s-")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,7 @@ func TestRaidReadsADeniedPathThatIsAPatternForCodex(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only the sandbox of Linux follows links")
 	}
-	temp, err := os.MkdirTemp("/tmp", "s-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(temp) })
+	temp := folderIn(t, "/tmp")
 	inTmp := temp + "-[x]"
 	t.Cleanup(func() { os.RemoveAll(inTmp) })
 	for _, name := range []string{"a[1]/key", "a[1]/below/key", "a1/key", "f?[", "x]", "*"} {

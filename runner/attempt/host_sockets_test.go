@@ -140,11 +140,7 @@ func TestASocketOfTheMachineMayGoWhileASessionWorks(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux opens Unix sockets")
 	}
-	folder, err := os.MkdirTemp("/tmp", "s-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
+	folder := folderIn(t, "/tmp")
 	listenUnix(t, filepath.Join(folder, "s"))
 	f, _ := newCodexFixture(t)
 	f.job.UnixSockets = true
