@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,7 +65,34 @@ func becomeSubreaper() error {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0); errno != 0 {
 		return fmt.Errorf("become the subreaper of our children: %w", errno)
 	}
+	reap()
 	return nil
+}
+
+// reap begins, once, to free the dead processes that became our children. Codex leaves two of them
+// for each command in a network of its own, and they would fill the machine's table of processes.
+var reap = sync.OnceFunc(func() {
+	died := make(chan os.Signal, 1) // one is enough: each look finds all
+	signal.Notify(died, syscall.SIGCHLD)
+	go func() {
+		for range died {
+			reapOrphans()
+		}
+	}()
+})
+
+// reapOrphans frees dead children that we did not start. Those that we start have our session or
+// one of their own, and whoever has started them waits for them.
+func reapOrphans() {
+	self := os.Getpid()
+	own, _ := readStat(self)
+	children, _ := readChildren(self) // empty if there are none
+	for _, child := range children {
+		pid, _ := strconv.Atoi(child) // the kernel writes numbers
+		if p, ok := readStat(pid); ok && p.state == 'Z' && p.parent == self && p.session != own.session && p.session != pid {
+			_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil) // another look may have been faster
+		}
+	}
 }
 
 // childDir returns the working directory for a child: dir by its descriptor, so that

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -105,6 +107,47 @@ func TestTheEndOfOneSessionLeavesTheOthersAlone(t *testing.T) {
 	io.WriteString(two, "here\n")
 	if diff := cmp.Diff("still here", hear2()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestDeadOrphansAreFreedDuringASession has orphans like those that Codex leaves: in the session of
+// a process that has ended, which is not that of the agent.
+func TestDeadOrphansAreFreedDuringASession(t *testing.T) {
+	t.Parallel()
+	r := open(t, Hooks{})
+	ws, err := r.Prepare(t.Context(), issue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const orphans = `for i in 1 2 3; do setsid bash -c 'bash -c "read -r < \"$PWD/go\"; exit" & echo $!'; done; echo end; cat >/dev/null`
+	p, err := r.Start(t.Context(), ws, "mkfifo go; exec 4<>go; "+orphans, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	lines := bufio.NewScanner(p)
+	for lines.Scan() && lines.Text() != "end" {
+		pid, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	for _, pid := range pids {
+		for q, ok := readStat(pid); ok && q.parent != os.Getpid(); q, ok = readStat(pid) {
+			runtime.Gosched()
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, pid := range pids {
+		for _, ok := readStat(pid); ok; _, ok = readStat(pid) {
+			runtime.Gosched()
+		}
+	}
+	if err := p.Stop(t.Context()); err != nil || len(pids) != 3 {
+		t.Error(err, pids)
 	}
 }
 
