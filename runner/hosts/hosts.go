@@ -2,8 +2,8 @@
 // turns names of sets, such as node, and names of hosts into exact names of hosts, and refuses
 // words that would open more than they seem to.
 //
-// The list is an allowlist of names, which the proxy of Codex compares with the name that a
-// client asks for. So there is no pattern in it, which would also be the names of strangers
+// The list is an allowlist of names, which package proxy compares with the name that a client
+// asks for. So there is no pattern in it, which would also be the names of strangers
 // below it, and no address, which has too many spellings. [Advice] names the set that a program
 // lacked. Names that stand for this machine
 // would open every port of it; [Lookup.Check] finds those that an expansion cannot see.

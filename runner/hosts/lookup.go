@@ -4,9 +4,9 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"slices"
 	"time"
 
+	"github.com/symphony-runner/symphony/codex/proxy"
 	"github.com/symphony-runner/symphony/internal/parallel"
 )
 
@@ -54,7 +54,7 @@ func (l Lookup) Check(ctx context.Context, hosts []string, private bool) []Refus
 	_ = parallel.Each(ctx, lookups, hosts, func(ctx context.Context, i int, host string) error {
 		addresses, _ := l(ctx, host) // none for a host that is not known
 		for _, a := range addresses {
-			if own := isOwn(a.Unmap()); own || !private && !isPublic(a.Unmap()) {
+			if own := isOwn(a.Unmap()); own || !private && !proxy.IsPublic(a) {
 				found[i] = Refusal{Host: host, Address: a.Unmap(), Own: own}
 				break
 			}
@@ -74,17 +74,4 @@ func (l Lookup) Check(ctx context.Context, hosts []string, private bool) []Refus
 // alone, such as the address of a cloud's metadata.
 func isOwn(a netip.Addr) bool {
 	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast()
-}
-
-// reserved are the networks that are not public besides those that package netip knows.
-var reserved = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
-	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("2001:db8::/32"),
-}
-
-// isPublic reports whether an address can be reached from everywhere. Codex decides by the
-// same networks.
-func isPublic(a netip.Addr) bool {
-	return a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) })
 }
