@@ -67,7 +67,7 @@
 // group, parentage, mark or, if it dropped the mark, by a working directory in the
 // workspace. Only a process that dropped all five escapes, which requires intent;
 // and an orphan with a session of its own that ends before its session does stays
-// a zombie until we end. Other dead orphans are freed at once.
+// a zombie until we end. [ReapOrphans] frees other dead orphans at once.
 //
 // If we are killed ourselves, the kernel kills the leaders, and the next Prepare of
 // a workspace kills every process whose environment names it. Prepare searches for

@@ -65,21 +65,19 @@ func becomeSubreaper() error {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0); errno != 0 {
 		return fmt.Errorf("become the subreaper of our children: %w", errno)
 	}
-	reap()
 	return nil
 }
 
-// reap begins, once, to free the dead processes that became our children. Codex leaves two of them
-// for each command in a network of its own, and they would fill the machine's table of processes.
-var reap = sync.OnceFunc(func() {
+// ReapOrphans frees dead processes that became our children, until this process ends. Codex leaves
+// two of them for each command in a network of its own, and they would fill the machine's table of
+// processes.
+func ReapOrphans() {
 	died := make(chan os.Signal, 1) // one is enough: each look finds all
 	signal.Notify(died, syscall.SIGCHLD)
-	go func() {
-		for range died {
-			reapOrphans()
-		}
-	}()
-})
+	for range died {
+		reapOrphans()
+	}
+}
 
 // reapOrphans frees dead children that we did not start. Those that we start have our session or
 // one of their own, and whoever has started them waits for them.

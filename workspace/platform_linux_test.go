@@ -155,6 +155,7 @@ func TestMain(m *testing.M) {
 	if root := os.Getenv("WORKSPACE_TEST_RUN"); root != "" {
 		startAndHang(root)
 	}
+	go ReapOrphans()
 	os.Exit(m.Run())
 }
 

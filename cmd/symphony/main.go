@@ -12,6 +12,7 @@ import (
 
 	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/tracker/github/client"
+	"github.com/symphony-runner/symphony/workspace"
 )
 
 // gcPercent is GOGC unless the environment sets it. The live heap has a few megabytes; 400 lets it
@@ -29,6 +30,7 @@ func main() {
 	}
 	interrupts.Quit = func() { os.Exit(exitInterrupted) }
 	interrupts.Watch(wantsDumps(os.Getenv))
+	go workspace.ReapOrphans()
 	// This goroutine keeps the first thread, so that no session starts there: the kernel makes orphans
 	// its children, and the end of each session looks for them.
 	runtime.LockOSThread()
