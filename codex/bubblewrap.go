@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/symphony-runner/symphony/codex/door"
 	"github.com/symphony-runner/symphony/internal/shell"
 )
 
@@ -18,6 +19,9 @@ import (
 // Codex asks for: a folder of the session lies over /tmp. Commands see the entries of this
 // machine's /tmp that their sandbox or their environment names, as they would without it; see
 // Bubblewrap.Share. All rules of Codex are applied after it, on top.
+//
+// A command of a network with hosts also gets a door, see package door: then this program starts
+// bubblewrap for it, with two options before all others.
 //
 // The program runs outside the sandbox. So it searches no PATH, and starts bubblewrap exactly
 // as Codex asks for it wherever it does not understand that completely: then commands have the
@@ -47,36 +51,51 @@ case $real in
   [ ! -x "$real" ] || { echo "$real" >"$folder/real"; } 2>/dev/null ;; # for the next command
 esac
 [ -x "$real" ] || exit 1 # Codex starts its own by itself
-[ -r "$folder/shared" ] || exec "$real" "$@"
+
+# is_trial reports whether Codex only tries bubblewrap, as it does before each command.
+is_trial() {
+  previous= last=
+  for word do previous=$last last=$word; done
+  [ "$1" = --help ] || { [ "$previous" = -- ] && { [ "$last" = /usr/bin/true ] || [ "$last" = /bin/true ]; }; }
+}
+
+# start becomes bubblewrap, or this program where the command gets a door.
+start() {
+  if [ "$` + door.Variable + `" ] && [ -S "$folder/` + door.Socket + `" ] && ! is_trial "$@" && IFS= read -r self <"$folder/self"; then
+    exec "$self" ` + door.Name + ` enter "$folder/` + door.Socket + `" "$real" "$@"
+  fi
+  exec "$real" "$@"
+}
+[ -r "$folder/shared" ] || start "$@"
 
 shared=/
 while IFS= read -r name; do
-  [ -e "/tmp/$name" ] && [ ! -L "/tmp/$name" ] || exec "$real" "$@"
+  [ -e "/tmp/$name" ] && [ ! -L "/tmp/$name" ] || start "$@"
   shared=$shared$name/
 done <"$folder/shared"
 
 before= count=0 base=
 for word do
   if [ -z "$base" ]; then
-    case $word in -- | *[!a-z0-9/-]*) exec "$real" "$@" ;; esac
+    case $word in -- | *[!a-z0-9/-]*) start "$@" ;; esac
     before="$before $word" count=$((count + 1))
     case $before in *" --ro-bind / /") base=found ;; esac
     continue
   fi
   case $word in
   --) break ;;
-  /tmp | /tmp/ | */. | */.. | */./* | */../*) exec "$real" "$@" ;;
+  /tmp | /tmp/ | */. | */.. | */./* | */../*) start "$@" ;;
   /tmp/*)
     path=${word#/tmp/}
     name=${path%%/*}
     case $shared in
     */"$name"/*) ;;
     *) # a folder that Codex closes, such as its own
-      [ "$name" = "$path" ] && [ -d "$word" ] && [ ! -L "$word" ] || exec "$real" "$@" ;;
+      [ "$name" = "$path" ] && [ -d "$word" ] && [ ! -L "$word" ] || start "$@" ;;
     esac ;;
   esac
 done
-[ "$base" ] || exec "$real" "$@"
+[ "$base" ] || start "$@"
 
 shift $count
 while IFS= read -r name; do
@@ -84,7 +103,7 @@ while IFS= read -r name; do
 done <"$folder/shared"
 tmp=$folder/tmp
 [ "$SYMPHONY_TMP" != check ] || tmp=$folder/check
-exec "$real" $before --bind "$tmp" /tmp "$@"
+start $before --bind "$tmp" /tmp "$@"
 `
 
 // ForCheck is the variable in [Exec].Env with which a program of the host gets
@@ -98,6 +117,8 @@ const slashTmp = "/tmp"
 // own. No agent may write it: its program runs outside the sandbox.
 //
 //	bwrap   the program
+//	self    the path of this program
+//	door    the socket of [door.Doors], while a session with hosts is open
 //	real    the path of the bubblewrap on the PATH; if there is none, or an old one, it is empty
 //	        until the first command has found the one that Codex comes with
 //	shared  the names of the entries of this machine's /tmp that commands see, one a line
@@ -105,16 +126,19 @@ const slashTmp = "/tmp"
 //	check   /tmp for programs on which no agent may have an influence
 type Bubblewrap struct {
 	Dir    string // absolute, without links
+	self   string
 	shared []string
 }
 
-// MakeBubblewrap makes the folder, in which nothing may be.
-func MakeBubblewrap(dir string) (*Bubblewrap, error) {
-	err := errors.Join(os.MkdirAll(filepath.Join(dir, "tmp"), 0o700), os.WriteFile(filepath.Join(dir, "bwrap"), []byte(bubblewrapProgram), 0o700))
+// MakeBubblewrap makes the folder, in which nothing may be. self is the path of this program, which
+// runs [door.Main] for the first argument [door.Name]; without it no command gets a door.
+func MakeBubblewrap(dir, self string) (*Bubblewrap, error) {
+	err := errors.Join(os.MkdirAll(filepath.Join(dir, "tmp"), 0o700), os.WriteFile(filepath.Join(dir, "bwrap"), []byte(bubblewrapProgram), 0o700),
+		os.WriteFile(filepath.Join(dir, "self"), []byte(self+"\n"), 0o600))
 	if err != nil {
 		return nil, fmt.Errorf("make the folder of bubblewrap: %w", err)
 	}
-	return &Bubblewrap{Dir: dir}, nil
+	return &Bubblewrap{Dir: dir, self: self}, nil
 }
 
 // Tmp returns the path of the folder that lies over /tmp for the agent.

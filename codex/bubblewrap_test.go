@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +19,7 @@ func newBubblewrap(t *testing.T) (b *Bubblewrap, shared string) {
 	if runtime.GOOS != "linux" {
 		t.Skip("Codex starts bubblewrap on Linux alone")
 	}
-	b, err := MakeBubblewrap(filepath.Join(t.TempDir(), "it's ours"))
+	b, err := MakeBubblewrap(filepath.Join(t.TempDir(), "it's ours"), "/symphony")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,6 +132,56 @@ func TestASandboxThatIsNotUnderstoodStaysAsItIs(t *testing.T) {
 	}
 	if got := b.run(t, "A=1", strings.Split(root+"--tmpfs|"+folder+"|--|true", "|")...); !strings.Contains(got, b.Tmp()) {
 		t.Errorf("a folder of /tmp that is closed: %s", got)
+	}
+}
+
+// TestACommandWithHostsIsStartedByThisProgram has a program in the place of this one.
+func TestACommandWithHostsIsStartedByThisProgram(t *testing.T) {
+	t.Parallel()
+	b, shared := newBubblewrap(t)
+	own := filepath.Join(b.Dir, "own")
+	writeProgram(t, own, `printf 'own|'; printf '%s\n' "$@"`)
+	if err := os.WriteFile(filepath.Join(b.Dir, "self"), []byte(own+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const network = "SYMPHONY_NETWORK=hosts:"
+	words := strings.Split("--ro-bind|/|/|--|bash|-c|:--:/bin/true", "|")
+	plain := strings.Join(words, "|")
+	if got := b.run(t, network, words...); got != plain {
+		t.Errorf("without a socket: %s", cmp.Diff(plain, got))
+	}
+	socket, err := net.Listen("unix", filepath.Join(b.Dir, "door"))
+	if err != nil {
+		t.Skip(err) // the path is too long
+	}
+	defer socket.Close()
+	enter := "own|network-door|enter|" + filepath.Join(b.Dir, "door") + "|" + filepath.Join(b.Dir, "system") + "|"
+	if got := b.run(t, network, words...); got != enter+plain {
+		t.Error(cmp.Diff(enter+plain, got))
+	}
+	for name, test := range map[string]struct{ variable, words string }{
+		"no network":   {"SYMPHONY_NETWORK=", plain},
+		"no variable":  {"A=1", plain},
+		"help":         {network, "--help"},
+		"a trial":      {network, "--tmpfs|/|--unshare-net|--|/usr/bin/true"},
+		"a trial, too": {network, "--tmpfs|/|--unshare-net|--|/bin/true"},
+	} {
+		if got := b.run(t, test.variable, strings.Split(test.words, "|")...); got != test.words {
+			t.Errorf("%s: %s", name, cmp.Diff(test.words, got))
+		}
+	}
+	if err := b.Share([]string{shared}); err != nil {
+		t.Fatal(err)
+	}
+	want := enter + "--ro-bind|/|/|--bind|" + b.Tmp() + "|/tmp|--ro-bind|" + shared + "|" + shared + "|--|bash|-c|:--:/bin/true"
+	if got := b.run(t, network, words...); got != want {
+		t.Errorf("with a /tmp of its own: %s", cmp.Diff(want, got))
+	}
+	if err := os.Remove(filepath.Join(b.Dir, "self")); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.run(t, network, "--help", "x"); got != "--help|x" {
+		t.Errorf("%s", got)
 	}
 }
 

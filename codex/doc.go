@@ -49,8 +49,7 @@
 //	exec_output      their output, from the read loop to a writer
 //	exec_profile     the sandbox's rules in the server's own configuration
 //	shell_start      what bash does before each of their commands
-//	network          the hosts that commands reach besides, the hosts that they were refused, and
-//	                 the certificates of their proxy
+//	network          the hosts that commands reach besides, by packages proxy and door
 //	preflight        whether sessions can work at all, and whether Codex takes what they set
 //	skills           the skills that a prompt names
 //	shared           a server that runs already, in which nothing may be left

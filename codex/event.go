@@ -41,7 +41,7 @@ type Event struct {
 	Said       string        // a whole message of the agent, in several lines; "" for every other event
 	Tariffs    []TariffUsage // tokens of the session so far by tariff, in no order; nil if the event does not report them
 	RateLimits json.RawMessage
-	Blocked    []Blocked // refused hosts of an ended command, if the turns have a network of named hosts
+	Blocked    []Blocked // hosts that a command was refused, if the turns have a network of named hosts
 
 	// Progress reports whether the event counts as activity for stall detection
 	// (SPEC §8.5). A malformed line does not count, nor does Codex waiting for the

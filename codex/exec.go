@@ -124,7 +124,7 @@ type execParams struct {
 // may write, because Codex reports the cap as reached when the output just fits.
 func (p *programs) params(x Exec, id string) execParams {
 	params := execParams{
-		Command: x.Argv, Cwd: x.Dir, Env: p.env(x), Profile: p.o.profileOf(x.Network), ProcessID: id, Stream: true,
+		Command: x.Argv, Cwd: x.Dir, Env: p.env(x), Profile: p.o.profileIn(x.Network), ProcessID: id, Stream: true,
 		TimeoutMS: x.Timeout.Milliseconds(), OutputSize: x.MaxOutput + 1,
 	}
 	if x.Terminal != nil {
@@ -148,8 +148,8 @@ func (p *programs) env(x Exec) map[string]*string {
 	if p.o.Temp != "" {
 		env["TMPDIR"] = &p.o.Temp
 	}
-	if network := p.o.profiles()[p.o.profileOf(x.Network)].variable(p.o); network != "" {
-		env[networkVariable] = &network
+	for name, value := range p.o.variables(x.Network) {
+		env[name] = &value
 	}
 	for _, assignment := range x.Env {
 		if name, value, ok := strings.Cut(assignment, "="); ok {

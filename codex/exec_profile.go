@@ -124,11 +124,11 @@ func (s *sandbox) CanExec(ctx context.Context) error {
 	missing := s.o.profiles()
 	for _, p := range has.Data {
 		if p.Allowed == nil || *p.Allowed {
-			delete(missing, p.ID)
+			missing = slices.DeleteFunc(missing, func(name string) bool { return name == p.ID })
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%w: %s: it does not list the permission profile %s", ErrNoExec, execAdvice, slices.Sorted(maps.Keys(missing))[0])
+		return fmt.Errorf("%w: %s: it does not list the permission profile %s", ErrNoExec, execAdvice, missing[0])
 	}
 	if err := s.verifyProfile(ctx, s.o.Cwd); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (s *sandbox) verifyProfile(ctx context.Context, folder string) error {
 		}
 		var profiles map[string]any
 		decodeLenient(got, &profiles)
-		for name := range s.o.profiles() {
+		for _, name := range s.o.profiles() {
 			if !reflect.DeepEqual(withoutNulls(profiles[name]), withoutNulls(s.profileTable(name))) {
 				return fmt.Errorf("%w: the permission profile %s has other rules in Codex's configuration: remove it from config.toml "+
 					"and the repository's .codex/config.toml, and install Codex outside of its home", ErrPosture, name)

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -15,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/symphony-runner/symphony/codex/door"
+	"github.com/symphony-runner/symphony/codex/proxy"
 	"github.com/symphony-runner/symphony/internal/text"
 )
 
@@ -22,8 +23,8 @@ import (
 // which it reaches its own loopback and nothing else, so that tests can start servers. It
 // takes two settings, and Codex says nothing if one of them is missing: the profile allows
 // the network, and the feature network_proxy puts the command into a namespace whose only
-// way out is a proxy of Codex. It refuses all but the hosts of network.go. Without
-// the feature a command has the whole network of the machine.
+// way out is a proxy of Codex, which refuses everything. Without the feature a command has
+// the whole network of the machine.
 //
 // So the effect counts. verifyLoopback tries it with a program of ours, and asks for the
 // features of the thread, which can differ from the server's. ShellStart looks again in each
@@ -50,13 +51,13 @@ const (
 	greeting   = "the loopback of this machine" // answer of this program to a client of that port
 	probeFile  = "SYMPHONY_PROBE_FILE"          // variable with the name of the file that the probe tries to make in /tmp
 	hostSocket = "SYMPHONY_PROBE_SOCKET"        // variable with Options.HostSocket
+	probeDoors = "SYMPHONY_PROBE_SERVICES"      // variable with the ports of Options.Services
 )
 
-// probe tries the network of a command, and prints the path of the certificates that Codex
-// gives clients of its proxy; nothing where that proxy reads nothing.
-const probe = refuseProbe + onlyLoopback + `[ "$CODEX_NETWORK_PROXY_ACTIVE" = 1 ] || refuse "a network without the proxy of Codex"
-` + askPort + `{ : >"/tmp/$` + probeFile + `"; } 2>/dev/null
-case $SSL_CERT_FILE in */proxy/ca-bundle-*) printf %s "$SSL_CERT_FILE" ;; esac
+// probe tries the network of a command.
+var probe = refuseProbe + onlyLoopback + `[ "$CODEX_NETWORK_PROXY_ACTIVE" = 1 ] || refuse "a network without the proxy of Codex"
+` + askPort + askDoor + `{ : >"/tmp/$` + probeFile + `"; } 2>/dev/null
+exit 0
 `
 
 const refuseProbe = `refuse() { echo "it reaches $1" >&2; exit 3; }
@@ -74,6 +75,27 @@ case $said in
 esac
 `
 
+// The probe says one of these about a network whose proxy it does not reach, or a service.
+const (
+	noProxy   = "the proxy of this program does not answer"
+	noService = "this program does not listen for the service localhost:"
+)
+
+// askDoor is a piece of bash that fails if a command in a network with hosts does not reach its
+// proxy, or one with services no listener for them, and runs `refuse` if another command reaches a
+// proxy.
+var askDoor = `said=$( { exec 3<>"/dev/tcp/` + strings.Replace(door.Address, ":", "/", 1) + `" && printf 'GET / HTTP/1.0\r\n\r\n' >&3 &&
+  while read -r -t 5 line <&3; do echo "$line"; done; } 2>/dev/null )
+case $` + door.Variable + `/$said in
+` + withHosts + `*/*"` + proxy.Greeting + `"*) ;;
+` + withHosts + `*) echo "` + noProxy + `" >&2; exit 5 ;;
+*"` + proxy.Greeting + `"*) refuse "the hosts of another network" ;;
+esac
+for port in $` + probeDoors + `; do
+  ( exec 3<>"/dev/tcp/127.0.0.1/$port" ) 2>/dev/null || { echo "` + noService + `$port" >&2; exit 5; }
+done
+`
+
 // closeLoopback leaves the agent without a loopback, with a warning, if no program of ours can
 // try it: it runs with the rules of the server's configuration, which are others.
 func (s *sandbox) closeLoopback(ctx context.Context) error {
@@ -88,8 +110,8 @@ func (s *sandbox) closeLoopback(ctx context.Context) error {
 		}
 		why = err.Error()
 	}
-	if s.o.anyHosts() {
-		return noNetwork(why)
+	if s.o.hasDoors() {
+		return s.o.noDoor(why)
 	}
 	s.o.Loopback = false
 	s.rules = permissions(s.o, s.denied)
@@ -116,30 +138,31 @@ func (s *sandbox) tryNetwork(ctx context.Context, name string) error {
 	return nil
 }
 
-// tryLoopback runs the probe with the permission profile of a network. If the proxy of Codex
-// reads the requests of commands there, it saves the certificates for that.
+// tryLoopback runs the probe in a network.
 func (s *sandbox) tryLoopback(ctx context.Context, network string) error {
 	if runtime.GOOS != "linux" {
 		return notClosed("only Linux gives each command a loopback of its own")
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := s.listenForProbe()
 	if err != nil {
 		return fmt.Errorf("try the sandbox's loopback: %w", err)
 	}
 	defer listener.Close()
 	go greet(listener)
 	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
+	services := strings.Trim(fmt.Sprint(s.o.servicesIn(network)), "[]")
 	file := "symphony-probe-" + rand.Text()
-	var printed bytes.Buffer
 	err = s.tryProgram(ctx, Exec{
-		Argv: []string{"bash", "-c", probe}, Env: []string{probePort + "=" + port, probeFile + "=" + file, "LC_ALL=C", "BASH_ENV="},
-		Network: network, probing: true, Stdout: &printed,
-	}, notClosed)
+		Argv: []string{"bash", "-c", probe}, Env: []string{probePort + "=" + port, probeFile + "=" + file, probeDoors + "=" + services, "LC_ALL=C", "BASH_ENV="},
+		Network: network, probing: true,
+	}, func(said string) error {
+		if strings.Contains(said, noProxy) || strings.Contains(said, noService) {
+			return s.o.noDoor(said)
+		}
+		return notClosed(said)
+	})
 	if err == nil {
 		err = s.verifyTmp(file)
-	}
-	if of := s.o.profiles()[s.o.profileOf(network)]; err == nil && of.isRead() {
-		err = s.saveCertificates(printed.String())
 	}
 	if err == nil {
 		err = s.tryUnixSockets(ctx, network)
@@ -147,10 +170,20 @@ func (s *sandbox) tryLoopback(ctx context.Context, network string) error {
 	return err
 }
 
+// listenForProbe returns a listener on a port that is not one of Options.Services.
+func (s *sandbox) listenForProbe() (net.Listener, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil || !slices.Contains(s.o.Services, listener.Addr().(*net.TCPAddr).Port) {
+		return listener, err
+	}
+	defer listener.Close() // no earlier, so that the next one is another
+	return s.listenForProbe()
+}
+
 // verifyTmp checks that the probe has not made a file in the /tmp of this machine.
 func (s *sandbox) verifyTmp(name string) error {
-	if s.o.Tmp != "" {
-		_ = os.Remove(filepath.Join(s.o.Tmp, name)) // it is not there if /tmp cannot be written
+	if s.o.Bubblewrap != nil {
+		_ = os.Remove(filepath.Join(s.o.Bubblewrap.Tmp(), name)) // it is not there if /tmp cannot be written
 	}
 	if err := os.Remove(filepath.Join(slashTmp, name)); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: a command can write to /tmp of this machine, which all programs share: install Codex 0.169 or later without settings of its own for permissions", ErrNoSandbox)
@@ -167,6 +200,15 @@ func greet(l net.Listener) {
 		_, _ = c.Write([]byte(greeting + "\n")) // whoever does not read it was not the probe
 		c.Close()
 	}
+}
+
+// loopbackRules returns the table "network" of a permission profile, with Unix sockets or without.
+func loopbackRules(unixSockets bool) map[string]any {
+	rules := map[string]any{"enabled": true, "allow_local_binding": true}
+	if unixSockets {
+		rules["dangerously_allow_all_unix_sockets"] = true
+	}
+	return rules
 }
 
 func notClosed(why string) error {
@@ -229,7 +271,7 @@ unlink $name;
 $connected or print STDERR "it cannot connect to a Unix socket of its own: $why\n" and exit 4'
 `
 
-// tryUnixSockets runs unixProbe with the permission profile of a network. The error is
+// tryUnixSockets runs unixProbe in a network. The error is
 // [ErrNoSandbox], or an error of a call.
 func (s *sandbox) tryUnixSockets(ctx context.Context, network string) error {
 	if !s.o.UnixSockets {

@@ -20,7 +20,7 @@ import (
 )
 
 // These are the raids of commands that reach named hosts. The allowed host has a private
-// address, so nothing but its name is what the proxy of Codex goes by.
+// address, so nothing but its name is what the proxy goes by.
 
 // rawRequests is the environment variable that makes TestHelperAsksRawly send requests.
 const rawRequests = "RAW_REQUESTS"
@@ -61,13 +61,14 @@ func askRawly(kind, target, name string) (string, error) {
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(5 * time.Second))
+	host, _, _ := net.SplitHostPort(target) // one without a port has no host
 	switch kind {
 	case "GET":
 		fmt.Fprintf(c, "GET http://%s/raided HTTP/1.1\r\nHost: %[1]s\r\nConnection: close\r\n\r\n", target)
 	case "PLAINUPGRADE":
 		fmt.Fprintf(c, "GET http://%s/upgrade HTTP/1.1\r\nHost: %[1]s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", target)
 	case "SOCKS":
-		host, port, err := net.SplitHostPort(target)
+		_, port, err := net.SplitHostPort(target)
 		if err != nil {
 			return "", err
 		}
@@ -95,7 +96,7 @@ func askRawly(kind, target, name string) (string, error) {
 		fmt.Fprintf(inside, "GET /raided HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", name)
 		in = inside
 	case "UPGRADE":
-		inside := tls.Client(c, &tls.Config{ServerName: "x", InsecureSkipVerify: true})
+		inside := tls.Client(c, &tls.Config{ServerName: host, InsecureSkipVerify: true})
 		fmt.Fprintf(inside, "GET /upgrade HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", target)
 		in = inside
 	}
@@ -109,11 +110,7 @@ func askRawly(kind, target, name string) (string, error) {
 // rawly returns a command that sends raw requests.
 func rawly(t *testing.T, requests ...string) string {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("%s='%s' '%s' -test.run '^TestHelperAsksRawly$' -test.v", rawRequests, strings.Join(requests, ","), program)
+	return fmt.Sprintf("%s='%s' '%s' -test.run '^TestHelperAsksRawly$' -test.v", rawRequests, strings.Join(requests, ","), self(t))
 }
 
 // TestRaidLeavesItsAllowedHosts asks, in a network with one allowed host, for everything else:
@@ -133,15 +130,12 @@ func TestRaidLeavesItsAllowedHosts(t *testing.T) {
 		"other." + host.host, host.host + ".example", host.host + ".localhost", "127.0.0.1.nip.io",
 	} {
 		requests = append(requests, "CONNECT "+name+":"+ownPort, "GET "+name+":"+ownPort)
-		if !strings.HasPrefix(name, "[") {
-			requests = append(requests, "SOCKS "+name+":"+ownPort)
-		}
 	}
 	for _, name := range []string{"169.254.169.254", "2852039166", "0xa9fea9fe", "169.254.43518", "[::ffff:169.254.169.254]", "metadata.google.internal", "other.example"} {
 		requests = append(requests, "CONNECT "+name+":80", "GET "+name+":80")
 	}
 	plain := newStandIn(t, false)
-	requests = append(requests, "BYTES "+allowed, "SNI "+allowed+" other.example", "UPGRADE "+allowed, "PLAINUPGRADE "+net.JoinHostPort(plain.host, plain.port))
+	requests = append(requests, "SOCKS "+allowed, "BYTES "+allowed, "SNI "+allowed+" other.example", "UPGRADE "+allowed, "PLAINUPGRADE "+net.JoinHostPort(plain.host, plain.port))
 
 	c := newTestbed(t, plainModel)
 	c.trust(host)
@@ -210,7 +204,7 @@ func TestRaidUsesTheNetworkOfAProgram(t *testing.T) {
 }
 
 // TestRaidTakesTheKeyOfTheProxy looks in everything that can be read for the key with which the
-// proxy of Codex pretends to be a host, and tries to give clients other certificates.
+// proxy pretends to be a host, and tries to give clients other certificates.
 func TestRaidTakesTheKeyOfTheProxy(t *testing.T) {
 	t.Parallel()
 	codextest.Path(t)

@@ -142,11 +142,7 @@ func TestHelperFetches(t *testing.T) {
 // fetch returns a command that sends requests.
 func fetch(t *testing.T, these ...string) string {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("%s='%s' '%s' -test.run '^TestHelperFetches$' -test.v", fetchThese, strings.Join(these, ","), program)
+	return fmt.Sprintf("%s='%s' '%s' -test.run '^TestHelperFetches$' -test.v", fetchThese, strings.Join(these, ","), self(t))
 }
 
 // bash runs a script in a network of the session.
@@ -173,10 +169,11 @@ func mustSay(t *testing.T, output string, texts ...string) {
 	}
 }
 
-// trust has the Codex of a testbed trust the certificate of a server.
+// trust has a testbed trust the certificate of a server.
 func (c *testbed) trust(host *standIn) {
 	c.write("authority.pem", host.certificate)
-	c.env.Parent = append(c.env.Parent, "SSL_CERT_FILE="+c.path("authority.pem"))
+	c.roots = x509.NewCertPool()
+	c.roots.AppendCertsFromPEM([]byte(host.certificate))
 }
 
 // TestAProgramReachesTheHostsOfItsNetwork has three networks beside that of the turns, which

@@ -219,9 +219,6 @@ type item struct {
 // onItem describes an item in the event, and records that the agent acts, and the
 // questions that it asks without waiting for an answer.
 func (n *notifications) onItem(e *Event, params json.RawMessage) {
-	if e.Method == "item/completed" && n.o.Network.hasHosts() {
-		e.Blocked = blockedBy(params)
-	}
 	if len(params) > maxShownItem && !bytes.Contains(params, []byte(`"questions"`)) && !bytes.Contains(params, []byte(`"agentMessage"`)) {
 		return // output of an item that was small when it started
 	}

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"time"
 
@@ -57,9 +58,9 @@ type Options struct {
 	Key  string // an API key to log in with; "" uses the server's own login
 	Home string // the Codex home that the server must have; "" accepts any
 	Temp string // a folder, absolute, that the agent may write and gets as TMPDIR; "" means none
-	// Tmp is the folder of [Bubblewrap.Tmp] if the app-server was started by the command of
-	// [Bubblewrap.Command]; "" means none. The probe of the sandbox writes to /tmp.
-	Tmp string
+	// Bubblewrap is set if the app-server was started by [Bubblewrap.Command]. The probe of the
+	// sandbox writes to /tmp, and networks with hosts need it.
+	Bubblewrap *Bubblewrap
 	// Set holds variables of the agent's commands, by name, besides those that Codex passes on.
 	Set map[string]string
 	// ShellStart is the path of a file inside Temp that holds [ShellStart]. The agent may not
@@ -74,14 +75,19 @@ type Options struct {
 	// Networks are the networks of programs of the host, by the name in [Exec.Network]. No turn
 	// has any of them.
 	Networks map[string]Network
+	// Services are ports of this machine's loopback that all commands except those of reviews
+	// reach on their own loopback; see network.go. They are refused as Network is.
+	Services []int
 	// ReviewWork is the name of the folder in [Review.Dir] that holds the work. The commands of reviews
 	// can write neither that nor a .git beside it. "" means that the session makes no reviews.
 	ReviewWork string
 	// Certificates is the path of a file inside Temp, besides ShellStart, whose name ends in
 	// .pem. It exists and is empty, as does one with the end .jks, for Java. The session writes
-	// the certificates there by which clients in a network know the proxy of Codex. The agent
-	// may not write them. They are needed by a network that is not full.
+	// the certificate there by which clients in a network know its proxy. The agent may not write
+	// them. A network with hosts needs them.
 	Certificates string
+	// Roots are the authorities that the hosts of networks are known by; nil for this machine's.
+	Roots *x509.CertPool
 	// UnixSockets opens the Unix sockets of the commands themselves; see loopback.go. It needs
 	// Loopback. Codex then also opens each socket of the machine whose path is not denied.
 	UnixSockets bool

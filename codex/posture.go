@@ -66,14 +66,14 @@ func permissions(o Options, denied []string) map[string]any {
 		// nine for each skill of the repository. Codex has no setting that avoids them.
 		"project_root_markers": []string{},
 	}
-	for name, network := range o.profiles() {
+	for _, name := range o.profiles() {
 		key := profileKey(name)
 		rules[key+"extends"], rules[key+"filesystem"] = ":workspace", files
 		if name == o.profileOf(reviewName) {
 			rules[key+"filesystem"] = reviewFiles(o, denied)
 		}
 		if o.Loopback {
-			rules[key+"network"] = network.rules(o.UnixSockets)
+			rules[key+"network"] = loopbackRules(o.UnixSockets)
 		} else {
 			rules[key+"network.enabled"] = false
 		}
@@ -240,8 +240,8 @@ func (p *posture) complete(o Options, s serverInfo, rules map[string]any) (overr
 				p.settings[key] = rule
 			}
 		}
-		if network := o.Network.variable(o); network != "" {
-			p.settings["shell_environment_policy.set."+networkVariable] = network
+		for name, value := range o.variables("") {
+			p.settings["shell_environment_policy.set."+name] = value
 		}
 		if o.Temp != "" {
 			p.settings["shell_environment_policy.set.TMPDIR"] = o.Temp

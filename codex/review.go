@@ -16,7 +16,7 @@ import (
 // review/start of the protocol is not used, because it reports no tokens.
 
 const (
-	reviewName = "review"        // takes the place of the name of a network in the permission profile
+	reviewName = "review"        // names the permission profile and the network of reviews
 	reviewEnd  = 5 * time.Second // bounds the end of the commands that a review has left running
 )
 
@@ -85,7 +85,9 @@ func (s *turns) newReview(r Review) *turn {
 			p.settings[key] = rule
 		}
 	}
-	delete(p.settings, "shell_environment_policy.set."+networkVariable)
+	for name := range o.variables("") {
+		delete(p.settings, "shell_environment_policy.set."+name)
+	}
 	for name, value := range r.Set {
 		p.settings["shell_environment_policy.set."+name] = value
 	}

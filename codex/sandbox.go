@@ -76,7 +76,7 @@ func (s *sandbox) Exec(ctx context.Context, x Exec) (ExecResult, error) {
 // itself. The server follows a link, and makes its target writable.
 func (s *sandbox) admit(ctx context.Context, x Exec) error {
 	folder := x.Dir
-	if _, known := s.o.profiles()[s.o.profileOf(x.Network)]; !known {
+	if _, known := s.o.networks()[x.Network]; !known {
 		return fmt.Errorf("%w: the session has no network %q", ErrExecStart, x.Network)
 	}
 	if real, err := filepath.EvalSymlinks(folder); err != nil || real != folder || !filepath.IsAbs(real) {

@@ -3,6 +3,7 @@ package codex_test
 import (
 	"bytes"
 	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -61,9 +62,11 @@ type testbed struct {
 	arguments string // of codex app-server
 	network   codex.Network
 	networks  map[string]codex.Network
-	reviews   bool   // there may be reviews
-	shared    string // the --listen of a server that runs already; empty for one of the session's own
-	token     string // of that server
+	services  []int          // ports of this machine
+	roots     *x509.CertPool // authorities of their hosts; nil for this machine's
+	reviews   bool           // there may be reviews
+	shared    string         // the --listen of a server that runs already; empty for one of the session's own
+	token     string         // of that server
 	serving   bool
 	hostTmp   bool // commands have the /tmp of this machine: no program stands before bubblewrap
 
@@ -225,14 +228,14 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 	c.write("temp/start.sh", codex.ShellStart())
 	c.write("temp/certificates.pem", "")
 	c.write("temp/certificates.jks", "")
-	bubblewrap, err := codex.MakeBubblewrap(c.path("programs"))
+	bubblewrap, err := codex.MakeBubblewrap(c.path("programs"), self(c.t))
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	options := codex.Options{
 		Version: "1", Cwd: c.ws.Path, Config: cfg, Tools: c.tools,
-		Temp: c.path("temp"), Tmp: bubblewrap.Tmp(), Set: map[string]string{"HOME": c.path("temp/home"), "BASH_ENV": c.path("temp/start.sh")}, Repository: repository, ProfileGiven: asArguments, Loopback: !c.closed && cfg.UsesProfile(),
-		ShellStart: c.path("temp/start.sh"), Certificates: c.path("temp/certificates.pem"), UnixSockets: c.unix, HostSocket: c.host, Network: c.network, Networks: c.networks,
+		Temp: c.path("temp"), Bubblewrap: bubblewrap, Set: map[string]string{"HOME": c.path("temp/home"), "BASH_ENV": c.path("temp/start.sh")}, Repository: repository, ProfileGiven: asArguments, Loopback: !c.closed && cfg.UsesProfile(),
+		ShellStart: c.path("temp/start.sh"), Certificates: c.path("temp/certificates.pem"), Roots: c.roots, UnixSockets: c.unix, HostSocket: c.host, Network: c.network, Networks: c.networks, Services: c.services,
 		Deny: func(home string, _ int) []string {
 			denied := append([]string{c.path("homes"), c.path("workspaces"), c.path("state"), c.path("logs"), c.path("later"), c.path("programs")}, c.deny...)
 			if home != "" {
@@ -257,7 +260,7 @@ func (c *testbed) start(cfg codex.Config, asArguments bool) (*workspace.Process,
 		options.ReviewWork = "work"
 	}
 	if c.shared != "" {
-		options.Shared, options.Environment, options.Tmp, options.ProfileGiven = strings.ToLower(c.id[:8]), c.root.Environment(append(slices.Clone(c.extra), cfg.Env...)), "", false
+		options.Shared, options.Environment, options.Bubblewrap, options.ProfileGiven = strings.ToLower(c.id[:8]), c.root.Environment(append(slices.Clone(c.extra), cfg.Env...)), nil, false
 		if !c.serving {
 			c.serving = true
 			c.serve(codex.SharedSettings + c.arguments)

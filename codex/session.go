@@ -19,6 +19,7 @@ type Session struct {
 	*checks       // Check, TakesImages
 	*turns        // Turn, Steer, Review
 	sharing       *sharing
+	doorway       *doorway
 }
 
 func newSession(c *core) *Session {
@@ -32,6 +33,7 @@ func newSession(c *core) *Session {
 	s.checks = &checks{core: c, spending: s.spending, sandbox: s.sandbox, threads: s.threads}
 	s.turns = &turns{core: c, spending: s.spending, sandbox: s.sandbox}
 	s.sharing = &sharing{core: c, sandbox: s.sandbox}
+	s.doorway = &doorway{core: c}
 	s.notifications = &notifications{core: c, spending: s.spending, programs: programs}
 	return s
 }
@@ -112,6 +114,9 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 	if err := s.sandbox.checkNetworks(); err != nil {
 		return err
 	}
+	if err := s.doorway.open(); err != nil {
+		return err
+	}
 	if err := s.sandbox.closeLoopback(ctx); err != nil {
 		return err
 	}
@@ -132,7 +137,9 @@ func (s *Session) prepare(ctx context.Context) (err error) {
 // [ErrPortExit]. It fails with the error of the connection.
 func (s *Session) Close() error {
 	s.sharing.leave()
-	return s.conn.close()
+	err := s.conn.close()
+	s.doorway.close()
+	return err
 }
 
 // handleLine handles one line from the server, on the read loop.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -200,7 +199,7 @@ func (s *sharing) endThread(ctx context.Context, id string) error {
 // write writes the permission profiles to the server's configuration, or removes them.
 func (s *sharing) write(ctx context.Context, remove bool) error {
 	var edits []map[string]any
-	for _, name := range slices.Sorted(maps.Keys(s.o.profiles())) {
+	for _, name := range s.o.profiles() {
 		edit := map[string]any{"keyPath": "permissions." + name, "mergeStrategy": "replace", "value": nil}
 		if !remove {
 			edit["value"] = s.sandbox.profileTable(name)

@@ -84,6 +84,7 @@ type Runner struct {
 	// one after the other. nil tests nothing.
 	Test       func(context.Context, workflow.Workflow, schedule.Cause) error
 	SessionDir string      // folder for files of sessions that belong to no workspace; empty for none
+	Program    string      // path of this program, see [codex.MakeBubblewrap]
 	Denied     room.Denied // paths that agents may not read, besides the runner's own files
 	// Lookup returns a variable of this program, by which the agents' commands find tools.
 	Lookup func(name string) (value string, ok bool)

@@ -102,6 +102,10 @@ var levels = map[string]int{
 	// Connections to app-servers that run already.
 	"codex/endpoint": 1,
 
+	// The way of commands to named hosts: the listener in their network, and the proxy behind it.
+	"codex/door":  1,
+	"codex/proxy": 1,
+
 	// What brings the content of untrusted files within bounds.
 	"internal/bounds": 1,
 
@@ -179,8 +183,8 @@ var capabilities = []struct {
 	owners    []string // packages and files
 }{
 	// workspace runs what belongs to an agent; workspace/git runs git, and only in the host's own repositories;
-	// runner/worker/ssh runs ssh.
-	{"os/exec", "", []string{"workspace", "workspace/git", "runner/worker/ssh", "internal/child", "codex/scriptedagent", "internal/scriptedagent", "internal/codextest", "internal/trackertest", "internal/storetest", "internal/browsertest", "internal/sshtest", "internal/gittest"}},
+	// runner/worker/ssh runs ssh, and codex/door nsenter.
+	{"os/exec", "", []string{"workspace", "workspace/git", "runner/worker/ssh", "codex/door", "internal/child", "codex/scriptedagent", "internal/scriptedagent", "internal/codextest", "internal/trackertest", "internal/storetest", "internal/browsertest", "internal/sshtest", "internal/gittest"}},
 	{"os", "Getenv", append([]string{"internal/codextest", "internal/trackertest", "internal/browsertest", "internal/sshtest", "internal/gittest"}, mainFile...)},
 	{"os", "Environ", mainFile},
 	{"os", "LookupEnv", nil},

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
+	"github.com/symphony-runner/symphony/codex"
 	"github.com/symphony-runner/symphony/runner/attempt"
 	"github.com/symphony-runner/symphony/runner/lookup"
 	"github.com/symphony-runner/symphony/runner/report"
@@ -59,7 +60,7 @@ func (e *explainCommand) printEnvironment(args []string) error {
 	if len(wf.Settings.Worker.Hosts) > 0 {
 		return fmt.Errorf("%w: explain --environment: sessions run on the hosts of worker.ssh_hosts, with the variables of logins there: have an agent run env", wiring.ErrUsage)
 	}
-	return e.print(report.Environment{Variables: attempt.RoomVariables(room.Room{
+	return e.print(report.Environment{Services: codex.ServiceNames(wf.Settings.Services), Variables: attempt.RoomVariables(room.Room{
 		Dir: "<room>", Lookup: e.Getenv, Network: len(wf.Settings.Network.Hosts) > 0,
 	}, wf.Settings.Codex.Env)})
 }

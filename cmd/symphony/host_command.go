@@ -30,7 +30,7 @@ func (c *hostCommand) Run(ctx context.Context) error {
 	if err := workspace.HideFromChildren(); err != nil {
 		return err
 	}
-	machine := worker.Machine{Environ: c.Environ, Lookup: c.Getenv, Temp: c.TempDir()}
+	machine := worker.Machine{Environ: c.Environ, Lookup: c.Getenv, Temp: c.TempDir(), Program: wiring.Program()}
 	return machine.Serve(ctx, streams{c.Stdin, c.Stdout}, c.Stderr)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
+	"github.com/symphony-runner/symphony/codex/door"
 	"github.com/symphony-runner/symphony/tracker/github/client"
 	"github.com/symphony-runner/symphony/workspace"
 )
@@ -20,6 +21,9 @@ import (
 const gcPercent = 400
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == door.Name {
+		os.Exit(door.Main(os.Args[2:], os.Environ(), os.Stderr))
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

@@ -94,6 +94,7 @@ func (a *app) runner(source *workflow.Source, wf workflow.Workflow, state *wirin
 		Login:         a.Login,
 		Test:          wiring.TestCause(a.Process),
 		SessionDir:    wiring.SessionFolder(wf.Path),
+		Program:       wiring.Program(),
 		Transcripts:   wiring.TranscriptFolder(wf.Path),
 		Denied:        denied(a.statePlace(), wf.Path),
 		Lookup:        a.Getenv,

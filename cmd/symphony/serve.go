@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"syscall"
 
 	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
@@ -29,6 +30,10 @@ func (x *tickRun) serve() (stop func(), err error) {
 		return nil, fmt.Errorf("%w: port %d is in use; choose another --port", wiring.ErrUsage, *port)
 	case err != nil:
 		return nil, fmt.Errorf("serve status: %w: %w; choose another --port", wiring.ErrUsage, err)
+	}
+	if at, ok := listener.Addr().(*net.TCPAddr); ok && slices.Contains(x.wf.Settings.Services, at.Port) {
+		listener.Close()
+		return nil, fmt.Errorf("%w: port %d is one of the key services, by which agents would reach the status page; choose another --port", wiring.ErrUsage, at.Port)
 	}
 	refresh := make(chan struct{}, 1) // holds one: a second request is served by the same poll
 	x.Refresh = refresh

@@ -122,8 +122,8 @@ func (s *setupCommand) setupJob(ctx context.Context, wf workflow.Workflow, log *
 	closing = append(closing, func() { root.Close() })
 	job = attempt.Job{
 		Issue: tracker.Issue{ID: "setup", Identifier: "setup"}, Codex: set.Codex, Workspaces: root, Version: wiring.Version(), Log: log,
-		Account: s.Account(wf), SessionDir: filepath.Join(folder, "codex"), Denied: room.DenyCredentials(s.Getenv),
-		Loopback: set.Loopback, UnixSockets: set.UnixSockets, Lookup: s.Getenv, Redact: s.redactor.String, Prompt: wf.Prompt,
+		Account: s.Account(wf), SessionDir: filepath.Join(folder, "codex"), Program: wiring.Program(), Denied: room.DenyCredentials(s.Getenv),
+		Loopback: set.Loopback, UnixSockets: set.UnixSockets, Services: set.Services, Lookup: s.Getenv, Redact: s.redactor.String, Prompt: wf.Prompt,
 		Warn: func(text string) { fmt.Fprintf(s.Stderr, "warning: %s\n", text) },
 		Repository: &attempt.Repository{
 			Host: repository.Host, Source: attempt.FromStore(store), Submodules: set.Repository.Submodules,

@@ -154,8 +154,8 @@ func (s *shellCommand) job(ctx context.Context, wf workflow.Workflow, root *work
 	set, data := wf.Settings, wiring.DataFolder(wf.Path)
 	job := attempt.Job{
 		Issue: issue, Codex: set.Codex, Workspaces: root, Version: wiring.Version(), Log: quiet(),
-		Account: s.Account(wf), SessionDir: wiring.SessionFolder(wf.Path), Denied: denied(s.statePlace(), wf.Path),
-		Loopback: set.Loopback, UnixSockets: set.UnixSockets, Network: set.Network, Lookup: s.Getenv, Redact: s.redactor.String,
+		Account: s.Account(wf), SessionDir: wiring.SessionFolder(wf.Path), Program: wiring.Program(), Denied: denied(s.statePlace(), wf.Path),
+		Loopback: set.Loopback, UnixSockets: set.UnixSockets, Network: set.Network, Services: set.Services, Lookup: s.Getenv, Redact: s.redactor.String,
 		Warn: s.warn,
 	}
 	if set.Repository == nil {

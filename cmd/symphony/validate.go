@@ -16,6 +16,8 @@ import (
 
 	"github.com/symphony-runner/symphony/cmd/symphony/wiring"
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/codex/door"
+	"github.com/symphony-runner/symphony/codex/proxy"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner"
 	"github.com/symphony-runner/symphony/runner/hosts"
@@ -103,6 +105,9 @@ func (v *validateCommand) validate(ctx context.Context, path string, limit time.
 	}
 	if s := wf.Settings; len(s.Network.Hosts)+len(s.HookNetwork.Hosts)+len(s.SetupNetwork.Hosts) > 0 {
 		check("network", nil, v.checkNetwork(in))
+	}
+	if len(wf.Settings.Services) > 0 && !onHosts {
+		check("services", []string{"services"}, v.checkServices(in))
 	}
 	if in.Readable() && v.NamesIdentity(wf) {
 		check("identity", []string{"identity", "codex.command"}, v.checkIdentity)
@@ -229,7 +234,33 @@ func (v *validateCommand) checkNetwork(in workflow.Inspection) func(context.Cont
 				refused = append(refused, fmt.Errorf("%s%s: %s", place, n.key, r.Reason(n.private)))
 			}
 		}
+		if err := door.Check(); err != nil && total > 0 && len(wf.Settings.Worker.Hosts) == 0 {
+			refused = append(refused, fmt.Errorf("reach %s: %w", text.Count(total, "host"), err))
+		}
 		return text.Count(total, "host"), errors.Join(refused...)
+	}
+}
+
+// checkServices returns the check of the services: it warns of those that do not answer.
+func (v *validateCommand) checkServices(in workflow.Inspection) func(context.Context, *validation.Report, workflow.Workflow) (string, error) {
+	return func(ctx context.Context, found *validation.Report, wf workflow.Workflow) (string, error) {
+		line, column := in.Place("services")
+		for _, port := range wf.Settings.Services {
+			connection, err := proxy.DialService(ctx, port)
+			if err != nil {
+				found.Add(validation.Finding{
+					Check: "services", Severity: validation.Warning, Place: validation.Place{File: found.Workflow, Line: line, Column: column}, Key: "services",
+					Message: fmt.Sprintf("the service localhost:%d does not answer: start it, or publish its port there, before sessions start", port),
+				})
+				continue
+			}
+			connection.Close()
+		}
+		err := door.Check()
+		if err != nil {
+			err = fmt.Errorf("reach services: %w", err)
+		}
+		return text.Count(len(wf.Settings.Services), "service"), err
 	}
 }
 

@@ -28,8 +28,8 @@ type Options struct {
 	// Verbs are steps that a script may have besides the five of this package.
 	Verbs []Verb
 
-	// Intercept answers a request in place of the agent, unless it returns nil twice.
-	Intercept func(method string, params json.RawMessage, notify func(method string, params Object)) (Object, *Error)
+	// Intercept refuses a request in place of the agent, unless it returns nil.
+	Intercept func(method string, params json.RawMessage) *Error
 }
 
 // Serve runs the scripted agent: it answers a client on in and out until in ends
@@ -223,12 +223,8 @@ func (s *server) handle(ctx context.Context, m Message, r request) *Error {
 		return Invalid("Not initialized")
 	}
 	if s.Intercept != nil {
-		switch result, err := s.Intercept(m.Method, m.Params, s.notify); {
-		case err != nil:
+		if err := s.Intercept(m.Method, m.Params); err != nil {
 			return err
-		case result != nil:
-			r.reply(result)
-			return nil
 		}
 	}
 	if err := json.Unmarshal(m.Params, &r); err != nil {

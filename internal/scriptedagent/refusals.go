@@ -3,10 +3,7 @@ package scriptedagent
 import (
 	"cmp"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -34,19 +31,17 @@ var required = map[string][]string{
 // after the other.
 type refusals struct {
 	unknown      []string // methods
-	config       []string
-	home         string
 	experimental bool
 }
 
-// answer answers a request, or leaves it to the agent.
-func (r *refusals) answer(method string, params json.RawMessage, notify func(string, object)) (object, *refusal) {
+// refuse returns the refusal of a request; nil leaves it to the agent.
+func (r *refusals) refuse(method string, params json.RawMessage) *refusal {
 	if slices.Contains(r.unknown, method) {
-		return nil, scriptedagent.UnknownMethod(method)
+		return scriptedagent.UnknownMethod(method)
 	}
 	for _, path := range required[method] {
 		if !has(params, path) {
-			return nil, scriptedagent.Invalid("Invalid request: missing field `%s`", path[strings.LastIndex(path, ".")+1:])
+			return scriptedagent.Invalid("Invalid request: missing field `%s`", path[strings.LastIndex(path, ".")+1:])
 		}
 	}
 	var p struct {
@@ -59,32 +54,30 @@ func (r *refusals) answer(method string, params json.RawMessage, notify func(str
 		Name           string
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
-		return nil, scriptedagent.Invalid("Invalid request: %v", err)
+		return scriptedagent.Invalid("Invalid request: %v", err)
 	}
 	switch method {
 	case "initialize":
 		r.experimental = p.Capabilities.ExperimentalAPI
 	case "thread/start", "thread/resume", "turn/start":
 		if err := cmp.Or(oneOf(p.Sandbox, "", "read-only", "workspace-write", "danger-full-access"), r.checkApproval(p.ApprovalPolicy), r.checkTools(p.DynamicTools), checkSandboxPolicy(p.SandboxPolicy)); err != nil {
-			return nil, err
+			return err
 		}
 		length := 0
 		for _, in := range p.Input {
 			length += utf8.RuneCountInString(in.Text)
 		}
 		if length > inputCap {
-			return nil, &refusal{Code: -32602,
+			return &refusal{Code: -32602,
 				Message: fmt.Sprintf("Input exceeds the maximum length of %d characters.", inputCap),
 				Data:    object{"input_error_code": "input_too_large", "max_chars": inputCap, "actual_chars": length}}
 		}
 	case "thread/name/set":
 		if strings.TrimSpace(p.Name) == "" {
-			return nil, scriptedagent.Invalid("thread name must not be empty")
+			return scriptedagent.Invalid("thread name must not be empty")
 		}
-	case "command/exec":
-		return r.printCertificates(params, notify)
 	}
-	return nil, nil
+	return nil
 }
 
 // has reports whether an object has a field that is not null.
@@ -143,30 +136,4 @@ func oneOf(value string, known ...string) *refusal {
 		return nil
 	}
 	return scriptedagent.Invalid("Invalid request: unknown variant `%s`, expected one of `%s`", value, strings.Join(known, "`, `"))
-}
-
-// printCertificates answers the client's probe of a network whose requests a proxy reads. It prints
-// the path of the certificates of the proxy. There is no proxy here, so the certificate is none.
-func (r *refusals) printCertificates(params json.RawMessage, notify func(string, object)) (object, *refusal) {
-	var p struct {
-		Env                          map[string]*string
-		PermissionProfile, ProcessID string
-	}
-	isRead := func(setting string) bool {
-		return strings.HasPrefix(setting, "permissions."+p.PermissionProfile+".network=") && strings.Contains(setting, `"mode"="limited"`)
-	}
-	file, _ := os.ReadFile(filepath.Join(r.home, "config.toml")) // a missing file configures nothing
-	if json.Unmarshal(params, &p) != nil || p.Env["SYMPHONY_PROBE_PORT"] == nil || !slices.ContainsFunc(slices.Concat(r.config, strings.Split(string(file), "\n")), isRead) {
-		return nil, nil
-	}
-	path := filepath.Join(r.home, "proxy/ca-bundle-scripted.pem")
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	if err == nil {
-		err = os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("scripted")}), 0o600)
-	}
-	if err != nil {
-		return nil, &refusal{Code: -32603, Message: err.Error()}
-	}
-	notify("command/exec/outputDelta", object{"processId": p.ProcessID, "stream": "stdout", "deltaBase64": []byte(path), "capReached": false})
-	return object{"exitCode": 0, "stdout": "", "stderr": ""}, nil
 }

@@ -49,14 +49,14 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	l := &lines{end: e, waiting: make(chan []byte, 64), written: make(chan struct{})}
 	go l.pass(out)
 	defer l.flush()
-	r := &refusals{unknown: o.Unknown, config: o.Config, home: o.Home}
+	r := &refusals{unknown: o.Unknown}
 	ignore := func(context.Context, *turn, []string) error {
 		signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		e.ignored.Store(true)
 		return nil
 	}
 	return scriptedagent.Serve(ctx, e, l, scriptedagent.Options{
-		Home: o.Home, Config: o.Config, Intercept: r.answer,
+		Home: o.Home, Config: o.Config, Intercept: r.refuse,
 		Verbs: append(verbs(), scriptedagent.Verb{Pattern: ignoreVerb, Run: ignore}),
 	})
 }

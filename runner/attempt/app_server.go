@@ -99,7 +99,7 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepositor
 		Config: a.Codex, Tools: a.tools(), Resume: a.Thread, Prompt: a.Prompt,
 		Key: a.Account.Key, Home: a.dirs.home, Temp: a.dirs.temp, Repository: isRepository,
 		LongInput: a.Policy.Budget.Prices.LongInput(),
-		Set:       a.dirs.variables(a.dirs.temp, a.Network), Loopback: a.Loopback, Network: a.Network, Networks: a.sandbox.networks,
+		Set:       a.dirs.variables(a.dirs.temp, a.Network), Loopback: a.Loopback, Network: a.Network, Networks: a.sandbox.networks, Services: a.Services,
 		ReviewWork:  a.publication.look.folder(),
 		UnixSockets: a.dirs.sockets.Own != "", HostSocket: a.dirs.sockets.Own,
 		Deny: func(home string, pid int) []string {
@@ -142,7 +142,7 @@ func (a *attempt) start(ctx context.Context, ws workspace.Workspace, isRepositor
 		command, options.ProfileGiven = codex.CommandWithProfile(command, options)
 	}
 	if a.dirs.bubblewrap != nil {
-		command, options.Tmp = a.dirs.bubblewrap.Command(command), a.dirs.bubblewrap.Tmp()
+		command, options.Bubblewrap = a.dirs.bubblewrap.Command(command), a.dirs.bubblewrap
 	}
 	process, err := a.Workspaces.Start(ctx, ws, command, a.dirs.environment())
 	if err != nil {

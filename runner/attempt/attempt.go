@@ -67,7 +67,7 @@ func newAttempt(job Job, report func(Update)) *attempt {
 	a.conversation.job = &a.Job
 	rooms := rooms{lookup: job.Lookup, network: job.Network, kept: job.Codex.Env}
 	a.dirs = sessionDirs{
-		rooms: rooms, all: job.SessionDir, key: workspace.Key(job.Issue.Identifier), required: job.Repository != nil || job.isShared(),
+		rooms: rooms, all: job.SessionDir, self: job.Program, key: workspace.Key(job.Issue.Identifier), required: job.Repository != nil || job.isShared(),
 		account: job.Account, loopback: job.Loopback, guarded: job.Codex.IsGuarded(), shared: job.isShared(),
 	}
 	a.sandbox = &sandbox{journal: j, rooms: rooms, networks: networks(job.Repository, job.HookNetwork, false), issue: job.workspaceIssue().Variables()}
@@ -268,7 +268,7 @@ type prompts struct{ fresh, resumed string }
 func (a *attempt) prompts(template *prompt.Template, kept bool) (p prompts, err error) {
 	run := prompt.Run{
 		Attempt: a.Attempt, WorkspaceKept: kept, Refused: a.Redact(a.Refused), LeftOut: a.Redact(cmp.Or(a.leftovers.lost, a.LeftOut)), Delivers: a.Repository.delivers(),
-		Blocked: a.Redact(a.Blocked), Hosts: a.Network.Hosts, Prepared: a.Repository.setup() != nil,
+		Blocked: a.Redact(a.Blocked), Hosts: a.Network.Hosts, Services: codex.ServiceNames(a.Services), Prepared: a.Repository.setup() != nil,
 		Replies: a.CanAsk && len(itemIDs(a.Feedback)) > 0, Asks: a.CanAsk,
 		Loopback: a.Loopback && a.Codex.UsesProfile(), UnixSockets: a.opensSockets(),
 	}

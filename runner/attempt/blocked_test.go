@@ -40,7 +40,7 @@ func TestRefusedHostsAreReportedAndDelivered(t *testing.T) {
 		t.Skip("only Linux gives each command a network of its own")
 	}
 	of, _ := newCodexFixture(t, codextest.Lane{Replies: []codextest.Reply{
-		calls(t, "exec_command", map[string]string{"cmd": "echo done > a.txt; exec 3<>/dev/tcp/127.0.0.1/${http_proxy##*:}; printf 'CONNECT other.example:443 HTTP/1.1\\r\\nHost: other.example:443\\r\\n\\r\\n' >&3; head -1 <&3; sleep 60"}),
+		calls(t, "exec_command", map[string]string{"cmd": "echo done > a.txt; exec 3<>/dev/tcp/127.0.0.1/${http_proxy##*:}; printf 'CONNECT other.example:443 HTTP/1.1\\r\\nHost: other.example:443\\r\\n\\r\\n' >&3; head -1 <&3"}),
 		{Items: []codextest.Item{codextest.Message{Text: "Done."}}},
 	}})
 	paragraph := ""

@@ -39,10 +39,12 @@ type Job struct {
 	Host        string          // worker host on which the session runs; empty for this machine
 	Account     Account         `json:"-"`
 	SessionDir  string          `json:"-"` // folder for the files of sessions that belong to no workspace; empty for none
+	Program     string          `json:"-"` // path of this program, see [codex.MakeBubblewrap]; empty if no command reaches hosts
 	Denied      room.Denied     `json:"-"` // paths that the agent may not read, besides the files of this program
 	Loopback    bool            // give the agent's commands a loopback of their own; see [codex.Options]
 	Network     codex.Network   // hosts that the agent's commands reach; see [codex.Options]
 	HookNetwork codex.Network   // hosts that hooks in the sandbox reach
+	Services    []int           // ports of the machine that all commands reach; see [codex.Options]
 	// UnixSockets lets the agent's commands open Unix sockets, if they have a loopback, and
 	// denies them the sockets of this machine that can be found.
 	UnixSockets bool

@@ -5,13 +5,18 @@ import (
 	"os"
 	"testing"
 
+	"github.com/symphony-runner/symphony/codex/door"
 	"github.com/symphony-runner/symphony/internal/scriptedagent"
 	"github.com/symphony-runner/symphony/runner/identity"
 )
 
 // TestMain makes the test binary an agent when it is run as `agent HOME METHOD...`. It
-// does not know the methods. When it is run as `ask SOCKET`, it asks for a token.
+// does not know the methods. When it is run as `ask SOCKET`, it asks for a token, and it is the part
+// of this program in a sandbox when it is run as that.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == door.Name {
+		os.Exit(door.Main(os.Args[2:], os.Environ(), os.Stderr))
+	}
 	if len(os.Args) == 3 && os.Args[1] == "ask" {
 		token, err := identity.Ask(os.Args[2])
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/symphony-runner/symphony/codex"
+	"github.com/symphony-runner/symphony/codex/endpoint"
 	"github.com/symphony-runner/symphony/internal/text"
 	"github.com/symphony-runner/symphony/runner/setup"
 	"github.com/symphony-runner/symphony/workspace"
@@ -79,11 +80,15 @@ func (a *attempt) prepareProject(ctx context.Context, ws workspace.Workspace, ke
 }
 
 // preparer returns the attempt in which the script runs. Its agent process has the variables of
-// setup.env, and passes them to the script alone.
+// setup.env, and passes them to the script alone. A script that reaches hosts has an app-server of its
+// own even where sessions have one that runs already.
 func (a *attempt) preparer() *attempt {
 	job := a.Job
 	job.Codex.Env = slices.Concat(job.Codex.Env, a.preparation.Env)
 	job.Network, job.HookNetwork = codex.Network{}, codex.Network{}
+	if len(a.preparation.Network.Hosts) > 0 { // no command reaches hosts that a server starts by itself
+		job.Codex.Endpoint = endpoint.Server{}
+	}
 	repository := *a.Repository
 	repository.Checkout.Head, repository.Checkout.Pushed = repository.Checkout.BaseHead, git.ObjectID{}
 	job.Repository = &repository

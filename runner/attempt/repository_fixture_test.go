@@ -99,11 +99,15 @@ func realPath(t testing.TB, path string) string {
 // inRepository makes the remote and gives the job a repository.
 func (f *repositoryFixture) inRepository() {
 	f.t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
+	_, err := exec.LookPath("git")
+	if err != nil {
 		f.t.Skip("there is no git here")
 	}
 	f.hooks = workspace.Hooks{Timeout: forever}
 	f.job.SessionDir, f.job.Account.Key = f.path("sessions"), "sk-0123456789"
+	if f.job.Program, err = os.Executable(); err != nil {
+		f.t.Fatal(err)
+	}
 	f.origin = f.path("origin.git")
 	writeFile(f.t, f.path("seed", "README.md"), "hello\n")
 	writeFile(f.t, f.path("seed", ".gitignore"), "cache/\n")
@@ -111,7 +115,6 @@ func (f *repositoryFixture) inRepository() {
 	f.git("seed", "add", "-A")
 	f.git("seed", "commit", "-q", "-m", "first")
 	f.git(".", "clone", "-q", "--bare", "seed", f.origin)
-	var err error
 	f.host, err = git.Open(f.t.Context(), git.Config{
 		Dir: f.path("stores"), Workspaces: f.path("root"), Env: []string{"PATH=" + os.Getenv("PATH")}, Log: slog.New(slog.DiscardHandler),
 	})

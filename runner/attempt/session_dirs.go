@@ -108,6 +108,7 @@ type sessionDirs struct {
 	loopback bool
 	key      string // key of the issue's workspace, which names them
 	suffix   string // end of the name of the Codex home; empty for the home of the issue
+	self     string // Job.Program
 	required bool   // the session cannot do without them
 	guarded  bool   // see [codex.Config.IsGuarded]
 	shared   bool   // the app-server is not started by the session
@@ -143,7 +144,7 @@ func (d *sessionDirs) make(ctx context.Context, thread string) error {
 		return fmt.Errorf("make the agent's temporary folder: %w", err)
 	}
 	if !d.shared {
-		if d.bubblewrap, err = codex.MakeBubblewrap(sandbox); err != nil {
+		if d.bubblewrap, err = codex.MakeBubblewrap(sandbox, d.self); err != nil {
 			return err
 		}
 	}

@@ -257,3 +257,25 @@ func TestARedCheckIsReproducedAndRepaired(t *testing.T) {
 	}
 	f.assertPublished("2", "app.js", "app.test.js", "package-lock.json", "package.json")
 }
+
+// TestASetupThatReachesHostsHasAServerOfItsOwn has sessions on a server that runs already, whose
+// commands reach none.
+func TestASetupThatReachesHostsHasAServerOfItsOwn(t *testing.T) {
+	t.Parallel()
+	host := newTestHost(t)
+	f := newSetupFixtureWith(t, map[string]string{"ask": host.ask}, ". ./ask; ask GET dep && mkdir cache && echo prepared > cache/x")
+	m := codextest.NewModel(codextest.Lane{Replies: []codextest.Reply{runs(t, ". ./ask; cp cache/x a.txt; ask GET turn; echo looked"), done}})
+	t.Cleanup(m.Close)
+	command := f.job.Codex.Command
+	f.onServer(m)
+	f.inUsersHome(m)
+	f.job.Codex.Command, f.job.Denied.Paths = command, []string{f.path("home/.codex")}
+	f.job.Repository.Setup.Network = codex.Network{Hosts: []string{host.name}, Private: true}
+	if got := f.session(t.Context()); got.Class != schedule.Done || !got.Delivered {
+		t.Fatalf("%+v", got)
+	}
+	f.assertPublished("1", "a.txt", "ask", "package-lock.json")
+	if seen, want := host.requests(), []string{"GET /dep"}; !slices.Equal(seen, want) {
+		t.Errorf("the host has seen %q, want %q", seen, want)
+	}
+}

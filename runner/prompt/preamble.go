@@ -109,13 +109,17 @@ func room(run Run) string {
 	if run.UnixSockets {
 		sockets, temp = "", "closed"
 	}
+	loopback := "its own loopback"
+	if len(run.Services) > 0 {
+		loopback += ", on it the services " + strings.Join(run.Services, ", ") + " of this machine,"
+	}
 	reached, fetch := "nothing else: no host, no DNS"+sockets+".", " Package managers cannot fetch anything."
 	if len(run.Hosts) > 0 {
 		reached = "these hosts, by HTTP and HTTPS through a proxy that passes GET, HEAD and OPTIONS: " + strings.Join(run.Hosts, ", ") +
-			". Nothing else can be reached: no other host, no DNS" + sockets + ". A request to another host ends the whole command, and its output is lost."
+			". Nothing else can be reached: no other host, no DNS" + sockets + "."
 		fetch = " Package managers can fetch from these hosts alone."
 	}
-	return "Each command that you run has a network of its own, in which it reaches its own loopback and " + reached +
+	return "Each command that you run has a network of its own, in which it reaches " + loopback + " and " + reached +
 		" A server that one command leaves running is not reached by the next one, so start a server and what talks to it in one command." +
 		fetch + " There is no ptrace. Write temporary files to $TMPDIR: /tmp is " + temp + ".\n\n" + prepared
 }

@@ -152,6 +152,19 @@ func TestAPromptNamesTheHostsThatTheAgentReaches(t *testing.T) {
 	}
 }
 
+func TestAPromptNamesTheServicesThatTheAgentReaches(t *testing.T) {
+	t.Parallel()
+	for want, run := range map[string]Run{
+		"in which it reaches its own loopback and nothing else: no host,":                                                             {Loopback: true},
+		"in which it reaches its own loopback, on it the services localhost:5432, localhost:6379 of this machine, and nothing else:":  {Loopback: true, Services: []string{"localhost:5432", "localhost:6379"}},
+		"in which it reaches its own loopback, on it the services localhost:5432 of this machine, and these hosts, by HTTP and HTTPS": {Loopback: true, Services: []string{"localhost:5432"}, Hosts: []string{"pypi.org"}},
+	} {
+		if got := mustRender(t, run); !strings.Contains(got, want) {
+			t.Errorf("no %q in:\n%s", want, got)
+		}
+	}
+}
+
 func TestAPromptNamesTheHostsThatTheLastSessionWasRefused(t *testing.T) {
 	t.Parallel()
 	if got := mustRender(t, Run{}); strings.Contains(got, "Commands of the last session") {

@@ -149,6 +149,7 @@ type Run struct {
 	Loopback    bool       // each command has a loopback of its own and no other network
 	UnixSockets bool       // commands may open Unix sockets of their own
 	Hosts       []string   // hosts that commands also reach
+	Services    []string   // services of this machine that commands also reach, such as localhost:5432
 	Prepared    bool       // the project is prepared, and there is the tool setup
 }
 

@@ -47,7 +47,7 @@ func (r Room) Temp() string { return filepath.Join(r.Dir, "tmp") }
 // read it and not write it.
 func (r Room) ShellStart() string { return filepath.Join(r.Dir, "start.sh") }
 
-// Certificates returns the path of the file with the certificates of Codex's proxy, which is
+// Certificates returns the path of the file with the certificate of the network's proxy, which is
 // empty until a session fills it, as is the one for Java beside it. The agent may read them and
 // not write them.
 func (r Room) Certificates() string { return filepath.Join(r.Dir, "certificates.pem") }

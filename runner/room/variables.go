@@ -39,7 +39,6 @@ var offline = []Variable{
 // online are the variables of a room whose commands reach hosts.
 var online = []Variable{
 	{"MAVEN_ARGS", "-Daether.connector.http.useSystemProperties=true", "maven goes by the proxy that the other programs of Java have"},
-	{"npm_config_maxsockets", "50", "Codex's proxy opens a connection for each request, and npm would wait for 15 at a time"},
 }
 
 // homes are the variables that name folders below the room's home.

@@ -33,6 +33,7 @@ type Machine struct {
 	Environ []string // its environment, as NAME=value
 	Lookup  func(name string) (value string, ok bool)
 	Temp    string // folder for temporary files
+	Program string // path of this program
 }
 
 // Serve answers the calls of the other side of a connection until it or ctx ends. Then it stops the session,
@@ -233,7 +234,7 @@ func (m Machine) machineJob(o order, h *host, redactor *redact.Redactor) (attemp
 		}
 	}
 	job.Codex.Deny = denied
-	job.Workspaces, job.SessionDir, job.Lookup, job.Redact = h.workspaces, h.sessions(), m.Lookup, redactor.String
+	job.Workspaces, job.SessionDir, job.Program, job.Lookup, job.Redact = h.workspaces, h.sessions(), m.Program, m.Lookup, redactor.String
 	job.Account = attempt.Account{Key: o.Key, BaseURL: o.BaseURL}
 	job.Denied = room.DenyCredentials(m.Lookup)
 	job.Denied.Paths = append(job.Denied.Paths, h.data, m.state())

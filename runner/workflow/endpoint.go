@@ -1,5 +1,8 @@
 package workflow
 
+// noDoor is the reason why the commands of such a server reach no hosts and no services.
+const noDoor = "it starts commands by itself, and they reach hosts and services through this program alone"
+
 // withoutEndpoint are the keys that cannot be used with codex.endpoint, and why.
 var withoutEndpoint = []struct{ key, why string }{
 	{"codex.command", "nothing is started"},
@@ -12,6 +15,9 @@ var withoutEndpoint = []struct{ key, why string }{
 	{"codex.env", "its environment is not the agent's, and values would stand in the logs of the connection"},
 	{"hooks.env", "its environment is not the hooks', and values would stand in the logs of the connection"},
 	{"setup.env", "its environment is not the script's, and values would stand in the logs of the connection"},
+	{"codex.network", noDoor},
+	{"hooks.network", noDoor},
+	{"services", noDoor},
 	{"sandbox.unix_sockets", "the sockets of its commands cannot be kept apart"},
 	{"identity.token_url", "it has a login of its own"},
 	{"identity.command", "it has a login of its own"},
@@ -31,6 +37,9 @@ func (d *decoder) checkEndpoint() {
 		if v, both := d.written[other.key]; both {
 			d.reject(v, "cannot be used with codex.endpoint, which names an app-server that runs already: %s; remove one of the two", other.why)
 		}
+	}
+	if d.settings.Setup.Online {
+		d.reject(d.written["setup.for_agent"], "cannot be used with codex.endpoint, which names an app-server that runs already: %s; remove one of the two", noDoor)
 	}
 	if !written {
 		return

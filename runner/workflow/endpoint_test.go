@@ -29,6 +29,9 @@ func TestAnEndpointTakesThePlaceOfTheCommand(t *testing.T) {
 		{"codex: {endpoint_token: $NONE}", `line 3: codex.endpoint_token is "$NONE": needs codex.endpoint; remove it`},
 		{"codex: {endpoint: 'unix:///s', command: codex app-server}", `line 3: codex.command is "codex app-server": ` + both + "nothing is started; remove one of the two"},
 		{"codex: {endpoint: 'unix:///s', env: [A]}", `line 3: codex.env is a list: ` + both + "its environment is not the agent's, and values would stand in the logs of the connection; remove one of the two"},
+		{"codex: {endpoint: 'unix:///s', network: [node]}", `line 3: codex.network is a list: ` + both + "it starts commands by itself, and they reach hosts and services through this program alone; remove one of the two"},
+		{"codex: {endpoint: 'unix:///s'}\nservices: ['localhost:5432']", `line 4: services is a list: ` + both + "it starts commands by itself, and they reach hosts and services through this program alone; remove one of the two"},
+		{"repository: {url: .}\ncodex: {endpoint: 'unix:///s'}\nsetup: {run: npm ci, for_agent: network}", `line 5: setup.for_agent is "network": ` + both + "it starts commands by itself, and they reach hosts and services through this program alone; remove one of the two"},
 		{"codex: {endpoint: 'unix:///s'}\nsandbox: {unix_sockets: true}", `line 4: sandbox.unix_sockets is true: ` + both + "the sockets of its commands cannot be kept apart; remove one of the two"},
 	} {
 		if got := problems(t, "tracker: {kind: file}\n"+test.front, with(nil)); len(got) != 1 || got[0] != test.want {

@@ -48,8 +48,8 @@ func (v value) item(i int) *yaml.Node {
 func (f *front) flatten(top *yaml.Node, table []entry, trackers []tracker.Kind) {
 	names, sections := make(map[string]bool), make(map[string]bool)
 	for _, e := range table {
-		section, _, _ := strings.Cut(e.Name, ".")
-		names[e.Name], sections[section] = true, true
+		section, _, isSection := strings.Cut(e.Name, ".")
+		names[e.Name], sections[section] = true, isSection
 	}
 	f.written, f.places = make(map[string]value), make(map[string]value)
 	note := func(v value) {
@@ -59,8 +59,15 @@ func (f *front) flatten(top *yaml.Node, table []entry, trackers []tracker.Kind) 
 		if section.key == schemaKey {
 			continue
 		}
-		if !sections[section.key] {
+		isSection, known := sections[section.key]
+		if !known {
 			note(section)
+			continue
+		}
+		if !isSection { // it is a key itself
+			if f.read(&section) {
+				f.written[section.key] = section
+			}
 			continue
 		}
 		for _, v := range f.children(section) {
@@ -78,13 +85,20 @@ func (f *front) flatten(top *yaml.Node, table []entry, trackers []tracker.Kind) 
 func (f *front) children(of value) []value {
 	var values []value
 	for _, v := range f.entries(of) {
-		if err := v.node.Decode(&v.raw); err != nil {
-			f.found.refuse(v, "has too many aliases; write them out")
-		} else if v.raw != nil {
+		if f.read(&v) {
 			values = append(values, v)
 		}
 	}
 	return values
+}
+
+// read reads a value that is written, and reports whether there is one.
+func (f *front) read(v *value) bool {
+	if err := v.node.Decode(&v.raw); err != nil {
+		f.found.refuse(*v, "has too many aliases; write them out")
+		return false
+	}
+	return v.raw != nil
 }
 
 // entries returns the entries of a map, ordered by name, without their raw values.

@@ -94,6 +94,7 @@ func (d *decoder) decodeAll(top *yaml.Node, content []byte) {
 	d.repository.checkReview()
 	d.checkSetup()
 	d.checkNetworks()
+	d.checkStatusPage()
 	d.checkEndpoint()
 	d.checkHosts()
 	d.checkPrices()

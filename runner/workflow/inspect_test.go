@@ -177,12 +177,17 @@ func fileWith(kind, key, value string) (content string, line int) {
 	if strings.HasPrefix(key, "tracker.provider.state_label_prefix") || strings.HasPrefix(key, "tracker.provider.project") && kind == "github" {
 		sections["tracker"] = append(sections["tracker"], "active_states: [open]", "terminal_states: [closed]")
 	}
-	section, name, _ := strings.Cut(key, ".")
+	section, name, inside := strings.Cut(key, ".")
 	name, nested, isNested := strings.Cut(name, ".")
 	sections[section] = slices.DeleteFunc(sections[section], func(entry string) bool { return strings.HasPrefix(entry, name+":") })
 	lines := []string{"---", "# A comment.", ""}
 	for _, s := range []string{"tracker", "repository", "delivery", section} {
 		if s == section && line > 0 {
+			continue
+		}
+		if !inside && s == section {
+			lines = append(lines, s+": "+value)
+			line = len(lines)
 			continue
 		}
 		lines = append(lines, s+":")

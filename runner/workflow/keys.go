@@ -15,7 +15,7 @@ import (
 
 // Key documents one key of WORKFLOW.md.
 type Key struct {
-	Name    string // section.key
+	Name    string // section.key, or the name alone of a key outside of all sections
 	Default string // the default as it would be written, or its source; empty for none
 	Meaning string // one line
 }
@@ -137,7 +137,7 @@ func (d *decoder) table() []entry {
 		optional("setup.update", "", "shell script that changes lock files to what manifests say, such as npm install --package-lock-only: the agent's tool setup runs it before setup.run, as setup.for_agent says; where it is missing, an agent can add no library to a project whose setup.run leaves lock files as they are", d.text(&setup.Update)),
 		optional("setup.network", "[]", "hosts that setup.run reaches, as hooks.network has them", d.hosts(&s.SetupNetwork.Hosts)),
 		optional("setup.network_private", "false", "hosts of setup.network may have private addresses, such as a company's mirror", d.boolean(&s.SetupNetwork.Private)),
-		withDefault("setup.network_mode", "limited", "limited lets setup.run send GET and HEAD alone, which takes a certificate of Codex's own; full opens a tunnel for anything to these hosts, for tools that do not take the certificate", d.word(func(word string) { s.SetupNetwork.Full = word == "full" }, "limited", "full")),
+		withDefault("setup.network_mode", "limited", "limited lets setup.run send GET and HEAD alone, which takes a certificate of this program's own; full opens a tunnel for anything to these hosts, for tools that do not take the certificate", d.word(func(word string) { s.SetupNetwork.Full = word == "full" }, "limited", "full")),
 		optional("setup.env", "[]", "names of environment variables that setup.run sees besides the plain ones, and no agent", d.items(&setup.Env, parseVariable)),
 		optional("setup.inputs", "the known manifests and lock files", "patterns of files of the base: setup.run runs again when one of them has changed; if there is none, when any file has", d.items(&setup.Inputs, parseGlob)),
 		optional("setup.keep", "all that git ignores", "files and folders of the checkout that workspaces get a copy of; the caches in the room's home are always copied", d.items(&setup.Keep, parseKept)),
@@ -146,6 +146,8 @@ func (d *decoder) table() []entry {
 
 		optional("sandbox.loopback", "true on Linux, else false", "give each command of the agent, each hook in the sandbox and delivery.verify a loopback of its own, so that tests can start servers; nothing else can be reached; without it no command can open a socket", d.boolean(&s.Loopback)),
 		optional("sandbox.unix_sockets", "false", "let them open Unix sockets of their own; those of this machine that are found when a session starts are denied, and all of /tmp; one that is made later elsewhere can be reached; needs sandbox.loopback", d.boolean(&s.UnixSockets)),
+
+		optional("services", "[]", "ports of this machine, as localhost:5432, that the agent's commands, hooks in the sandbox, delivery.verify and setup.run reach on their own loopback, at most 16; they can do there whatever the service lets a client do; with worker.ssh_hosts ports of the host of the session", d.services(&s.Services)),
 
 		withDefault("agent.max_concurrent_agents", "10", "sessions at once, not counting those of a fleet", d.integer(&policy.MaxConcurrent, 1)),
 		withDefault("agent.max_turns", "20", "turns of one session", d.integer(&s.MaxTurns, 1)),

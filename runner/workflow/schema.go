@@ -30,7 +30,11 @@ func Schema(trackers []tracker.Kind) ([]byte, error) {
 	d := newDecoder(Env{Trackers: trackers}, "")
 	sections := object{schemaKey: object{"description": "the schema of this front matter, for editors"}}
 	for _, e := range d.table() {
-		section, key, _ := strings.Cut(e.Name, ".")
+		section, key, inside := strings.Cut(e.Name, ".")
+		if !inside {
+			sections[section] = e.describe()
+			continue
+		}
 		if sections[section] == nil {
 			sections[section] = object{"type": []any{"object", "null"}, "additionalProperties": false, "properties": object{}}
 		}

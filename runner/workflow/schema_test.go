@@ -35,16 +35,20 @@ func compileSchema(t testing.TB) *jsonschema.Schema {
 	return schema
 }
 
-// front is the content of a front matter, by section and key.
-type front map[string]map[string]any
+// front is the content of a front matter, by section, and by key within it.
+type front map[string]any
 
 // set writes the value of a key, such as agent.max_turns.
 func (s front) set(key string, v any) {
-	section, name, _ := strings.Cut(key, ".")
+	section, name, inside := strings.Cut(key, ".")
+	if !inside {
+		s[section] = v
+		return
+	}
 	if s[section] == nil {
 		s[section] = map[string]any{}
 	}
-	s[section][name] = v
+	s[section].(map[string]any)[name] = v
 }
 
 // verdicts returns whether the schema and the program refuse settings.
@@ -162,15 +166,20 @@ func TestTheSchemaDescribesEveryKey(t *testing.T) {
 	}
 	var schema struct {
 		Properties map[string]struct {
-			Properties map[string]struct{ Description string }
+			Description string
+			Properties  map[string]struct{ Description string }
 		}
 	}
 	if err := json.Unmarshal(text, &schema); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range workflow.Keys(trackers()) {
-		section, name, _ := strings.Cut(key.Name, ".")
-		if got := schema.Properties[section].Properties[name].Description; !strings.HasPrefix(got, key.Meaning) || !strings.Contains(got, key.Default) {
+		section, name, inside := strings.Cut(key.Name, ".")
+		got := schema.Properties[section].Description
+		if inside {
+			got = schema.Properties[section].Properties[name].Description
+		}
+		if !strings.HasPrefix(got, key.Meaning) || !strings.Contains(got, key.Default) {
 			t.Errorf("the description of %s is %q", key.Name, got)
 		}
 	}

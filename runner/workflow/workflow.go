@@ -76,8 +76,10 @@ type Settings struct {
 	// Network names the hosts that the agent's commands reach, HookNetwork the hosts of hooks in the
 	// sandbox, and SetupNetwork the hosts of Setup.Run.
 	Network, HookNetwork, SetupNetwork codex.Network
-	Setup                              setup.Config
-	Notify                             Notify
+	// Services are the ports of this machine's loopback that all these commands reach.
+	Services []int
+	Setup    setup.Config
+	Notify   Notify
 }
 
 // Tracker selects an adapter and holds its settings.

@@ -72,9 +72,14 @@ func (p Process) Account(wf workflow.Workflow) attempt.Account {
 	if config, err := p.Identity(wf); err == nil && account.Key == "" {
 		account.Tokens = p.Tokens.Source(p, wf, config)
 	}
-	self, _ := os.Executable() // an empty one makes Codex say that it gets no token
-	account.AskCommand = []string{self, ModelTokenName}
+	account.AskCommand = []string{Program(), ModelTokenName} // an empty one makes Codex say that it gets no token
 	return account
+}
+
+// Program returns the path of this program; empty if the system does not know it.
+func Program() string {
+	self, _ := os.Executable()
+	return self
 }
 
 // ThreadSecret returns the secret that seals the threads of a fleet; empty for none. All shards of

@@ -28,8 +28,8 @@ func Preflight(ctx context.Context, p Process, wf workflow.Workflow, warn func(s
 func trialJob(p Process, wf workflow.Workflow) attempt.Job {
 	s := wf.Settings
 	job := attempt.Job{
-		Codex: s.Codex, Version: Version(), Account: p.Account(wf), Prompt: wf.Prompt,
-		Loopback: s.Loopback, UnixSockets: s.UnixSockets, Network: s.Network, HookNetwork: s.HookNetwork,
+		Codex: s.Codex, Version: Version(), Account: p.Account(wf), Program: Program(), Prompt: wf.Prompt,
+		Loopback: s.Loopback, UnixSockets: s.UnixSockets, Network: s.Network, HookNetwork: s.HookNetwork, Services: s.Services,
 	}
 	if s.Repository != nil {
 		job.Repository = &attempt.Repository{Submodules: s.Repository.Submodules, Hooks: s.Workspace.Hooks, TrustedHooks: !s.SandboxHooks, Setup: &attempt.Setup{Config: s.Setup, Network: s.SetupNetwork}}
