@@ -1,10 +1,13 @@
 package door
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -201,4 +204,51 @@ func TestASocketMayHaveALongPath(t *testing.T) {
 	h.begin()
 	h.start(askHere).mustSay(greeting)
 	h.end()
+}
+
+// TestAnOrdinaryUserHasDoors runs tests again as one, for whom bubblewrap makes its namespaces in
+// another way than for the superuser.
+func TestAnOrdinaryUserHasDoors(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("the tests run as an ordinary user already")
+	}
+	h := newHouse(t)
+	dir := t.TempDir()
+	for _, folder := range []string{filepath.Dir(dir), dir} {
+		if err := os.Chmod(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests, codex := filepath.Join(dir, "door.test"), filepath.Join(dir, "codex/bin/codex")
+	for path, of := range map[string]string{tests: h.Self, codex: h.Self, filepath.Join(dir, "codex-linux-x/vendor/x/codex-resources/bwrap"): h.bubblewrap} {
+		program, err := os.ReadFile(of)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(path), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(path, program, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	temp := filepath.Join(dir, "tmp")
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const nobody = 65534
+	if err := os.Chown(temp, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), tests, "-test.v", "-test.run=^(TestACommandReachesItsDoor|TestManyCommandsHaveDoorsAtOnce)$")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + temp, "TMPDIR=" + temp, "SYMPHONY_TEST_CODEX=" + codex}
+	cmd.Dir, cmd.SysProcAttr = temp, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	said, err := cmd.CombinedOutput()
+	if errors.Is(err, fs.ErrPermission) || strings.Contains(string(said), "--- SKIP: ") {
+		t.Skipf("an ordinary user can make no sandbox here: %v\n%s", err, said)
+	}
+	if err != nil || strings.Count(string(said), "--- PASS: ") != 2 {
+		t.Errorf("%v\n%s", err, said)
+	}
 }
