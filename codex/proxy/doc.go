@@ -23,9 +23,9 @@
 // In the full mode a CONNECT becomes a tunnel that nobody reads, and every method passes.
 //
 // Connections to a host are kept and shared by all commands of one [Proxy]; that is what makes it
-// fast. Headers pass as they are, apart from those that concern one connection, Proxy-*,
-// Forwarded, and X-Forwarded-For, -Host and -Proto. Bodies of answers pass as the host has encoded
-// them.
+// fast. They speak HTTP/1, as do the tunnels that are read: the program is released without HTTP/2.
+// Headers pass as they are, apart from those that concern one connection, Proxy-*, Forwarded, and
+// X-Forwarded-For, -Host and -Proto. Bodies of answers pass as the host has encoded them.
 //
 // # Addresses
 //

@@ -68,7 +68,7 @@ func tunnelConfig(authority *Authority, host string) (*tls.Config, error) {
 		return nil, err
 	}
 	return &tls.Config{
-		Certificates: []tls.Certificate{leaf}, NextProtos: []string{"h2", "http/1.1"},
+		Certificates: []tls.Certificate{leaf}, NextProtos: []string{"http/1.1"},
 		// These bytes stay on the machine: large records, and the fastest exchange of keys.
 		DynamicRecordSizingDisabled: true, CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256},
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) { // also called if a session is resumed

@@ -21,7 +21,6 @@ import (
 const (
 	maxConnections = 256              // at once
 	maxRequests    = 256              // sent on at once, by all connections
-	maxStreams     = 100              // requests at once on one connection of HTTP/2
 	maxHeader      = 64 << 10         // bytes of the head of a request or an answer
 	maxName        = 253              // bytes of the name of a host that is reported
 	maxCause       = 300              // characters of the cause of a failure
@@ -97,7 +96,7 @@ func (c *command) server(answer http.HandlerFunc) *http.Server {
 		}),
 		BaseContext: func(net.Listener) context.Context { return c.ctx }, DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout: headTime, IdleTimeout: keepTime, MaxHeaderBytes: maxHeader,
-		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams}, ErrorLog: log.New(io.Discard, "", 0),
+		ErrorLog: log.New(io.Discard, "", 0),
 	}
 }
 

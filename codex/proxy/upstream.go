@@ -20,7 +20,6 @@ const (
 	answerTime    = 2 * time.Minute // from the end of a request to the head of its answer
 	lookupTime    = 5 * time.Second
 	idleTime      = 90 * time.Second
-	pingTime      = 30 * time.Second // without a byte of a host, on HTTP/2
 	idlePerHost   = 64
 	checkedTime   = time.Minute // for which a name behind the operator's proxy counts as checked
 )
@@ -46,11 +45,10 @@ func newUpstream(private bool, roots *x509.CertPool) *upstream {
 
 func (u *upstream) transport(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
 	return &http.Transport{
-		DialContext: dial, ForceAttemptHTTP2: true, DisableCompression: true,
+		DialContext: dial, DisableCompression: true,
 		TLSClientConfig:     &tls.Config{RootCAs: u.roots, ClientSessionCache: tls.NewLRUClientSessionCache(0)},
 		TLSHandshakeTimeout: handshakeTime, ResponseHeaderTimeout: answerTime, IdleConnTimeout: idleTime,
 		MaxIdleConnsPerHost: idlePerHost, MaxResponseHeaderBytes: maxHeader,
-		HTTP2: &http.HTTP2Config{SendPingTimeout: pingTime, PingTimeout: handshakeTime}, // or a dead connection takes all requests with it
 	}
 }
 
