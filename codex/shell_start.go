@@ -16,11 +16,11 @@ import (
 var (
 	proxyVariables = []string{
 		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "WS_PROXY", "WSS_PROXY", "http_proxy", "https_proxy", "all_proxy", "ws_proxy", "wss_proxy",
-		"npm_config_proxy", "npm_config_http_proxy", "npm_config_https_proxy", "NPM_CONFIG_PROXY", "NPM_CONFIG_HTTP_PROXY", "NPM_CONFIG_HTTPS_PROXY",
+		"npm_config_proxy", "npm_config_https_proxy", "NPM_CONFIG_PROXY", "NPM_CONFIG_HTTPS_PROXY",
 		"YARN_HTTP_PROXY", "YARN_HTTPS_PROXY", "BUNDLE_HTTP_PROXY", "BUNDLE_HTTPS_PROXY", "PIP_PROXY", "DOCKER_HTTP_PROXY", "DOCKER_HTTPS_PROXY",
 	}
 	directVariables = []string{"NO_PROXY", "no_proxy", "npm_config_noproxy", "NPM_CONFIG_NOPROXY", "BUNDLE_NO_PROXY"}
-	otherVariables  = []string{"FTP_PROXY", "ftp_proxy", "ELECTRON_GET_USE_PROXY", "NODE_USE_ENV_PROXY"}
+	otherVariables  = []string{"npm_config_http_proxy", "NPM_CONFIG_HTTP_PROXY", "FTP_PROXY", "ftp_proxy", "ELECTRON_GET_USE_PROXY", "NODE_USE_ENV_PROXY"}
 )
 
 // certificateVariables are the variables by which clients know the certificate of the proxy.
