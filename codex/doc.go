@@ -49,7 +49,8 @@
 //	exec_output      their output, from the read loop to a writer
 //	exec_profile     the sandbox's rules in the server's own configuration
 //	shell_start      what bash does before each of their commands
-//	network          the hosts that commands reach besides, by packages proxy and door
+//	network          the hosts and services that commands reach besides
+//	doorway          their way there, by packages proxy and door
 //	preflight        whether sessions can work at all, and whether Codex takes what they set
 //	skills           the skills that a prompt names
 //	shared           a server that runs already, in which nothing may be left

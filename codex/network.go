@@ -3,15 +3,11 @@ package codex
 import (
 	"fmt"
 	"maps"
-	"net"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/symphony-runner/symphony/codex/door"
-	"github.com/symphony-runner/symphony/codex/proxy"
 	"github.com/symphony-runner/symphony/internal/lazy"
 	"github.com/symphony-runner/symphony/internal/text"
 )
@@ -44,7 +40,6 @@ func (n Network) hasHosts() bool { return len(n.Hosts) > 0 }
 const certificatesVariable = "SYMPHONY_CERTIFICATES"
 
 // The values of [door.Variable] begin with one of these words, and the name of the network follows.
-// That of the turns has an empty name.
 const (
 	withHosts    = "hosts:"    // it has hosts
 	withServices = "services:" // it has the services alone
@@ -73,20 +68,18 @@ func (o Options) servicesIn(name string) []int {
 	return o.Services
 }
 
-// networks returns the networks by their names; that of the turns has none. That of a review is empty.
+// networks returns the networks by their names. The turns have the one with the empty name; reviews
+// have one without hosts.
 func (o Options) networks() map[string]Network {
-	all := maps.Clone(o.Networks)
-	if all == nil {
-		all = map[string]Network{}
-	}
-	all[""] = o.Network
+	all := map[string]Network{"": o.Network}
+	maps.Copy(all, o.Networks)
 	if o.ReviewWork != "" {
 		all[reviewName] = Network{}
 	}
 	return all
 }
 
-// profileOf returns the name of a permission profile: that of the turns, or reviewName.
+// profileOf returns the name of the permission profile of the turns, if name is empty, or of reviews.
 func (o Options) profileOf(name string) string {
 	of := profile
 	if o.Shared != "" {
@@ -169,81 +162,6 @@ func (s *sandbox) checkNetworks() error {
 		return s.o.noDoor("the session has no folder of its own")
 	}
 	return nil
-}
-
-// doorway opens the doors of the commands that reach hosts or services.
-type doorway struct {
-	*core
-	doors   door.Doors
-	proxies []*proxy.Proxy
-	silent  sync.Map // the ports of services that did not answer
-}
-
-// open makes the proxies of the networks, writes their certificate, and begins to open doors.
-func (d *doorway) open() error {
-	if !d.o.hasDoors() {
-		return nil
-	}
-	authority, err := proxy.NewAuthority()
-	if err == nil {
-		// The files exist, so that the profile can name them. They are the session's own.
-		err = os.WriteFile(d.o.Certificates, authority.PEM(), 0o600)
-	}
-	if err == nil {
-		err = os.WriteFile(trustStorePath(d.o.Certificates), authority.TrustStore(), 0o600)
-	}
-	if err != nil {
-		return fmt.Errorf("write the certificate of the proxy: %w", err)
-	}
-	networks := map[string]map[int]door.Behind{}
-	for name, network := range d.o.networks() {
-		value := d.o.variables(name)[door.Variable]
-		if value == "" {
-			continue
-		}
-		behind := d.bridges()
-		networks[value] = behind
-		if network.hasHosts() {
-			p := proxy.New(proxy.Rules(network), authority, d.o.Roots)
-			d.proxies, behind[door.Port] = append(d.proxies, p), p.Serve
-		}
-	}
-	d.doors = door.Doors{
-		Dir: d.o.Bubblewrap.Dir, Self: d.o.Bubblewrap.self, Networks: networks,
-		Refused: func(network, command, host string) {
-			if network == withHosts {
-				e := Event{Kind: Notification, Summary: "a command was refused the host " + host, Blocked: []Blocked{{Host: host, Command: command}}}
-				d.emit(e)
-			}
-		},
-		Failed: func(err error) { d.warn("a command reaches no hosts and no services: " + err.Error()) },
-	}
-	if err := d.doors.Open(); err != nil {
-		return fmt.Errorf("%w: commands reach no hosts and no services: %w", ErrNoSandbox, err)
-	}
-	return nil
-}
-
-// bridges returns the servers of the services by their ports.
-func (d *doorway) bridges() map[int]door.Behind {
-	all := map[int]door.Behind{}
-	for _, port := range d.o.Services {
-		all[port] = func(l net.Listener, _ func(string)) {
-			proxy.Bridge(l, port, func() {
-				if _, said := d.silent.LoadOrStore(port, true); !said {
-					d.warn(fmt.Sprintf("the service localhost:%d does not answer", port))
-				}
-			})
-		}
-	}
-	return all
-}
-
-func (d *doorway) close() {
-	_ = d.doors.Close() // its folder is removed with the session
-	for _, p := range d.proxies {
-		p.Close()
-	}
 }
 
 func trustStorePath(certificates string) string {

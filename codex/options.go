@@ -75,8 +75,8 @@ type Options struct {
 	// Networks are the networks of programs of the host, by the name in [Exec.Network]. No turn
 	// has any of them.
 	Networks map[string]Network
-	// Services are ports of this machine's loopback that all commands except those of reviews
-	// reach on their own loopback; see network.go. They are refused as Network is.
+	// Services are ports of this machine's loopback that all commands reach on their own loopback,
+	// but no review does; see network.go. They are refused as Network is.
 	Services []int
 	// ReviewWork is the name of the folder in [Review.Dir] that holds the work. The commands of reviews
 	// can write neither that nor a .git beside it. "" means that the session makes no reviews.

@@ -1,6 +1,6 @@
 // Package door lets the commands of an agent reach what this program names to them out of a network
 // namespace that has no way out. A door is one or more listeners of this program inside the namespace
-// of one command. Behind each is a server outside of the sandbox, such as those of package proxy.
+// of one command. Behind each is a server outside of the sandbox, such as a proxy of package proxy.
 //
 //	Codex starts a command ── the program before bubblewrap ── Enter ── bubblewrap ── the command
 //	                                                            │            │              │

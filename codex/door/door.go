@@ -3,7 +3,6 @@ package door
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,14 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
-
-	"github.com/symphony-runner/symphony/internal/child"
-	"github.com/symphony-runner/symphony/internal/text"
 )
 
 // The times of doors.
@@ -196,126 +189,5 @@ func (d *Doors) serve(ctx context.Context, connection *net.UnixConn) {
 	served.Wait()
 }
 
-func closeListeners(listeners []net.Listener) {
-	for _, l := range listeners {
-		l.Close()
-	}
-}
-
 // maxRefused bounds the hosts that are reported of one command.
 const maxRefused = 10
-
-// receive reads a request with its two pipes.
-func receive(connection *net.UnixConn) (r request, status, begin *os.File, err error) {
-	message, rights := make([]byte, 8*maxCommand), make([]byte, syscall.CmsgSpace(2*4))
-	n, received, _, _, err := connection.ReadMsgUnix(message, rights)
-	var fds []int
-	if err == nil {
-		fds, err = descriptors(rights[:received])
-	}
-	if err == nil {
-		err = json.Unmarshal(message[:n], &r)
-	}
-	if err == nil && len(fds) != 2 {
-		err = errors.New("a request has two pipes")
-	}
-	if err != nil {
-		for _, fd := range fds {
-			syscall.Close(fd)
-		}
-		return r, nil, nil, err
-	}
-	for _, fd := range fds {
-		_ = syscall.SetNonblock(fd, true) // a pipe can be that; this lets a close end a read
-	}
-	return r, os.NewFile(uintptr(fds[0]), "status"), os.NewFile(uintptr(fds[1]), "begin"), nil
-}
-
-// descriptors returns the descriptors that came with a message.
-func descriptors(rights []byte) (fds []int, err error) {
-	messages, err := syscall.ParseSocketControlMessage(rights)
-	for _, m := range messages {
-		more, parsed := syscall.ParseUnixRights(&m)
-		fds, err = append(fds, more...), errors.Join(err, parsed)
-	}
-	for _, fd := range fds {
-		syscall.CloseOnExec(fd)
-	}
-	return fds, err
-}
-
-// listenIn returns listeners on ports in the network namespace of a command.
-func (d *Doors) listenIn(ctx context.Context, w *waiting, ports []int) ([]net.Listener, error) {
-	args := []string{"--preserve-credentials"}
-	for i, option := range []string{"--net", "--user"}[:len(w.namespaces)] {
-		args = append(args, fmt.Sprintf("%s=/proc/self/fd/%d", option, answerFD+1+i))
-	}
-	args = append(args, d.Self, Name, listenWord, strconv.FormatUint(w.network, 10))
-	for _, port := range ports {
-		args = append(args, strconv.Itoa(port))
-	}
-	syscall.ForkLock.RLock()
-	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err == nil {
-		syscall.CloseOnExec(pair[0])
-		syscall.CloseOnExec(pair[1])
-	}
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		return nil, err
-	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "door"), os.NewFile(uintptr(pair[1]), "door")
-	defer ours.Close()
-	ctx, cancel := context.WithTimeout(ctx, d.within)
-	defer cancel()
-	var said strings.Builder
-	cmd := exec.CommandContext(ctx, d.nsenter, args...)
-	cmd.Env, cmd.ExtraFiles, cmd.Stderr = []string{}, append([]*os.File{theirs}, w.namespaces...), &said
-	cmd.WaitDelay = killTime
-	wait, err := child.Start(cmd)
-	theirs.Close() // or the end of nsenter would not end what it sends
-	if err != nil {
-		return nil, err
-	}
-	err = wait()
-	if err != nil {
-		return nil, fmt.Errorf("nsenter: %w: %s", err, text.OneLine(said.String(), maxCommand))
-	}
-	rights := make([]byte, syscall.CmsgSpace(4*len(ports)))
-	syscall.ForkLock.RLock() // or another program that is started now keeps the listeners
-	_, received, _, _, err := syscall.Recvmsg(pair[0], make([]byte, 1), rights, syscall.MSG_DONTWAIT)
-	var fds []int
-	if err == nil {
-		fds, err = descriptors(rights[:received])
-	}
-	syscall.ForkLock.RUnlock()
-	if err == nil && len(fds) != len(ports) {
-		err = fmt.Errorf("there came %d listeners of %d", len(fds), len(ports))
-	}
-	var listeners []net.Listener
-	for _, fd := range fds {
-		file := os.NewFile(uintptr(fd), "listener")
-		listener, failed := net.FileListener(file)
-		file.Close()
-		if err = errors.Join(err, failed); failed == nil {
-			listeners = append(listeners, listener)
-		}
-	}
-	if err != nil {
-		closeListeners(listeners)
-		return nil, err
-	}
-	return listeners, nil
-}
-
-// shorten returns another path of a Unix socket that the kernel takes, until done is called.
-func shorten(path string) (short string, done func(), err error) {
-	if len(path) < 100 {
-		return path, func() {}, nil
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return "", nil, err
-	}
-	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)), func() { dir.Close() }, nil
-}

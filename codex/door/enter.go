@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +20,8 @@ import (
 // Name is the first argument with which this program has to call [Main] with the rest.
 const Name = "network-door"
 
-// Port and Address are those of the proxy in the namespace of a command. The kernel gives no
-// connection a port above 60999 by itself.
+// Port and Address lead to the proxy in the namespace of a command. The kernel gives no connection a
+// port above 60999 by itself.
 const (
 	Port    = 61080
 	Address = "127.0.0.1:61080"
@@ -46,8 +48,8 @@ type request struct {
 	Command string // the last argument of bubblewrap, which is the agent's text
 }
 
-// Main is this program in the place of bubblewrap, or in the namespace of a command. It returns the
-// exit status, with an error on stderr, if it did not become bubblewrap.
+// Main runs the part of this program in the place of bubblewrap, or in the namespace of a command. It
+// returns the exit status, with an error on stderr, if it did not become bubblewrap.
 func Main(args, environ []string, stderr io.Writer) int {
 	var err error
 	switch {
@@ -135,4 +137,42 @@ func dial(path string) (*net.UnixConn, error) {
 	}
 	defer done()
 	return net.DialUnix("unix", nil, &net.UnixAddr{Name: short, Net: "unix"})
+}
+
+// receive reads a request with its two pipes.
+func receive(connection *net.UnixConn) (r request, status, begin *os.File, err error) {
+	message, rights := make([]byte, 8*maxCommand), make([]byte, syscall.CmsgSpace(2*4))
+	n, received, _, _, err := connection.ReadMsgUnix(message, rights)
+	var fds []int
+	if err == nil {
+		fds, err = descriptors(rights[:received])
+	}
+	if err == nil {
+		err = json.Unmarshal(message[:n], &r)
+	}
+	if err == nil && len(fds) != 2 {
+		err = errors.New("a request has two pipes")
+	}
+	if err != nil {
+		for _, fd := range fds {
+			syscall.Close(fd)
+		}
+		return r, nil, nil, err
+	}
+	for _, fd := range fds {
+		_ = syscall.SetNonblock(fd, true) // a pipe can be that; this lets a close end a read
+	}
+	return r, os.NewFile(uintptr(fds[0]), "status"), os.NewFile(uintptr(fds[1]), "begin"), nil
+}
+
+// shorten returns another path of a Unix socket that the kernel takes, until done is called.
+func shorten(path string) (short string, done func(), err error) {
+	if len(path) < 100 {
+		return path, func() {}, nil
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)), func() { dir.Close() }, nil
 }

@@ -17,8 +17,8 @@ type waiting struct {
 	network uint64 // number of its network namespace
 
 	// The network namespace, and the user namespace that owns it unless that is the one of this
-	// program. The owner is not always that of the process: for an ordinary user bubblewrap makes a
-	// second one within the first. As they are open, nothing else can get their numbers.
+	// program. The process may be in another one: for an ordinary user bubblewrap makes a second user
+	// namespace within the owner. As both are open, nothing else can get their numbers.
 	namespaces []*os.File
 }
 

@@ -70,7 +70,7 @@ func (u *upstream) check(a netip.Addr) error {
 	return &addressError{a.Unmap(), u.private}
 }
 
-// control is called with each address just before it is dialed.
+// control returns an error if the rules refuse an address that is about to be dialed.
 func (u *upstream) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil {

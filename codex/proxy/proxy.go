@@ -37,8 +37,8 @@ type Proxy struct {
 	forward  httputil.ReverseProxy
 }
 
-// New returns a proxy. roots are the authorities that sign the certificates of hosts; nil for
-// those of the system. The authority is not used if the rules let everything pass unread.
+// New returns a proxy. roots are the authorities that sign the certificates of hosts; nil trusts the
+// authorities of the system. The authority is not used if the rules let everything pass unread.
 func New(rules Rules, authority *Authority, roots *x509.CertPool) *Proxy {
 	p := &Proxy{full: rules.Full, hosts: map[string]func() (*tls.Config, error){}, upstream: newUpstream(rules.Private, roots)}
 	for _, host := range rules.Hosts {
@@ -81,7 +81,7 @@ func tunnelConfig(authority *Authority, host string) (*tls.Config, error) {
 }
 
 // rewrite removes from a request all that may not reach a host. net/http/httputil has removed
-// the headers that concern one connection, except those of an upgrade. It passes an answer 101 on
+// the headers that concern one connection, unless they ask for an upgrade. It passes an answer 101 on
 // only if the request as it is sent asks for that.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL.RawQuery = r.In.URL.RawQuery // as it was, for a host that reads queries in another way

@@ -37,7 +37,7 @@
 // client, and knows the permission profiles that its configuration names. It checks nothing
 // that a client asks for, and follows no policy: the script alone decides what it does.
 //
-// Tests add steps and refusals ([Options.Verbs], [Options.Intercept]): package
+// Tests add steps and refusals ([Options.Verbs], [Options.Refuse]): package
 // internal/scriptedagent has them, and compares the agent with the real Codex. It shares no
 // code with package codex, so that no mistake is on both sides of a conversation.
 package scriptedagent

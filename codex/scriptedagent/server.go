@@ -28,8 +28,8 @@ type Options struct {
 	// Verbs are steps that a script may have besides the five of this package.
 	Verbs []Verb
 
-	// Intercept refuses a request in place of the agent, unless it returns nil.
-	Intercept func(method string, params json.RawMessage) *Error
+	// Refuse returns the refusal of a request; nil leaves it to the agent.
+	Refuse func(method string, params json.RawMessage) *Error
 }
 
 // Serve runs the scripted agent: it answers a client on in and out until in ends
@@ -222,8 +222,8 @@ func (s *server) handle(ctx context.Context, m Message, r request) *Error {
 	case m.Method != "initialize" && s.client == "":
 		return Invalid("Not initialized")
 	}
-	if s.Intercept != nil {
-		if err := s.Intercept(m.Method, m.Params); err != nil {
+	if s.Refuse != nil {
+		if err := s.Refuse(m.Method, m.Params); err != nil {
 			return err
 		}
 	}

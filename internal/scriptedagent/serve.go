@@ -56,7 +56,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		return nil
 	}
 	return scriptedagent.Serve(ctx, e, l, scriptedagent.Options{
-		Home: o.Home, Config: o.Config, Intercept: r.refuse,
+		Home: o.Home, Config: o.Config, Refuse: r.refuse,
 		Verbs: append(verbs(), scriptedagent.Verb{Pattern: ignoreVerb, Run: ignore}),
 	})
 }
